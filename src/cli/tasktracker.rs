@@ -36,10 +36,10 @@ pub enum TaskTrackerFailure {
 impl TaskTrackerFailure {
     /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
-        use crate::worker::ConversationError;
+        use crate::worker::HeartbeatError;
         match self {
             Self::Config(_) => 2,
-            Self::Run(TaskTrackerError::Conversation(ConversationError::Disallowed(_))) => 3,
+            Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
             Self::Run(_) => 1,
         }
     }

@@ -1,4 +1,4 @@
-//! What maps and reduces have in common when they run: the job's plan, folders, environment, and how their commands are started.
+//! What map and reduce attempts share: the job's plan, folders, environment, and how their commands start.
 
 use std::path::Path;
 
@@ -10,34 +10,34 @@ use super::plan::StreamingPlan;
 use super::progress::Progress;
 use super::text_output::TextOutput;
 
-/// One attempt that is to run.
+/// Everything that one attempt runs with.
 #[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// The job.
+pub struct AttemptContext<'a> {
+    /// Of the job.
     pub plan: &'a StreamingPlan,
     /// Index of the task within its kind.
     pub partition: u32,
-    /// A folder of its own, which exists: intermediate files lie in it.
+    /// The attempt's own folder for intermediate files; exists.
     pub folder: &'a Path,
-    /// The working directory of its commands, prepared.
+    /// The working directory of its commands; prepared.
     pub work_folder: &'a Path,
     /// The whole environment of its commands.
     pub environment: &'a [(String, String)],
-    /// The program that keeps its commands ([`crate::supervisor::process`]); without one only their process groups are ended.
-    pub keeper: Option<&'a Path>,
-    /// Where words on standard error go.
+    /// The supervisor program ([`crate::supervisor::process`]); without one only process groups are killed.
+    pub supervisor: Option<&'a Path>,
+    /// Where standard error goes.
     pub log: Option<&'a StderrLog>,
-    /// What it tells and obeys.
+    /// Shared with the tracker.
     pub progress: &'a Progress,
 }
 
-/// Records between two looks at the clock, the counters and the order to end.
+/// Records between two updates of counters, and checks for a stop.
 pub(crate) const RECORDS_BETWEEN_REPORTS: u64 = 1 << 10;
 
-// === impl Attempt ===
+// === impl AttemptContext ===
 
-impl<'a> Attempt<'a> {
-    /// A command of this attempt. Reports of a combiner do not count, as in stock tasks.
+impl<'a> AttemptContext<'a> {
+    /// Builds a command of this attempt. Reports of a combiner are ignored, as in stock tasks.
     pub(crate) fn command(
         &self,
         line: &'a CommandLine,
@@ -51,7 +51,7 @@ impl<'a> Attempt<'a> {
             arguments: line.words().get(1..).unwrap_or_default(),
             folder: self.work_folder.to_owned(),
             environment: self.environment,
-            keeper: self.keeper,
+            supervisor: self.supervisor,
             rules: ChildRules {
                 non_zero_exit_is_failure: process.non_zero_exit_is_failure,
                 reporter_prefix: &process.reporter_prefix,
@@ -69,7 +69,7 @@ impl<'a> Attempt<'a> {
         OutputCommitter::new(self.plan.output.folder.clone())
     }
 
-    /// Its part of the job's output, not yet committed.
+    /// Creates its part of the job's output, not yet committed.
     pub(crate) fn output(&self) -> Result<TextOutput, TaskFailure> {
         let folder = self.committer().set_up_attempt(self.progress.attempt())?;
         let path = folder.join(&self.plan.part_name(self.partition))?;
@@ -78,18 +78,18 @@ impl<'a> Attempt<'a> {
             .map_err(TaskFailure::file("write", path.as_path()))
     }
 
-    /// Runs `work` under the time limit; what a failure leaves of the output is removed.
-    pub(crate) fn run<T>(&self, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
-        // Whatever an attempt that was told to end stumbled over, that is why it ended.
-        let result = self.progress.watched(|| {
+    /// Runs `work` under the time limit; removes the output of a failed attempt.
+    pub(crate) fn run_with_cleanup<T>(&self, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
+        // Once the attempt is stopped, the reason for the stop is the reason of the failure.
+        let result = self.progress.run_with_time_limit(|| {
             let result = work();
             if result.is_err() || self.progress.is_stopped() {
-                // As Hadoop: that this fails too is nobody's business any more.
+                // As Hadoop: an error here is ignored.
                 let _ = self.committer().abort(self.progress.attempt());
             }
             result
         });
-        let result = if self.progress.is_stopped() { result.and(Err(self.progress.reason())) } else { result };
+        let result = if self.progress.is_stopped() { result.and(Err(self.progress.stop_reason())) } else { result };
         result.map_err(|failure| failure.in_folder(self.folder))
     }
 }

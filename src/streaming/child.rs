@@ -1,7 +1,8 @@
-//! A command as a process: its three pipes, and its end.
+//! A command as a process: its three pipes, its limits, its exit status.
 //!
-//! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever the process and
-//! its descendants do, the attempt ends when it is told. What comes of the command does not outlive it: see [`crate::supervisor::process`].
+//! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever
+//! the process and its descendants do, the attempt stops when the tracker stops it. No descendant outlives it: see
+//! [`crate::supervisor::process`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
@@ -16,54 +17,54 @@ use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
 use super::command_stream::{CommandInput, CommandStream, Feed, INPUT_BUFFER_BYTES, Take};
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::line_reader::LineReader;
 use super::progress::Progress;
 use super::stderr_line::StderrLine;
 
-/// Asked of the system for each pipe: fewer turns from one process to the other. Bytes.
+/// Requested size of each pipe, bytes: fewer switches between processes.
 const PIPE_BYTES: usize = 1 << 20;
 /// Longer lines of standard error are cut, bytes.
-const LONGEST_WORDS_BYTES: usize = 64 << 10;
-/// Begins a command that may take only so much memory: no process of it is ever without the limit.
+const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
+/// Starts a command under a memory limit: every process of it has the limit from its start.
 const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 /// A command of one attempt.
 #[derive(Debug)]
 pub struct ChildCommand<'a> {
-    /// What is started.
+    /// The path to execute.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Without the program.
     pub arguments: &'a [String],
     /// Its working directory.
     pub folder: PathBuf,
-    /// All of its environment.
+    /// The whole environment.
     pub environment: &'a [(String, String)],
-    /// The program that keeps it, if any.
-    pub keeper: Option<&'a Path>,
-    /// What it may do.
+    /// The supervisor program, if any.
+    pub supervisor: Option<&'a Path>,
+    /// Limits and reports.
     pub rules: ChildRules<'a>,
-    /// Told of life, counters and status; tells when to end.
+    /// Receives activity, counters and status; stops the command.
     pub progress: &'a Progress,
-    /// Where words of its standard error go.
+    /// Where its standard error goes.
     pub log: Option<&'a StderrLog>,
 }
 
-/// What a process may do and how it is judged.
+/// Limits of a command, and what its exit status means.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildRules<'a> {
     /// Whether a status other than 0 is a failure.
     pub non_zero_exit_is_failure: bool,
-    /// What reports on standard error begin with.
+    /// Prefix of reports on standard error.
     pub reporter_prefix: &'a str,
-    /// Whether its reports count; those of a combiner do not.
+    /// Whether its counters and status are reported; those of a combiner are not.
     pub reports_count: bool,
     /// Between the signals TERM and KILL.
     pub kill_delay: Duration,
-    /// Longest wait for output that comes after its end.
+    /// Longest wait for output after the end of the command.
     pub join_delay: Option<Duration>,
-    /// Most virtual memory, kB.
+    /// Virtual memory limit, kB.
     pub ulimit_kb: Option<u64>,
 }
 
@@ -77,27 +78,27 @@ pub struct StderrLog {
 struct PipeEnd<'a, P> {
     pipe: P,
     progress: &'a Progress,
-    /// Once this has ended, no more is waited than so long, if there is such a limit.
+    /// After this command has ended, waits at most for this time, if there is a limit.
     after: Option<(&'a RunningCommand, Option<Duration>)>,
 }
 
-/// What became of the standard input.
-struct Fed {
+/// The result of writing the standard input.
+struct FeedResult {
     result: Result<(), TaskFailure>,
-    /// The command does not read any more.
+    /// Set when the command no longer reads.
     broken: Option<io::Error>,
 }
 
 // === impl StderrLog ===
 
 impl StderrLog {
-    /// Writes to a file until `limit_bytes` are written; what comes then is dropped.
+    /// Writes to `file` up to `limit_bytes`; drops the rest.
     #[must_use]
     pub fn new(file: File, limit_bytes: Option<u64>) -> Self {
         Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }
 
-    /// A line; a full disk costs words of the log, not the attempt.
+    /// Appends a line; a full disk loses log lines, not the attempt.
     pub(crate) fn append(&self, line: &[u8]) {
         let mut guard = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (file, left) = &mut *guard;
@@ -116,12 +117,12 @@ impl StderrLog {
 impl<'a, P: AsFd> PipeEnd<'a, P> {
     fn new(pipe: P, progress: &'a Progress) -> Result<Self, TaskFailure> {
         rustix::io::ioctl_fionbio(&pipe, true).map_err(|error| TaskFailure::Pipe(error.into()))?;
-        // The system may refuse so much; then the pipe is as it was.
+        // The system may refuse the size; then the pipe keeps its own.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
         Ok(Self { pipe, progress, after: None })
     }
 
-    /// Waits until the pipe can be used; `false` when nothing more is to be waited for.
+    /// Waits until the pipe is ready; `false` when waiting is over.
     fn wait(&self, wanted: PollFlags) -> io::Result<bool> {
         let (mut time, mut after) = (None, self.after);
         loop {
@@ -129,7 +130,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
                 PollFd::from_borrowed_fd(self.pipe.as_fd(), wanted),
                 PollFd::from_borrowed_fd(self.progress.alarm(), PollFlags::IN),
             ];
-            waited.extend(after.map(|(group, _)| PollFd::from_borrowed_fd(group.as_fd(), PollFlags::IN)));
+            waited.extend(after.map(|(command, _)| PollFd::from_borrowed_fd(command.as_fd(), PollFlags::IN)));
             let timeout = time.and_then(|time: Duration| Timespec::try_from(time).ok());
             let ready = match poll(&mut waited, timeout.as_ref()) {
                 Ok(ready) => ready,
@@ -137,7 +138,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
                 Err(error) => return Err(error.into()),
             };
             if !waited[1].revents().is_empty() {
-                return Err(io::Error::other("the attempt is to end"));
+                return Err(io::Error::other("the attempt is stopped"));
             }
             if !waited[0].revents().is_empty() {
                 return Ok(true);
@@ -145,8 +146,8 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
             if ready == 0 {
                 return Ok(false);
             }
-            if let Some((group, delay)) = after.take() {
-                group.end_if_unsupervised();
+            if let Some((command, delay)) = after.take() {
+                command.end_if_unsupervised();
                 time = delay;
             }
         }
@@ -164,7 +165,7 @@ impl<P: AsFd + Read> Read for PipeEnd<'_, P> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }
@@ -181,7 +182,7 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }
@@ -198,27 +199,27 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
 impl CommandStream for ChildCommand<'_> {
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
         self.progress.check()?;
-        let (mut group, stdin, stdout, stderr) = self.start()?;
-        let tree = self.progress.follow(group.tree());
+        let (mut command, stdin, stdout, stderr) = self.start()?;
+        let tree = self.progress.track_command(command.tree());
         let result = std::thread::scope(|scope| {
             let feeder = scope.spawn(|| feed_all(stdin, feed, self.progress));
-            let listener = scope.spawn(|| self.listen(stderr));
+            let listener = scope.spawn(|| self.read_stderr(stderr));
             let mut stdout = stdout;
-            stdout.after = Some((&group, self.rules.join_delay));
+            stdout.after = Some((&command, self.rules.join_delay));
             let taken = take(&mut stdout);
             drop(stdout);
             if taken.is_err() || self.progress.is_stopped() {
-                group.end(self.rules.kill_delay);
+                command.end(self.rules.kill_delay);
             }
             let fed = feeder.join();
-            group.wait(self.progress.alarm(), self.rules.kill_delay);
-            group.kill_rest();
-            let heard = listener.join();
-            (taken, fed, heard)
+            command.wait(self.progress.alarm(), self.rules.kill_delay);
+            command.kill_rest();
+            let stderr_read = listener.join();
+            (taken, fed, stderr_read)
         });
         drop(tree);
-        self.progress.counters().add(Framework::CpuMilliseconds, group.cpu_ms());
-        let code = group.reap().map_err(TaskFailure::Pipe)?;
+        self.progress.counters().add(FrameworkCounter::CpuMilliseconds, command.cpu_ms());
+        let code = command.reap().map_err(TaskFailure::Pipe)?;
         self.progress.check()?;
         let (taken, Ok(fed), Ok(())) = result else {
             return Err(TaskFailure::Pipe(io::Error::other("a thread that served it panicked")));
@@ -262,23 +263,23 @@ impl ChildCommand<'_> {
         let pause = |time| {
             let _ = self.progress.sleep(time);
         };
-        let (group, ends) = RunningCommand::start(&self.spec(), self.keeper, pause).map_err(failed)?;
+        let (command, ends) = RunningCommand::start(&self.spec(), self.supervisor, pause).map_err(failed)?;
         let stdin = PipeEnd::new(ends.stdin, self.progress)?;
-        Ok((group, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
+        Ok((command, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }
 
     /// Reads standard error to its end.
-    fn listen(&self, stderr: PipeEnd<'_, PipeReader>) {
-        let mut lines = LineReader::cutting(stderr, LONGEST_WORDS_BYTES);
+    fn read_stderr(&self, stderr: PipeEnd<'_, PipeReader>) {
+        let mut lines = LineReader::cutting(stderr, MAX_STDERR_LINE_BYTES);
         while let Ok(Some(_)) = lines.advance() {
             let rules = &self.rules;
             match StderrLine::parse(lines.text(), rules.reporter_prefix) {
                 StderrLine::Counter { group, name, count } if rules.reports_count => {
                     if let Err(too_many) = self.progress.counters().add_of_command(&group, &name, count) {
-                        self.progress.stop_counting(too_many);
+                        self.progress.stop_for_counters(too_many);
                     }
                 }
-                StderrLine::Status(status) if rules.reports_count => self.progress.tell_for_command(status),
+                StderrLine::Status(status) if rules.reports_count => self.progress.set_command_status(status),
                 StderrLine::Counter { .. } | StderrLine::Status(_) => {}
                 StderrLine::Malformed(line) => {
                     self.log(format!("WARN: cannot be understood, dropped: {line}").as_bytes());
@@ -295,12 +296,12 @@ impl ChildCommand<'_> {
     }
 }
 
-fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progress) -> Fed {
-    struct Noted<'a, 'b> {
+fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progress) -> FeedResult {
+    struct BrokenPipeRecorder<'a, 'b> {
         stdin: &'a mut PipeEnd<'b, PipeWriter>,
         broken: Option<io::Error>,
     }
-    impl Write for Noted<'_, '_> {
+    impl Write for BrokenPipeRecorder<'_, '_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let result = self.stdin.write(bytes);
             if let Err(error) = &result {
@@ -313,17 +314,17 @@ fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progr
             Ok(())
         }
     }
-    let mut noted = Noted { stdin: &mut stdin, broken: None };
-    let mut input: CommandInput<'_> = BufWriter::with_capacity(INPUT_BUFFER_BYTES, &mut noted);
+    let mut recorder = BrokenPipeRecorder { stdin: &mut stdin, broken: None };
+    let mut input: CommandInput<'_> = BufWriter::with_capacity(INPUT_BUFFER_BYTES, &mut recorder);
     let result = feed(&mut input);
     let _ = input.flush();
-    // What could not be written is not tried again.
+    // Unwritten bytes are not retried.
     let _ = input.into_parts();
-    // A command that waits for the end of its input is still there, however short its life.
-    if progress.counters().get(Framework::VirtualMemoryBytes) == 0 {
-        progress.note_memory(&ProcessTable::read());
+    // A command that waits for the end of its input still runs, however short-lived it is.
+    if progress.counters().get(FrameworkCounter::VirtualMemoryBytes) == 0 {
+        progress.record_memory(&ProcessTable::read());
     }
-    Fed { result, broken: noted.broken }
+    FeedResult { result, broken: recorder.broken }
 }
 
 #[cfg(test)]

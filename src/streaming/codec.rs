@@ -15,7 +15,7 @@ pub enum Codec {
     Gzip,
 }
 
-/// What names of files of other codecs end in: bzip2 and snappy of 1.2.1, LZO and LZ4 that are often added to it.
+/// Extensions of unsupported codecs: bzip2 and snappy of 1.2.1, LZO and LZ4 that are often added to it.
 const FOREIGN_EXTENSIONS: [&str; 5] = [".bz2", ".snappy", ".lzo", ".lzo_deflate", ".lz4"];
 
 /// Writes through a codec, or plainly.
@@ -53,7 +53,7 @@ impl Codec {
         }
     }
 
-    /// What names of such files end in, with its dot.
+    /// The extension of such files, with its dot.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -62,13 +62,13 @@ impl Codec {
         }
     }
 
-    /// The codec that an input file's name tells.
+    /// The codec of an input file, by its extension.
     #[must_use]
     pub fn of_file(name: &str) -> Option<Self> {
         [Codec::Zlib, Codec::Gzip].into_iter().find(|codec| name.ends_with(codec.extension()))
     }
 
-    /// Whether an input file's name tells a codec that Hadoop may have and we do not.
+    /// Whether an input file has the extension of a codec that Hadoop may have and this program has not.
     #[must_use]
     pub fn is_foreign_file(name: &str) -> bool {
         FOREIGN_EXTENSIONS.iter().any(|extension| name.ends_with(extension))
@@ -87,7 +87,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Writes what the codec holds back and gives back what is below.
+    /// Flushes the codec and returns the underlying writer.
     ///
     /// # Errors
     /// Those of writing.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_codecs() {
+    fn extensions_select_codecs() {
         assert_eq!(Codec::of_file("a.gz"), Some(Codec::Gzip));
         assert_eq!(Codec::of_file("a.deflate"), Some(Codec::Zlib));
         assert_eq!(Codec::of_file("a.gz.txt"), None);

@@ -31,8 +31,8 @@ impl CommandLine {
         &self.words
     }
 
-    /// The program to start in `folder`: an absolute path as it is, else a readable file there, which is made executable, or along
-    /// `search_path`; else the word, unchanged.
+    /// The program to start in `folder`: an absolute path as it is, else a readable file there, which is made
+    /// executable, or along `search_path`; else the word, unchanged.
     #[must_use]
     pub fn program(&self, folder: &Path, search_path: &str) -> PathBuf {
         let word = self.words.first().map(String::as_str).unwrap_or_default();
@@ -43,7 +43,7 @@ impl CommandLine {
         if is_readable_file(&shipped) {
             if let Ok(about) = fs::metadata(&shipped) {
                 let executable = fs::Permissions::from_mode(about.permissions().mode() | 0o111);
-                // A file of somebody else stays as it is.
+                // The mode of another user's file stays as it is.
                 let _ = fs::set_permissions(&shipped, executable);
             }
             return shipped;

@@ -1,4 +1,4 @@
-//! Data through a command: lines in, lines out. How the command runs is somebody else's: a process, or a closure of a test.
+//! Data through a command: lines in, lines out. Implementations run it: a process, or a closure of a test.
 
 use std::io::{BufWriter, Read, Write};
 
@@ -19,10 +19,10 @@ pub type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFailure>;
 
 /// A command that may run any number of times.
 pub trait CommandStream: Sync {
-    /// Runs it once over what `feed` writes and lets `take` read what comes of it.
+    /// Runs it once: `feed` writes its input, `take` reads its output.
     ///
     /// # Errors
-    /// Those of `feed` and `take`, and what the command itself ended with.
+    /// Those of `feed` and `take`, and the command's own failure.
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure>;
 }
 
@@ -61,7 +61,7 @@ pub fn read_records(
     Ok(())
 }
 
-/// A command between two sorted runs: what a combiner is.
+/// A combiner: a command between two sorted runs.
 #[derive(Clone, Copy)]
 pub struct Combiner<'a> {
     /// The command.
@@ -75,7 +75,7 @@ pub struct Combiner<'a> {
 // === impl Combiner ===
 
 impl Combiner<'_> {
-    /// Runs the command over `records`; what it writes goes to `out` as it comes. Gives back how many went in.
+    /// Runs the command over `records`; its output goes to `out` record by record. Returns the number of input records.
     ///
     /// # Errors
     /// Those of reading, of the command and of `out`.
@@ -98,7 +98,7 @@ impl Combiner<'_> {
     }
 }
 
-/// An error of reading records that are between maps and reduces.
+/// The failure for an error while reading records between maps and reduces.
 pub(crate) fn unreadable(error: std::io::Error) -> TaskFailure {
     TaskFailure::SortedRecords(error)
 }

@@ -1,5 +1,5 @@
-//! Output that appears as a whole: written under `_temporary`, renamed when the attempt may commit (1.2.1
-//! `FileOutputCommitter`). Also for jobs that only Java can run: their setup and cleanup are no more than this.
+//! Commit of output: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
+//! and cleans up jobs whose tasks only Java can run.
 
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
@@ -18,8 +18,8 @@ const NEW_OUTPUT_FORMATS: [&str; 3] = [
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat",
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileAsBinaryOutputFormat",
 ];
-/// What a job that succeeded leaves, with its checksums.
-const MARKS: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
+/// Files that a successful job leaves, with their content.
+const SUCCESS_FILES: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -45,17 +45,17 @@ impl From<FileUriError> for TaskFailure {
 // === impl OutputCommitter ===
 
 impl OutputCommitter {
-    /// Of the job that writes to `folder`.
+    /// The committer of the job that writes to `folder`.
     #[must_use]
     pub fn new(folder: FileUri) -> Self {
         Self { folder }
     }
 
-    /// Whether the output of a job, which may be one of Java code, is committed as here: then its setup and its cleanup need no Java
-    /// either. `None`: it has no output folder, and nothing is to be done for it.
+    /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need
+    /// no Java. `None`: the job has no output folder and needs no commit.
     ///
     /// # Errors
-    /// [`TaskFailure::Unusable`]: it has a committer of its own, or may have.
+    /// [`TaskFailure::Unusable`]: it has another committer, or may have.
     pub fn of_job(configuration: &Configuration) -> Result<Option<Self>, TaskFailure> {
         let unusable = |key: &Key, reason: String| TaskFailure::Unusable {
             what: format!("a built-in tasktracker cannot set up or clean up this job: {}", key.name),
@@ -83,7 +83,7 @@ impl OutputCommitter {
         Ok(self.folder.join(TEMPORARY)?)
     }
 
-    /// Where an attempt writes; what it leaves there is committed with it.
+    /// The folder that an attempt writes to; a commit moves its content.
     ///
     /// # Errors
     /// None for ids that are printed as Hadoop prints them.
@@ -91,7 +91,7 @@ impl OutputCommitter {
         Ok(self.temporary()?.join(&format!("_{attempt}"))?)
     }
 
-    /// What the job's setup does.
+    /// Runs the job's setup.
     ///
     /// # Errors
     /// Those of the file system.
@@ -99,16 +99,16 @@ impl OutputCommitter {
         Ok(self.file_system().make_dir_all(&self.temporary()?, FOLDER_MODE)?)
     }
 
-    /// What the job's cleanup does; a job that succeeded leaves `_SUCCESS` if it is to be `marked`.
+    /// Runs the job's cleanup; `marked`: write `_SUCCESS`.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.file_system().remove_dir_all(&self.temporary()?)?;
         if marked && self.file_system().kind_of(&self.folder)?.is_some() {
-            for (name, bytes) in MARKS {
+            for (name, bytes) in SUCCESS_FILES {
                 let mark = self.folder.join(name)?;
-                // It is there when this was done before, and nobody heard of it.
+                // It exists when an earlier attempt did this and its report was lost.
                 if self.file_system().kind_of(&mark)?.is_none() {
                     self.file_system().write_unsynced(&mark, bytes, FILE_MODE)?;
                 }
@@ -135,7 +135,7 @@ impl OutputCommitter {
         Ok(self.file_system().kind_of(&self.attempt_folder(attempt)?)?.is_some())
     }
 
-    /// Moves all that an attempt wrote to its place; folders that are there already are merged, files replaced.
+    /// Moves everything that an attempt wrote to the output folder; existing folders are merged, files replaced.
     ///
     /// # Errors
     /// Those of the file system.
@@ -160,7 +160,7 @@ impl OutputCommitter {
             let kinds = (self.file_system().kind_of(&source)?, self.file_system().kind_of(&target)?);
             match kinds {
                 (Some(EntryKind::Folder), Some(EntryKind::Folder)) => self.move_content(&source, &target)?,
-                // The rename of a file onto a folder is refused by the system, and said so.
+                // The system refuses to rename a file onto a folder, and the error says so.
                 _ => self.file_system().rename(&source, &target)?,
             }
         }

@@ -1,4 +1,4 @@
-//! What a running attempt counts, under Hadoop's names.
+//! Counters of a running attempt, under Hadoop's names.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,7 +15,7 @@ const MOST_GROUPS: usize = 50;
 /// Counters of the framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are Hadoop's; see the table below")]
-pub enum Framework {
+pub enum FrameworkCounter {
     MapInputRecords,
     MapInputBytes,
     MapOutputRecords,
@@ -43,7 +43,7 @@ const INPUT: &str = "org.apache.hadoop.mapred.FileInputFormat$Counter";
 const OUTPUT: &str = "org.apache.hadoop.mapred.FileOutputFormat$Counter";
 const FILES: &str = "FileSystemCounters";
 
-/// Groups with what people are shown.
+/// Groups with their display names.
 const GROUPS: [(&str, &str); 4] = [
     (TASK, "Map-Reduce Framework"),
     (INPUT, "File Input Format Counters "),
@@ -51,28 +51,33 @@ const GROUPS: [(&str, &str); 4] = [
     (FILES, FILES),
 ];
 
-/// Counter, group, name, what people are shown (empty: the name).
-const TABLE: [(Framework, &str, &str, &str); 20] = [
-    (Framework::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
-    (Framework::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
-    (Framework::MapOutputRecords, TASK, "MAP_OUTPUT_RECORDS", "Map output records"),
-    (Framework::MapOutputBytes, TASK, "MAP_OUTPUT_BYTES", "Map output bytes"),
-    (Framework::MapOutputMaterializedBytes, TASK, "MAP_OUTPUT_MATERIALIZED_BYTES", "Map output materialized bytes"),
-    (Framework::SplitRawBytes, TASK, "SPLIT_RAW_BYTES", ""),
-    (Framework::CombineInputRecords, TASK, "COMBINE_INPUT_RECORDS", "Combine input records"),
-    (Framework::CombineOutputRecords, TASK, "COMBINE_OUTPUT_RECORDS", "Combine output records"),
-    (Framework::ReduceShuffleBytes, TASK, "REDUCE_SHUFFLE_BYTES", "Reduce shuffle bytes"),
-    (Framework::ReduceInputGroups, TASK, "REDUCE_INPUT_GROUPS", "Reduce input groups"),
-    (Framework::ReduceInputRecords, TASK, "REDUCE_INPUT_RECORDS", "Reduce input records"),
-    (Framework::ReduceOutputRecords, TASK, "REDUCE_OUTPUT_RECORDS", "Reduce output records"),
-    (Framework::SpilledRecords, TASK, "SPILLED_RECORDS", "Spilled Records"),
-    (Framework::CpuMilliseconds, TASK, "CPU_MILLISECONDS", "CPU time spent (ms)"),
-    (Framework::PhysicalMemoryBytes, TASK, "PHYSICAL_MEMORY_BYTES", "Physical memory (bytes) snapshot"),
-    (Framework::VirtualMemoryBytes, TASK, "VIRTUAL_MEMORY_BYTES", "Virtual memory (bytes) snapshot"),
-    (Framework::BytesRead, INPUT, "BYTES_READ", "Bytes Read"),
-    (Framework::BytesWritten, OUTPUT, "BYTES_WRITTEN", "Bytes Written"),
-    (Framework::FileBytesRead, FILES, "FILE_BYTES_READ", ""),
-    (Framework::FileBytesWritten, FILES, "FILE_BYTES_WRITTEN", ""),
+/// Counter, group, name, display name (empty: the name).
+const TABLE: [(FrameworkCounter, &str, &str, &str); 20] = [
+    (FrameworkCounter::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
+    (FrameworkCounter::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
+    (FrameworkCounter::MapOutputRecords, TASK, "MAP_OUTPUT_RECORDS", "Map output records"),
+    (FrameworkCounter::MapOutputBytes, TASK, "MAP_OUTPUT_BYTES", "Map output bytes"),
+    (
+        FrameworkCounter::MapOutputMaterializedBytes,
+        TASK,
+        "MAP_OUTPUT_MATERIALIZED_BYTES",
+        "Map output materialized bytes",
+    ),
+    (FrameworkCounter::SplitRawBytes, TASK, "SPLIT_RAW_BYTES", ""),
+    (FrameworkCounter::CombineInputRecords, TASK, "COMBINE_INPUT_RECORDS", "Combine input records"),
+    (FrameworkCounter::CombineOutputRecords, TASK, "COMBINE_OUTPUT_RECORDS", "Combine output records"),
+    (FrameworkCounter::ReduceShuffleBytes, TASK, "REDUCE_SHUFFLE_BYTES", "Reduce shuffle bytes"),
+    (FrameworkCounter::ReduceInputGroups, TASK, "REDUCE_INPUT_GROUPS", "Reduce input groups"),
+    (FrameworkCounter::ReduceInputRecords, TASK, "REDUCE_INPUT_RECORDS", "Reduce input records"),
+    (FrameworkCounter::ReduceOutputRecords, TASK, "REDUCE_OUTPUT_RECORDS", "Reduce output records"),
+    (FrameworkCounter::SpilledRecords, TASK, "SPILLED_RECORDS", "Spilled Records"),
+    (FrameworkCounter::CpuMilliseconds, TASK, "CPU_MILLISECONDS", "CPU time spent (ms)"),
+    (FrameworkCounter::PhysicalMemoryBytes, TASK, "PHYSICAL_MEMORY_BYTES", "Physical memory (bytes) snapshot"),
+    (FrameworkCounter::VirtualMemoryBytes, TASK, "VIRTUAL_MEMORY_BYTES", "Virtual memory (bytes) snapshot"),
+    (FrameworkCounter::BytesRead, INPUT, "BYTES_READ", "Bytes Read"),
+    (FrameworkCounter::BytesWritten, OUTPUT, "BYTES_WRITTEN", "Bytes Written"),
+    (FrameworkCounter::FileBytesRead, FILES, "FILE_BYTES_READ", ""),
+    (FrameworkCounter::FileBytesWritten, FILES, "FILE_BYTES_WRITTEN", ""),
 ];
 
 /// An attempt counts more than Hadoop allows.
@@ -106,21 +111,21 @@ impl Default for TaskCounters {
 
 impl TaskCounters {
     /// Adds to a counter of the framework; 0 makes it known.
-    pub fn add(&self, counter: Framework, count: u64) {
+    pub fn add(&self, counter: FrameworkCounter, count: u64) {
         let slot = &self.framework[counter as usize];
-        // The first to add takes the mark away.
+        // The first addition replaces the mark.
         let _ = slot.compare_exchange(UNUSED, 0, Ordering::Relaxed, Ordering::Relaxed);
         slot.fetch_add(i64::try_from(count).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// Sets a counter of the framework that tells of one moment.
-    pub fn set(&self, counter: Framework, value: u64) {
+    /// Sets a counter of the framework that is a snapshot, not a sum.
+    pub fn set(&self, counter: FrameworkCounter, value: u64) {
         self.framework[counter as usize].store(i64::try_from(value).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// A counter of the framework; 0 when nothing was added.
     #[must_use]
-    pub fn get(&self, counter: Framework) -> i64 {
+    pub fn get(&self, counter: FrameworkCounter) -> i64 {
         self.framework[counter as usize].load(Ordering::Relaxed).max(0)
     }
 
@@ -195,13 +200,13 @@ mod tests {
     #[test]
     fn counters_are_reported_under_hadoops_names() {
         let counters = TaskCounters::default();
-        counters.add(Framework::SpilledRecords, 0);
-        counters.add(Framework::MapInputRecords, 2);
-        counters.add(Framework::MapInputRecords, 1);
+        counters.add(FrameworkCounter::SpilledRecords, 0);
+        counters.add(FrameworkCounter::MapInputRecords, 2);
+        counters.add(FrameworkCounter::MapInputRecords, 1);
         counters.add_of_command("My Group", "lines", -2).unwrap();
         counters.add_of_command("My Group", "lines", 1).unwrap();
         counters.add_of_command(TASK, "MAP_INPUT_RECORDS", 10).unwrap();
-        let told: Vec<String> = counters
+        let names: Vec<String> = counters
             .snapshot()
             .groups
             .iter()
@@ -209,14 +214,14 @@ mod tests {
             .map(|(group, counter)| format!("{} {} {}", &*group.display_name, &*counter.name, counter.value))
             .collect();
         assert_eq!(
-            told,
+            names,
             [
                 "Map-Reduce Framework MAP_INPUT_RECORDS 13",
                 "Map-Reduce Framework SPILLED_RECORDS 0",
                 "My Group lines -1"
             ]
         );
-        assert_eq!(counters.get(Framework::BytesRead), 0);
+        assert_eq!(counters.get(FrameworkCounter::BytesRead), 0);
     }
 
     #[test]

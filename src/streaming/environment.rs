@@ -1,5 +1,5 @@
-//! The environment of a command: all of the job's configuration, and what stock tasks have besides (1.2.1 `PipeMapRed`,
-//! `TaskRunner`). Of the daemon's own, only what has no secrets.
+//! The environment of a command: the job's whole configuration, and what stock tasks add (1.2.1 `PipeMapRed`,
+//! `TaskRunner`). Of the daemon's own environment, only variables that hold no secrets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
 use crate::model::AttemptId;
 
-/// What of the daemon's own environment commands see, beside `LC_…`.
+/// Variables that commands inherit from the daemon, beside `LC_…`.
 const PASSED_ON: &[&str] = &["PATH", "LANG", "LANGUAGE", "TZ", "JAVA_HOME"];
-/// The system starts no process with a longer entry. Bytes.
+/// Longest entry with which the system starts a process, bytes.
 const LONGEST_ENTRY_BYTES: usize = (128 << 10) - 1;
-/// Nor with much more than this in all; the rest is left to arguments. Bytes.
+/// Most bytes of all entries; the rest of the system's limit is for arguments.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The split of a map, as its environment tells it.
+/// The split of a map, as its environment names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitFacts {
+pub struct SplitInfo {
     /// URI of the file, as the split has it.
     pub file: String,
     /// First byte.
@@ -26,9 +26,9 @@ pub struct SplitFacts {
     pub length_bytes: u64,
 }
 
-/// What the environment of one attempt tells besides the job's configuration.
+/// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptFacts {
+pub struct AttemptInfo {
     /// The attempt.
     pub attempt: AttemptId,
     /// Index of its task.
@@ -50,18 +50,18 @@ pub struct AttemptFacts {
     /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
     /// For a map.
-    pub split: Option<SplitFacts>,
+    pub split: Option<SplitInfo>,
     /// Where side files go that are committed with the task, as a URI.
     pub work_output: Option<String>,
 }
 
-/// The environment, by name.
+/// Builds the environment, sorted by name.
 ///
 /// # Errors
-/// [`ConfigError`] for a value that does not come to an end.
-pub fn environment_of(
+/// [`ConfigError`] for a value that expands without end.
+pub fn build_environment(
     configuration: &Configuration,
-    facts: &AttemptFacts,
+    facts: &AttemptInfo,
     of_daemon: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut all: BTreeMap<String, String> = of_daemon
@@ -111,7 +111,7 @@ pub fn environment_of(
     Ok(startable(all))
 }
 
-/// Only what a process can be started with.
+/// Keeps only entries with which a process can start.
 fn startable(all: BTreeMap<String, String>) -> Vec<(String, String)> {
     let mut left = MOST_BYTES;
     let fits = |(name, value): &(String, String)| {
@@ -146,9 +146,9 @@ fn replace_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a String>)
     replaced
 }
 
-// === impl AttemptFacts ===
+// === impl AttemptInfo ===
 
-impl AttemptFacts {
+impl AttemptInfo {
     /// What stock trackers add to the configuration of an attempt.
     fn properties(&self) -> Vec<(&'static str, String)> {
         let path = |path: &Path| path.display().to_string();
@@ -194,7 +194,7 @@ mod tests {
         let mut configuration = Configuration::new(BTreeMap::new());
         configuration.add_job_xml("job.xml", &fixtures::bytes("jobxml/all-options.job.xml")).unwrap();
         changes.iter().for_each(|change| configuration.add_override(change).unwrap());
-        let facts = AttemptFacts {
+        let facts = AttemptInfo {
             attempt: "attempt_202611211027_0016_m_000001_0".parse().unwrap(),
             partition: 1,
             user: "alice".to_owned(),
@@ -205,12 +205,12 @@ mod tests {
             token_file: "/l/jobToken".into(),
             cache_files: vec!["/c/1".into(), "/c/2".into()],
             cache_archives: Vec::new(),
-            split: Some(SplitFacts { file: "file:/in/a.txt".to_owned(), start_bytes: 3, length_bytes: 4 }),
+            split: Some(SplitInfo { file: "file:/in/a.txt".to_owned(), start_bytes: 3, length_bytes: 4 }),
             work_output: None,
         };
         let of_daemon = [("PATH", "/bin"), ("SECRET", "x"), ("LC_ALL", "C"), ("LD_LIBRARY_PATH", "/lib"), ("B", "tb")];
         let of_daemon = of_daemon.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        environment_of(&configuration, &facts, &of_daemon).unwrap().into_iter().collect()
+        build_environment(&configuration, &facts, &of_daemon).unwrap().into_iter().collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Why an attempt ended without success, in the words that go into its diagnostics.
+//! Why an attempt failed, in the text of its diagnostics.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::model::AttemptId;
 use super::counters::TooManyCounters;
 use super::spill_index::IndexError;
 
-/// How an attempt failed.
+/// Why an attempt failed.
 #[derive(Debug, Error)]
 pub enum TaskFailure {
-    /// The command ended with another status than 0; the words are those of 1.2.1 `PipeMapRed`.
+    /// The command ended with another status than 0; the text is that of 1.2.1 `PipeMapRed`.
     #[error("java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}")]
     ExitStatus {
         /// The status, 128 + n for signal n.
@@ -24,13 +24,13 @@ pub enum TaskFailure {
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
-    /// The command stopped reading its input and yet ended well.
+    /// A pipe or file of the command failed.
     #[error("a file or pipe of the command failed: {0}")]
     Pipe(io::Error),
-    /// It neither read nor wrote nor reported for too long.
+    /// It neither read nor wrote nor reported within its time limit.
     #[error("Task {attempt} failed to report status for {seconds} seconds. Killing!")]
     TimedOut {
         /// The attempt.
@@ -38,10 +38,10 @@ pub enum TaskFailure {
         /// For how long.
         seconds: u64,
     },
-    /// It was told to end.
-    #[error("killed as it was told")]
+    /// The tracker killed it.
+    #[error("killed on request")]
     Killed,
-    /// It counts too many things.
+    /// It has more counters than Hadoop allows.
     #[error(transparent)]
     TooManyCounters(#[from] TooManyCounters),
     /// Its processes took too much memory.
@@ -54,10 +54,10 @@ pub enum TaskFailure {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
-    /// Records between maps and reduces could not be written or read; `Self::in_folder` says where.
+    /// Records between maps and reduces could not be written or read; `Self::in_folder` adds the path.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
     /// An index is damaged.
@@ -68,7 +68,7 @@ pub enum TaskFailure {
         /// What is wrong with it.
         source: IndexError,
     },
-    /// Something that the job names is not what it should be.
+    /// Something that the job names cannot be used.
     #[error("{what}: {reason}")]
     Unusable {
         /// What it is.
@@ -76,7 +76,7 @@ pub enum TaskFailure {
         /// What is wrong with it.
         reason: String,
     },
-    /// A reduce could not gather its input; the words are those of 1.2.1 `ReduceTask`.
+    /// A reduce could not gather its input; the text is that of 1.2.1 `ReduceTask`.
     #[error("Shuffle Error: {reason}; bailing-out.")]
     Shuffle {
         /// Which limit was reached.
@@ -84,7 +84,7 @@ pub enum TaskFailure {
     },
 }
 
-/// Processes took more memory than the job asked for; the words are those of 1.2.1 `TaskMemoryManagerThread`.
+/// Processes used more memory than the job asked for; the text is that of 1.2.1 `TaskMemoryManagerThread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "TaskTree [pid={pid},tipID={attempt}] is running beyond memory-limits. Current usage : {used_bytes}bytes. Limit : {limit_bytes}bytes. Killing task."
@@ -99,12 +99,12 @@ pub struct TooMuchMemory {
 // === impl TaskFailure ===
 
 impl TaskFailure {
-    /// Makes an error of the system one of `path`.
+    /// Turns a system error into one about `path`.
     pub(crate) fn file<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| TaskFailure::File { action, path: path.to_owned(), source }
     }
 
-    /// Says where it happened, if it does not yet.
+    /// Adds the folder where it happened, if the error names no path yet.
     pub(crate) fn in_folder(self, folder: &Path) -> Self {
         match self {
             TaskFailure::SortedRecords(source) => {
@@ -114,7 +114,7 @@ impl TaskFailure {
         }
     }
 
-    /// Whether somebody else ended the attempt, so that what it left is not yet removed in Hadoop's eyes.
+    /// Whether the tracker ended the attempt, so that Hadoop expects a cleanup attempt.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         matches!(self, TaskFailure::TimedOut { .. } | TaskFailure::Killed)

@@ -38,7 +38,7 @@ pub struct BadKeyOption {
     pub word: String,
 }
 
-/// Where a range lies in one key: the first byte, and the byte after the last; the end may lie before the start.
+/// A range in one key: the first byte, and the byte after the last; the end may be before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The first byte.
@@ -96,7 +96,7 @@ impl KeyFields {
                 "-r" => global.is_reverse = true,
                 "-nr" => (global.is_numeric, global.is_reverse) = (true, true),
                 _ => {
-                    // Hadoop passes over words that begin otherwise.
+                    // Hadoop ignores other words.
                     let Some(joined) = word.strip_prefix("-k") else { continue };
                     let text = if joined.is_empty() { words.next().unwrap_or_default() } else { joined };
                     if !text.is_empty() {
@@ -125,7 +125,7 @@ impl KeyFields {
         KeyFields { separator, ranges: if count > 0 { vec![range] } else { Vec::new() }, has_fields: count > 0 }
     }
 
-    /// Where a range lies in a key; `None` when it begins beyond the key's end.
+    /// The position of a range in a key; `None` when it begins beyond the key's end.
     #[must_use]
     pub fn place(&self, key: &[u8], range: &KeyRange) -> Option<Place> {
         let begin = self.field_start(key, range.begin_field)?;

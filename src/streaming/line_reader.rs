@@ -8,12 +8,12 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// The longest line that is taken, as a `Text` may not be longer. Bytes.
 const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
 
-/// Cuts what it reads into lines.
+/// Reads lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The line at hand.
+    /// The current line.
     text: Range<usize>,
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
@@ -30,7 +30,7 @@ impl<R: Read> LineReader<R> {
         Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0, cut_at_bytes: None }
     }
 
-    /// Lines of a source that nobody answers for: longer ones come in pieces of about so many bytes.
+    /// Lines of an untrusted source: longer ones come in pieces of about `at_bytes`.
     pub fn cutting(source: R, at_bytes: usize) -> Self {
         Self { cut_at_bytes: Some(at_bytes), ..Self::new(source) }
     }
@@ -40,13 +40,13 @@ impl<R: Read> LineReader<R> {
         &self.source
     }
 
-    /// The line at hand, without what ends it.
+    /// The current line, without its terminator.
     #[inline]
     pub fn text(&self) -> &[u8] {
         &self.buffer[self.text.clone()]
     }
 
-    /// Goes to the next line and tells its length with what ends it; `None` at the end. A last line needs no terminator.
+    /// Advances to the next line and returns its length with its terminator; `None` at the end. A last line needs no terminator.
     ///
     /// # Errors
     /// Those of reading; a line over 2 GB.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_whom_nobody_answers_for_comes_in_pieces() {
+    fn a_long_line_of_an_untrusted_source_comes_in_pieces() {
         let source = [&[b'x'; 700_000][..], b"\nshort\n"].concat();
         let mut reader = LineReader::cutting(&source[..], 1000);
         let mut bytes = 0;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
 use super::command_stream::{Combiner, unreadable};
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, copy_records};
 use super::partition::Partitioner;
@@ -20,11 +20,11 @@ use super::spill_index::{IndexEntry, write_index};
 
 /// The file that reduces fetch from.
 pub const OUTPUT_FILE: &str = "file.out";
-/// Where each reduce's part of it lies.
+/// The position of each reduce's part in it.
 pub const INDEX_FILE: &str = "file.out.index";
 
-/// Counters are brought up to date after so many records.
-const RECORDS_BETWEEN_COUNTS: u64 = 1 << 12;
+/// Records between two updates of the counters.
+const RECORDS_BETWEEN_COUNTER_UPDATES: u64 = 1 << 12;
 
 /// How output is sorted, and where it goes.
 #[derive(Clone, Copy)]
@@ -82,11 +82,11 @@ impl<'a> SpillWriter<'a> {
         let file = self.file.take().ok_or_else(closed)?;
         let mut writer = SegmentWriter::new(file, self.codec);
         write(&mut writer)?;
-        self.progress.counters().add(Framework::SpilledRecords, writer.records());
-        self.progress.note_life();
+        self.progress.counters().add(FrameworkCounter::SpilledRecords, writer.records());
+        self.progress.record_activity();
         self.progress.check()?;
         let (file, lengths) = writer.finish().map_err(TaskFailure::file("write", &self.path))?;
-        self.progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
+        self.progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
         self.file = Some(file);
         self.entries.push(IndexEntry { start_bytes: self.end_bytes, lengths });
         self.end_bytes += lengths.stored_bytes;
@@ -101,24 +101,24 @@ impl<'a> SpillWriter<'a> {
 // === impl MapOutput ===
 
 impl<'a> MapOutput<'a> {
-    /// Nothing yet.
+    /// An empty output.
     #[must_use]
     pub fn new(rules: OutputRules<'a>, progress: &'a Progress) -> Self {
         let counters = progress.counters();
         let used = [
-            Framework::MapOutputRecords,
-            Framework::MapOutputBytes,
-            Framework::MapOutputMaterializedBytes,
-            Framework::CombineInputRecords,
-            Framework::CombineOutputRecords,
-            Framework::SpilledRecords,
+            FrameworkCounter::MapOutputRecords,
+            FrameworkCounter::MapOutputBytes,
+            FrameworkCounter::MapOutputMaterializedBytes,
+            FrameworkCounter::CombineInputRecords,
+            FrameworkCounter::CombineOutputRecords,
+            FrameworkCounter::SpilledRecords,
         ];
         used.into_iter().for_each(|counter| counters.add(counter, 0));
         let buffer = SortBuffer::new(rules.sort.reduces, rules.sort.spill_at_bytes);
         Self { rules, progress, buffer, spills: Vec::new(), records: 0, bytes: 0 }
     }
 
-    /// Takes one record.
+    /// Adds one record.
     ///
     /// # Errors
     /// Those of a spill that it causes.
@@ -139,7 +139,7 @@ impl<'a> MapOutput<'a> {
         }
         self.records += 1;
         self.bytes += (text_bytes(key) + text_bytes(value)) as u64;
-        if self.records >= RECORDS_BETWEEN_COUNTS {
+        if self.records >= RECORDS_BETWEEN_COUNTER_UPDATES {
             self.count();
         }
         if self.buffer.used_bytes() >= *spill_at_bytes {
@@ -150,9 +150,9 @@ impl<'a> MapOutput<'a> {
 
     fn count(&mut self) {
         let counters = self.progress.counters();
-        counters.add(Framework::MapOutputRecords, std::mem::take(&mut self.records));
-        counters.add(Framework::MapOutputBytes, std::mem::take(&mut self.bytes));
-        self.progress.note_life();
+        counters.add(FrameworkCounter::MapOutputRecords, std::mem::take(&mut self.records));
+        counters.add(FrameworkCounter::MapOutputBytes, std::mem::take(&mut self.bytes));
+        self.progress.record_activity();
     }
 
     /// Sorts what is in memory and writes it to disk.
@@ -179,7 +179,7 @@ impl<'a> MapOutput<'a> {
         Ok(writer.finish())
     }
 
-    /// Leaves `file.out` and `file.out.index`; gives back the length of the former.
+    /// Writes `file.out` and `file.out.index`; returns the length of the former.
     ///
     /// # Errors
     /// Those of sorting, merging and writing.
@@ -200,9 +200,9 @@ impl<'a> MapOutput<'a> {
         let entries = write_index(&output.entries);
         let written = write_file(&index, &entries);
         written.map_err(TaskFailure::file("write", &index))?;
-        self.progress.counters().add(Framework::FileBytesWritten, entries.len() as u64);
+        self.progress.counters().add(FrameworkCounter::FileBytesWritten, entries.len() as u64);
         let bytes = output.entries.iter().map(|entry| entry.lengths.stored_bytes).sum();
-        self.progress.counters().add(Framework::MapOutputMaterializedBytes, bytes);
+        self.progress.counters().add(FrameworkCounter::MapOutputMaterializedBytes, bytes);
         Ok(bytes)
     }
 
@@ -221,7 +221,7 @@ impl<'a> MapOutput<'a> {
                 MergeRules { order, codec: *codec, factor: *factor, folder, name: &name, progress: self.progress };
             let mut spilled = 0;
             let mut merge = Merge::in_steps(self.runs(partition), &rules, &mut spilled).map_err(unreadable)?;
-            self.progress.counters().add(Framework::SpilledRecords, spilled);
+            self.progress.counters().add(FrameworkCounter::SpilledRecords, spilled);
             let combiner = combiner.filter(|_| !merge.is_empty());
             writer.segment(|segment| match combiner {
                 Some(combiner) => combine(&combiner, &mut merge, segment, self.progress),
@@ -258,8 +258,8 @@ fn combine(
     let before = segment.records();
     let read =
         combiner.combine(records, |key, value| segment.append(key, value).map_err(TaskFailure::SortedRecords))?;
-    progress.counters().add(Framework::CombineInputRecords, read);
-    progress.counters().add(Framework::CombineOutputRecords, segment.records() - before);
+    progress.counters().add(FrameworkCounter::CombineInputRecords, read);
+    progress.counters().add(FrameworkCounter::CombineOutputRecords, segment.records() - before);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The part of the input that a map reads, and whether it is one that we can read.
+//! The part of the input that a map reads, and whether the built-in tasktracker can read it.
 
 use crate::fs::{FileUri, FileUriError};
 use crate::wire::file::{FileSplit, SplitApi, read_file_split};
@@ -6,10 +6,10 @@ use crate::wire::{WireError, WireErrorKind};
 
 use super::codec::Codec;
 use super::failure::TaskFailure;
-use super::plan::NotNative;
+use super::plan::UnsupportedJob;
 
-/// So much of a path is told, characters from its end.
-const TOLD_PATH: usize = 200;
+/// Characters of a path in a message, from its end.
+const MAX_PATH_CHARS: usize = 200;
 
 /// The part of the input that a map reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,48 +26,48 @@ pub struct MapSplit {
     pub raw_bytes: u64,
 }
 
-/// What a split turned out to be.
-enum Judged {
-    /// A part of a file that we read.
+/// A split by what can read it.
+enum SplitKind {
+    /// A part of a file that the built-in tasktracker reads.
     Readable(FileSplit, FileUri),
-    /// Something that a stock TaskTracker reads.
-    OnlyStock(NotNative),
-    /// Nothing that anybody reads.
+    /// Only a stock TaskTracker can read it.
+    OnlyStock(UnsupportedJob),
+    /// No tracker can read it.
     Damaged(WireError),
 }
 
-/// Why only a stock TaskTracker can read the splits of a `job.split` that stand at these offsets, if it is so. A file that is
-/// damaged says nothing: its tasks fail wherever they run.
+/// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A
+/// damaged file gives none: its tasks fail on every tracker.
 #[must_use]
-pub fn only_stock_split(job_split: &[u8], offsets_bytes: impl Iterator<Item = i64>) -> Option<NotNative> {
-    offsets_bytes.map(|offset| judge(job_split, usize::try_from(offset).unwrap_or(usize::MAX))).find_map(|judged| {
-        match judged {
-            Judged::OnlyStock(reason) => Some(reason),
-            Judged::Readable(..) | Judged::Damaged(_) => None,
-        }
-    })
+pub fn find_unsupported_split(job_split: &[u8], offsets_bytes: impl Iterator<Item = i64>) -> Option<UnsupportedJob> {
+    offsets_bytes.map(|offset| classify_split(job_split, usize::try_from(offset).unwrap_or(usize::MAX))).find_map(
+        |kind| match kind {
+            SplitKind::OnlyStock(reason) => Some(reason),
+            SplitKind::Readable(..) | SplitKind::Damaged(_) => None,
+        },
+    )
 }
 
-fn judge(job_split: &[u8], offset: usize) -> Judged {
+fn classify_split(job_split: &[u8], offset: usize) -> SplitKind {
     const CLASS: &str = "the class of a split";
     const EXPECTED: &str = SplitApi::Old.class_name();
-    let of_class = |class| Judged::OnlyStock(NotNative::Class { key: CLASS, class, expected: EXPECTED });
+    let of_class = |class| SplitKind::OnlyStock(UnsupportedJob::Class { key: CLASS, class, expected: EXPECTED });
     let split = match read_file_split(job_split, offset) {
         Ok(split) if split.api == SplitApi::Old => split,
         Ok(split) => return of_class(split.api.class_name().to_owned()),
         Err(WireError { kind: WireErrorKind::UnknownClass(class), .. }) => return of_class(class),
-        Err(error) => return Judged::Damaged(error),
+        Err(error) => return SplitKind::Damaged(error),
     };
     let of_path = |why| {
-        let skipped = split.path.chars().count().saturating_sub(TOLD_PATH);
+        let skipped = split.path.chars().count().saturating_sub(MAX_PATH_CHARS);
         let value: String = split.path.chars().skip(skipped).collect();
-        Judged::OnlyStock(NotNative::Option { key: "the path of a split", value, why })
+        SplitKind::OnlyStock(UnsupportedJob::Option { key: "the path of a split", value, why })
     };
     if Codec::is_foreign_file(&split.path) {
         return of_path("of compressed files only gzip and zlib are read");
     }
     match FileUri::parse(&split.path) {
-        Ok(file) => Judged::Readable(split, file),
+        Ok(file) => SplitKind::Readable(split, file),
         Err(FileUriError::NotSupportedYet { .. } | FileUriError::UnknownScheme { .. }) => {
             of_path("only files under file: are read")
         }
@@ -78,16 +78,16 @@ fn judge(job_split: &[u8], offset: usize) -> Judged {
 // === impl MapSplit ===
 
 impl MapSplit {
-    /// Reads the split whose place the task names, from the content of `job.split`.
+    /// Reads the split at the offset that the task names, from the content of `job.split`.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
     pub fn read(job_split: &[u8], offset_bytes: u64) -> Result<Self, TaskFailure> {
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
-        let (split, file) = match judge(job_split, usize::try_from(offset_bytes).unwrap_or(usize::MAX)) {
-            Judged::Readable(split, file) => (split, file),
-            Judged::OnlyStock(reason) => return Err(unusable(reason.to_string())),
-            Judged::Damaged(error) => return Err(unusable(error.to_string())),
+        let (split, file) = match classify_split(job_split, usize::try_from(offset_bytes).unwrap_or(usize::MAX)) {
+            SplitKind::Readable(split, file) => (split, file),
+            SplitKind::OnlyStock(reason) => return Err(unusable(reason.to_string())),
+            SplitKind::Damaged(error) => return Err(unusable(error.to_string())),
         };
         let number = |number: i64| u64::try_from(number).map_err(|_| unusable(format!("{number} is below 0")));
         // Class name behind a length of one byte, path behind one of two, two numbers.
@@ -112,9 +112,9 @@ mod tests {
         (file, metas.iter().map(|meta| meta.offset_bytes).collect())
     }
 
-    fn told(splits: &[(SplitApi, &str)]) -> String {
+    fn reason_of(splits: &[(SplitApi, &str)]) -> String {
         let (file, offsets) = job_split(splits);
-        only_stock_split(&file, offsets.into_iter()).map_or_else(|| "-".to_owned(), |reason| reason.to_string())
+        find_unsupported_split(&file, offsets.into_iter()).map_or_else(|| "-".to_owned(), |reason| reason.to_string())
     }
 
     #[test]
@@ -122,13 +122,13 @@ mod tests {
         use SplitApi::{New, Old};
         let long = format!("file:/{}/in.bz2", "d".repeat(1_000));
         let reasons = [
-            told(&[]),
-            told(&[(Old, "file:/in/a"), (Old, "file:/in/b.gz"), (Old, "file:/in/c.deflate"), (Old, "/in/bz2")]),
-            told(&[(Old, "file:/in/a"), (Old, "file:/in/b.bz2")]),
-            told(&[(Old, "file:/in/b.snappy")]),
-            told(&[(New, "file:/in/a")]),
-            told(&[(Old, "hdfs://n:8020/in/a")]),
-            told(&[(Old, "in/a")]),
+            reason_of(&[]),
+            reason_of(&[(Old, "file:/in/a"), (Old, "file:/in/b.gz"), (Old, "file:/in/c.deflate"), (Old, "/in/bz2")]),
+            reason_of(&[(Old, "file:/in/a"), (Old, "file:/in/b.bz2")]),
+            reason_of(&[(Old, "file:/in/b.snappy")]),
+            reason_of(&[(New, "file:/in/a")]),
+            reason_of(&[(Old, "hdfs://n:8020/in/a")]),
+            reason_of(&[(Old, "in/a")]),
         ];
         insta::assert_snapshot!(reasons.join("\n"), @r#"
         -
@@ -139,17 +139,17 @@ mod tests {
         the path of a split = "hdfs://n:8020/in/a": only files under file: are read: a stock TaskTracker runs it
         the path of a split = "in/a": no absolute path of this machine: a stock TaskTracker runs it
         "#);
-        assert!(told(&[(Old, &long)]).len() < 400, "no path of a client's choice fills the state");
+        assert!(reason_of(&[(Old, &long)]).len() < 400, "no path of a client's choice fills the state");
         let other = [b"SPL\0\0\0\x01\x16".as_slice(), b"a.CombineFileSplitBeta"].concat();
-        let other = only_stock_split(&other, [7].into_iter()).unwrap().to_string();
+        let other = find_unsupported_split(&other, [7].into_iter()).unwrap().to_string();
         insta::assert_snapshot!(other, @r#"the class of a split is "a.CombineFileSplitBeta"; a built-in tasktracker knows org.apache.hadoop.mapred.FileSplit: a stock TaskTracker runs it"#);
     }
 
     #[test]
-    fn a_damaged_file_says_nothing_before_a_task_reads_it() {
+    fn a_damaged_file_fails_only_when_a_task_reads_it() {
         let (file, offsets) = job_split(&[(SplitApi::Old, "file:/in/b.bz2")]);
-        assert_eq!(only_stock_split(&file[..30], offsets.into_iter()), None);
-        assert_eq!(only_stock_split(&file, [-1, i64::MAX].into_iter()), None);
+        assert_eq!(find_unsupported_split(&file[..30], offsets.into_iter()), None);
+        assert_eq!(find_unsupported_split(&file, [-1, i64::MAX].into_iter()), None);
         assert!(MapSplit::read(&file, u64::MAX).unwrap_err().to_string().contains("the map's split"));
     }
 

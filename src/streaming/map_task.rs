@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::attempt::{Attempt, RECORDS_BETWEEN_REPORTS};
+use super::attempt::{AttemptContext, RECORDS_BETWEEN_REPORTS};
 use super::command_stream::{Combiner, CommandInput, CommandStream, read_records};
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::map_output::{MapOutput, OutputRules};
 pub use super::map_split::MapSplit;
@@ -13,27 +13,29 @@ use crate::wire::Phase;
 
 use super::private_files::make_folder;
 
-/// What a map left.
+/// The result of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapResult {
     /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.
     pub output_bytes: Option<u64>,
 }
 
-/// Runs a map. When it failed, nothing of its output is left in the job's folder.
+/// Runs a map. A failed one leaves nothing in the job's output folder.
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
-pub fn run(attempt: &Attempt<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
-    attempt.run(|| {
+pub fn run(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
+    attempt.run_with_cleanup(|| {
         let progress = attempt.progress;
-        progress.enter(Phase::Map, &format!("{}:{}+{}", split.uri, split.start_bytes, split.length_bytes));
+        progress.enter_phase(Phase::Map, &format!("{}:{}+{}", split.uri, split.start_bytes, split.length_bytes));
         let counters = progress.counters();
-        for counter in [Framework::MapInputRecords, Framework::MapInputBytes, Framework::MapOutputRecords] {
+        for counter in
+            [FrameworkCounter::MapInputRecords, FrameworkCounter::MapInputBytes, FrameworkCounter::MapOutputRecords]
+        {
             counters.add(counter, 0);
         }
-        counters.add(Framework::SplitRawBytes, split.raw_bytes);
-        counters.add(Framework::SpilledRecords, 0);
+        counters.add(FrameworkCounter::SplitRawBytes, split.raw_bytes);
+        counters.add(FrameworkCounter::SpilledRecords, 0);
         let output_bytes = match &attempt.plan.sort {
             Some(_) => Some(run_sorted(attempt, split)?),
             None => {
@@ -42,12 +44,12 @@ pub fn run(attempt: &Attempt<'_>, split: &MapSplit) -> Result<MapResult, TaskFai
             }
         };
         progress.check()?;
-        progress.set_done(1000);
+        progress.set_done_thousandths(1000);
         Ok(MapResult { output_bytes })
     })
 }
 
-fn run_sorted(attempt: &Attempt<'_>, split: &MapSplit) -> Result<u64, TaskFailure> {
+fn run_sorted(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<u64, TaskFailure> {
     let process = &attempt.plan.process;
     let Some(sort) = &attempt.plan.sort else { return Ok(0) };
     let combine =
@@ -64,7 +66,7 @@ fn run_sorted(attempt: &Attempt<'_>, split: &MapSplit) -> Result<u64, TaskFailur
     output.finish()
 }
 
-fn run_straight(attempt: &Attempt<'_>, split: &MapSplit) -> Result<(), TaskFailure> {
+fn run_straight(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<(), TaskFailure> {
     let mut output = attempt.output()?;
     let unwritable = |error| TaskFailure::file("write", attempt.plan.output.folder.as_path())(error);
     let counters = attempt.progress.counters();
@@ -72,20 +74,20 @@ fn run_straight(attempt: &Attempt<'_>, split: &MapSplit) -> Result<(), TaskFailu
     stream(attempt, split, |key, value| {
         written += 1;
         if written == RECORDS_BETWEEN_REPORTS {
-            counters.add(Framework::MapOutputRecords, std::mem::take(&mut written));
+            counters.add(FrameworkCounter::MapOutputRecords, std::mem::take(&mut written));
         }
         output.write(key, value).map_err(unwritable)
     })?;
-    counters.add(Framework::MapOutputRecords, written);
+    counters.add(FrameworkCounter::MapOutputRecords, written);
     let written_bytes = output.finish().map_err(unwritable)?;
-    counters.add(Framework::BytesWritten, written_bytes);
-    counters.add(Framework::FileBytesWritten, written_bytes);
+    counters.add(FrameworkCounter::BytesWritten, written_bytes);
+    counters.add(FrameworkCounter::FileBytesWritten, written_bytes);
     Ok(())
 }
 
-/// The split through the mapper.
+/// Streams the split through the mapper.
 fn stream(
-    attempt: &Attempt<'_>,
+    attempt: &AttemptContext<'_>,
     split: &MapSplit,
     mut collect: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
 ) -> Result<(), TaskFailure> {
@@ -104,25 +106,27 @@ fn stream(
                 bytes += consumed_bytes;
                 reader.write_record(plan.input, &plan.map.input_separator, stdin).map_err(TaskFailure::Pipe)?;
                 if records == RECORDS_BETWEEN_REPORTS {
-                    counters.add(Framework::MapInputRecords, std::mem::take(&mut records));
-                    counters.add(Framework::MapInputBytes, std::mem::take(&mut bytes));
-                    progress.set_done(reader.read_thousandths());
+                    counters.add(FrameworkCounter::MapInputRecords, std::mem::take(&mut records));
+                    counters.add(FrameworkCounter::MapInputBytes, std::mem::take(&mut bytes));
+                    progress.set_done_thousandths(reader.read_thousandths());
                 }
             }
             Ok(())
         };
         let fed = fed();
-        counters.add(Framework::MapInputRecords, records);
-        counters.add(Framework::MapInputBytes, bytes);
-        counters.add(Framework::BytesRead, reader.read_bytes());
-        counters.add(Framework::FileBytesRead, reader.read_bytes());
+        counters.add(FrameworkCounter::MapInputRecords, records);
+        counters.add(FrameworkCounter::MapInputBytes, bytes);
+        counters.add(FrameworkCounter::BytesRead, reader.read_bytes());
+        counters.add(FrameworkCounter::FileBytesRead, reader.read_bytes());
         fed
     };
     let mut written = 0_u64;
     let mut take = |stdout: &mut dyn Read| {
         read_records(stdout, &plan.map.output, |key, value| {
             if written.is_multiple_of(RECORDS_BETWEEN_REPORTS) {
-                progress.tell(|| format!("Records R/W={}/{}", counters.get(Framework::MapInputRecords), written + 1));
+                progress.set_status(|| {
+                    format!("Records R/W={}/{}", counters.get(FrameworkCounter::MapInputRecords), written + 1)
+                });
             }
             written += 1;
             collect(key, value)

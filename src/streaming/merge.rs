@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::key_order::KeyOrder;
 use super::private_files::create_new_file;
 use super::progress::Progress;
@@ -13,8 +13,8 @@ use super::segment_reader::{Records, SegmentReader};
 use super::segment_writer::{SegmentLengths, SegmentWriter};
 use super::sort_buffer::prefix;
 
-/// Records between two signs of life.
-const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
+/// Records between two checks for a stop.
+const RECORDS_BETWEEN_STOP_CHECKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum Run {
         start_bytes: u64,
         /// Its lengths.
         lengths: SegmentLengths,
-        /// Whether the file is this segment alone and is removed when it is opened: it is read to its end, and nobody looks again.
+        /// Whether the file holds only this segment and is removed once it is open: it is read once.
         is_temporary: bool,
     },
 }
@@ -39,7 +39,7 @@ pub enum Run {
 pub struct Merge<'a> {
     order: &'a KeyOrder,
     runs: Vec<SegmentReader>,
-    /// A heap, the least on top; the top is the record at hand.
+    /// A heap, the least on top; the top is the current record.
     heap: Vec<Head>,
     total_bytes: u64,
     finished_bytes: u64,
@@ -47,7 +47,7 @@ pub struct Merge<'a> {
     has_begun: bool,
 }
 
-/// The record that a run stands at. What decides most comparisons is kept here.
+/// The current record of a run, with the part of its key that decides most comparisons.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     prefix: u64,
@@ -62,7 +62,7 @@ const UNKNOWN: usize = usize::MAX;
 /// Keys up to this length are known from their prefix.
 const PREFIX_BYTES: usize = 8;
 
-/// What a merge in several steps needs.
+/// Parameters of a merge in several steps.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRules<'a> {
     /// The order of keys.
@@ -71,11 +71,11 @@ pub struct MergeRules<'a> {
     pub codec: Option<Codec>,
     /// Runs merged at a time, at least 2.
     pub factor: usize,
-    /// Where runs in between go.
+    /// Where intermediate runs go.
     pub folder: &'a Path,
-    /// What their names begin with: merges that go on beside each other need different ones.
+    /// Prefix of their names; concurrent merges need different ones.
     pub name: &'a str,
-    /// Shown that it lives; tells when to end.
+    /// Receives activity; stops the merge.
     pub progress: &'a Progress,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// Those of opening and reading.
     pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
-        progress.counters().add(Framework::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
+        progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
         Self::new(open?, order)
     }
@@ -146,7 +146,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// Merges in several steps if there are more runs than `factor`; counts records of runs in between in `spilled`.
+    /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -221,7 +221,7 @@ impl<'a> Merge<'a> {
     }
 
     fn top(&self) -> &SegmentReader {
-        // Asked only while there is a record at hand.
+        // Called only while there is a current record.
         &self.runs[self.heap.first().map_or(0, |head| head.run)]
     }
 }
@@ -270,21 +270,21 @@ impl Records for Merge<'_> {
 /// Copies all records that are left, as they are.
 ///
 /// # Errors
-/// Those of reading and writing; when the attempt is to end.
+/// Those of reading and writing; when the attempt is stopped.
 pub fn copy_records<W: io::Write>(
     records: &mut impl Records,
     writer: &mut SegmentWriter<W>,
     progress: &Progress,
 ) -> io::Result<()> {
-    let mut until_look = RECORDS_BETWEEN_LOOKS;
+    let mut until_check = RECORDS_BETWEEN_STOP_CHECKS;
     while records.advance()? {
         writer.append_framed(records.framed())?;
-        until_look -= 1;
-        if until_look == 0 {
-            until_look = RECORDS_BETWEEN_LOOKS;
-            progress.note_life();
+        until_check -= 1;
+        if until_check == 0 {
+            until_check = RECORDS_BETWEEN_STOP_CHECKS;
+            progress.record_activity();
             if progress.is_stopped() {
-                return Err(io::Error::other("the attempt is to end"));
+                return Err(io::Error::other("the attempt is stopped"));
             }
         }
     }
@@ -297,7 +297,7 @@ pub fn copy_records<W: io::Write>(
 /// Those of reading and writing.
 pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
     let factor = rules.factor.max(2);
-    // The first step takes so many that all later ones are full.
+    // The first step merges as many as make all later ones full.
     let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
         0 => factor,
         rest => rest + 1,
@@ -324,7 +324,7 @@ pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: 
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;
-    progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
+    progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
     Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
 }
 
@@ -372,8 +372,8 @@ mod tests {
             assert_eq!(spilled > 0, factor < 6);
             // Runs in between are written once and read once, all of each.
             let bytes = |counter| progress.counters().get(counter);
-            assert_eq!(bytes(Framework::FileBytesWritten) > 0, spilled > 0);
-            assert_eq!(bytes(Framework::FileBytesWritten), bytes(Framework::FileBytesRead));
+            assert_eq!(bytes(FrameworkCounter::FileBytesWritten) > 0, spilled > 0);
+            assert_eq!(bytes(FrameworkCounter::FileBytesWritten), bytes(FrameworkCounter::FileBytesRead));
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }

@@ -1,12 +1,13 @@
 //! What runs a Hadoop Streaming task: everything below the protocol, without the tracker.
 //!
-//! [`plan`] reads from job.xml what to run, or why only a stock TaskTracker can. [`map_task`] and [`reduce_task`] run one attempt each:
-//! input ([`split_reader`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way from maps to reduces ([`shuffle`]),
-//! output and its commit ([`text_output`], [`committer`]). [`progress`] is what an attempt shares with the tracker.
-//! Bytes on disk and on the wire are those of Hadoop 1.2.1, so that both kinds of trackers can run tasks of one job.
+//! [`plan`] reads from job.xml what to run, or why only a stock TaskTracker can. [`map_task`] and [`reduce_task`] run
+//! one attempt each: input ([`split_reader`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way
+//! from maps to reduces ([`shuffle`]), output and its commit ([`text_output`], [`committer`]). [`progress`] is what an
+//! attempt shares with the tracker. Bytes on disk and on the wire are those of Hadoop 1.2.1, so that both kinds of
+//! trackers can run tasks of one job.
 //!
-//! Everything here blocks and runs on threads; there is no runtime. Memory is bounded by the job's own limits, never by the size of its
-//! data, except for single lines.
+//! Everything here blocks and runs on threads; there is no runtime. Memory is bounded by the job's own limits, never by
+//! the size of its data, except for single lines.
 
 pub mod attempt;
 pub mod child;

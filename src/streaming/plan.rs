@@ -1,6 +1,6 @@
 //! A streaming job as its tasks run it, read from job.xml, or why only a stock TaskTracker can run it.
 //!
-//! The JobTracker asks the same question before it hands a job to a built-in tasktracker, since no tracker can refuse a task.
+//! The JobTracker reads the same plan before it assigns a job to a built-in tasktracker, since a tracker cannot refuse a task.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::split_reader::{InputFormat, ReadRules};
 
 /// Why a built-in tasktracker cannot run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NotNative {
+pub enum UnsupportedJob {
     /// A class that has no counterpart here.
     #[error("{key} is {class:?}; a built-in tasktracker knows {expected}: a stock TaskTracker runs it")]
     Class {
@@ -39,7 +39,7 @@ pub enum NotNative {
         key: &'static str,
         /// Its value.
         value: String,
-        /// What is not there.
+        /// What is missing here.
         why: &'static str,
     },
     /// Options that Hadoop refuses too.
@@ -113,14 +113,14 @@ pub struct ShufflePlan {
     pub merge_at_outputs: usize,
 }
 
-/// What processes may do and how they are judged.
+/// Limits of commands, and what their exit status means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessPlan {
     /// Whether a status other than 0 fails the attempt.
     pub non_zero_exit_is_failure: bool,
     /// What reports on standard error begin with.
     pub reporter_prefix: String,
-    /// Longest time without a sign of life.
+    /// Longest time without activity.
     pub time_limit: Option<Duration>,
     /// Between the signals TERM and KILL.
     pub kill_delay: Duration,
@@ -130,7 +130,7 @@ pub struct ProcessPlan {
     pub map_ulimit_kb: Option<u64>,
     /// Most virtual memory of each process of a reduce, kB.
     pub reduce_ulimit_kb: Option<u64>,
-    /// Address space that the processes of a map asked for, bytes.
+    /// Address space requested for the processes of a map.
     pub map_memory_bytes: Option<u64>,
     /// And of a reduce.
     pub reduce_memory_bytes: Option<u64>,
@@ -185,7 +185,7 @@ const HASH_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.HashPartitioner";
 const FIELD_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner";
 const FIELD_COMPARATOR: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator";
 
-/// The heap of a stock task when `-Xmx` says nothing, bytes.
+/// The heap of a stock task without `-Xmx`, bytes.
 const DEFAULT_HEAP_BYTES: u64 = 200 << 20;
 
 /// Reads the values of one job.
@@ -199,12 +199,12 @@ impl StreamingPlan {
     /// Reads the job's configuration: job.xml over the cluster's values.
     ///
     /// # Errors
-    /// [`NotNative`]: why a built-in tasktracker cannot run it.
-    pub fn read(configuration: &Configuration) -> Result<Self, NotNative> {
+    /// [`UnsupportedJob`]: why a built-in tasktracker cannot run it.
+    pub fn read(configuration: &Configuration) -> Result<Self, UnsupportedJob> {
         let job = JobReader { configuration };
         job.check_interfaces()?;
         let reduces: u32 = configuration.number(&keys::REDUCE_TASKS)?;
-        let command = job.command(&keys::MAP_COMMAND)?.ok_or(NotNative::Class {
+        let command = job.command(&keys::MAP_COMMAND)?.ok_or(UnsupportedJob::Class {
             key: keys::MAP_COMMAND.name,
             class: String::new(),
             expected: "streaming commands",
@@ -245,7 +245,7 @@ impl StreamingPlan {
 // === impl JobReader ===
 
 impl JobReader<'_> {
-    fn class(&self, key: &Key) -> Result<String, NotNative> {
+    fn class(&self, key: &Key) -> Result<String, UnsupportedJob> {
         Ok(self.configuration.checked(key)?.map_or_else(String::new, |setting| setting.value.trim().to_owned()))
     }
 
@@ -256,21 +256,21 @@ impl JobReader<'_> {
         default: &'static str,
         known: &[&str],
         expected: &'static str,
-    ) -> Result<String, NotNative> {
+    ) -> Result<String, UnsupportedJob> {
         let class = self.class(key)?;
         let class = if class.is_empty() { default.to_owned() } else { class };
         if known.contains(&class.as_str()) {
             Ok(class)
         } else {
-            Err(NotNative::Class { key: key.name, class, expected })
+            Err(UnsupportedJob::Class { key: key.name, class, expected })
         }
     }
 
-    fn check_interfaces(&self) -> Result<(), NotNative> {
+    fn check_interfaces(&self) -> Result<(), UnsupportedJob> {
         for key in [&keys::MAPPER_NEW_API, &keys::REDUCER_NEW_API] {
             if self.configuration.flag(key)? {
                 let why = "only Java code has the interface `mapreduce`";
-                return Err(NotNative::Option { key: key.name, value: "true".to_owned(), why });
+                return Err(UnsupportedJob::Option { key: key.name, value: "true".to_owned(), why });
             }
         }
         self.known_class(&keys::MAPPER_CLASS, "", &[PIPE_MAPPER], "streaming commands")?;
@@ -295,25 +295,25 @@ impl JobReader<'_> {
         for key in [&keys::SKIP_MAP_RECORDS, &keys::SKIP_REDUCE_GROUPS] {
             if let Some(most) = self.configuration.limit::<u64>(key, 1)? {
                 let why = "bad records are not skipped";
-                return Err(NotNative::Option { key: key.name, value: most.to_string(), why });
+                return Err(UnsupportedJob::Option { key: key.name, value: most.to_string(), why });
             }
         }
         Ok(())
     }
 
-    fn command(&self, key: &Key) -> Result<Option<CommandLine>, NotNative> {
+    fn command(&self, key: &Key) -> Result<Option<CommandLine>, UnsupportedJob> {
         Ok(self.configuration.text(key)?.as_deref().and_then(CommandLine::decode))
     }
 
-    fn separator(&self, key: &Key) -> Result<Vec<u8>, NotNative> {
+    fn separator(&self, key: &Key) -> Result<Vec<u8>, UnsupportedJob> {
         Ok(self.configuration.text(key)?.map_or_else(|| b"\t".to_vec(), String::into_bytes))
     }
 
     /// A separator of which one byte counts.
-    fn separator_byte(&self, key: &Key) -> Result<u8, NotNative> {
+    fn separator_byte(&self, key: &Key) -> Result<u8, UnsupportedJob> {
         match *self.separator(key)? {
             [byte] => Ok(byte),
-            ref bytes => Err(NotNative::Option {
+            ref bytes => Err(UnsupportedJob::Option {
                 key: key.name,
                 value: String::from_utf8_lossy(bytes).into_owned(),
                 why: "only one byte separates",
@@ -321,12 +321,12 @@ impl JobReader<'_> {
         }
     }
 
-    fn fields(&self, separator: &Key, count: &Key) -> Result<FieldRule, NotNative> {
+    fn fields(&self, separator: &Key, count: &Key) -> Result<FieldRule, UnsupportedJob> {
         Ok(FieldRule { separator: self.separator(separator)?, key_fields: self.configuration.number(count)? })
     }
 
     /// `None`: records pass as they are.
-    fn reducer(&self) -> Result<Option<CommandPlan>, NotNative> {
+    fn reducer(&self) -> Result<Option<CommandPlan>, UnsupportedJob> {
         const EXPECTED: &str = "streaming commands and IdentityReducer";
         let known = [PIPE_REDUCER, IDENTITY_REDUCER];
         let class = self.known_class(&keys::REDUCER_CLASS, IDENTITY_REDUCER, &known, EXPECTED)?;
@@ -334,7 +334,7 @@ impl JobReader<'_> {
     }
 
     /// What combiner and reducer have in common: the combiner is cut by the reducer's keys too.
-    fn reduce_side(&self, command: &Key) -> Result<Option<CommandPlan>, NotNative> {
+    fn reduce_side(&self, command: &Key) -> Result<Option<CommandPlan>, UnsupportedJob> {
         let Some(command) = self.command(command)? else { return Ok(None) };
         Ok(Some(CommandPlan {
             command,
@@ -343,13 +343,13 @@ impl JobReader<'_> {
         }))
     }
 
-    fn input_format(&self) -> Result<InputFormat, NotNative> {
+    fn input_format(&self) -> Result<InputFormat, UnsupportedJob> {
         const KNOWN: [&str; 4] = [TEXT_INPUT, KEY_VALUE_INPUT, LINES_INPUT, STREAM_INPUT];
         const EXPECTED: &str = "TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and StreamInputFormat";
         let class = self.known_class(&keys::INPUT_FORMAT_CLASS, TEXT_INPUT, &KNOWN, EXPECTED)?;
         let reader = self.class(&keys::RECORD_READER_CLASS)?;
         if class == STREAM_INPUT && !reader.is_empty() && !reader.contains("LineRecordReader") {
-            return Err(NotNative::Class {
+            return Err(UnsupportedJob::Class {
                 key: keys::RECORD_READER_CLASS.name,
                 class: reader,
                 expected: "line readers",
@@ -358,7 +358,7 @@ impl JobReader<'_> {
         let inputs = self.configuration.text(&keys::INPUT_DIRS)?.unwrap_or_default();
         if let Some(input) = inputs.split(',').find(|input| Codec::is_foreign_file(input)) {
             let why = "of compressed files only gzip and zlib are read";
-            return Err(NotNative::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
+            return Err(UnsupportedJob::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
         }
         Ok(match class.as_str() {
             TEXT_INPUT => InputFormat::Text,
@@ -370,7 +370,7 @@ impl JobReader<'_> {
         })
     }
 
-    fn codec(&self, compress: &Key, codec: &Key) -> Result<Option<Codec>, NotNative> {
+    fn codec(&self, compress: &Key, codec: &Key) -> Result<Option<Codec>, UnsupportedJob> {
         if !self.configuration.flag(compress)? {
             return Ok(None);
         }
@@ -379,16 +379,16 @@ impl JobReader<'_> {
             return Ok(Some(Codec::Zlib));
         }
         let expected = "DefaultCodec and GzipCodec";
-        Codec::of_class(&class).map(Some).ok_or(NotNative::Class { key: codec.name, class, expected })
+        Codec::of_class(&class).map(Some).ok_or(UnsupportedJob::Class { key: codec.name, class, expected })
     }
 
-    fn key_options(&self, key: &Key) -> Result<KeyFields, NotNative> {
+    fn key_options(&self, key: &Key) -> Result<KeyFields, UnsupportedJob> {
         let separator = self.separator_byte(&keys::KEY_FIELD_SEPARATOR)?;
         let options = self.configuration.text(key)?.unwrap_or_default();
-        KeyFields::parse(separator, &options).map_err(|error| NotNative::KeyOptions { key: key.name, error })
+        KeyFields::parse(separator, &options).map_err(|error| UnsupportedJob::KeyOptions { key: key.name, error })
     }
 
-    fn sort(&self, reduces: u32) -> Result<SortPlan, NotNative> {
+    fn sort(&self, reduces: u32) -> Result<SortPlan, UnsupportedJob> {
         let configuration = self.configuration;
         let partitioner = self.known_class(
             &keys::PARTITIONER_CLASS,
@@ -411,7 +411,7 @@ impl JobReader<'_> {
         let grouping = self.class(&keys::GROUP_COMPARATOR_CLASS)?;
         if !grouping.is_empty() && grouping != comparator {
             let expected = "groups of keys that are equal in the order";
-            return Err(NotNative::Class { key: keys::GROUP_COMPARATOR_CLASS.name, class: grouping, expected });
+            return Err(UnsupportedJob::Class { key: keys::GROUP_COMPARATOR_CLASS.name, class: grouping, expected });
         }
         let order = if comparator.is_empty() {
             KeyOrder::Bytes
@@ -435,7 +435,7 @@ impl JobReader<'_> {
         })
     }
 
-    fn shuffle(&self) -> Result<ShufflePlan, NotNative> {
+    fn shuffle(&self) -> Result<ShufflePlan, UnsupportedJob> {
         let configuration = self.configuration;
         let options = match configuration.text(&keys::REDUCE_CHILD_JAVA_OPTIONS)? {
             Some(options) => options,
@@ -456,7 +456,7 @@ impl JobReader<'_> {
         })
     }
 
-    fn process(&self) -> Result<ProcessPlan, NotNative> {
+    fn process(&self) -> Result<ProcessPlan, UnsupportedJob> {
         let configuration = self.configuration;
         let milliseconds = |key: &Key| -> Result<Option<Duration>, ConfigError> {
             Ok(configuration.limit::<u64>(key, 1)?.map(Duration::from_millis))
@@ -488,7 +488,7 @@ fn share(bytes: u64, parts_per_million: u64) -> u64 {
     (u128::from(bytes) * u128::from(parts_per_million) / 1_000_000) as u64
 }
 
-/// What the last `-Xmx` of a Java command line says, bytes.
+/// The last `-Xmx` of a Java command line, bytes.
 fn heap_bytes(options: &str) -> Option<u64> {
     let size = options.split_ascii_whitespace().filter_map(|option| option.strip_prefix("-Xmx")).next_back()?;
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());

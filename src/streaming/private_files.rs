@@ -1,4 +1,4 @@
-//! Files and folders that nobody but the worker's own user may read, whatever the umask: tokens, map output and logs lie in them.
+//! Files and folders that only the worker's own user may read, whatever the umask: tokens, map output and logs.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;

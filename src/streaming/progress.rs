@@ -1,7 +1,8 @@
-//! What a running attempt tells, and how it is told to end: the one thing it shares with whoever speaks to the JobTracker.
+//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the
+//! stop request.
 //!
-//! The attempt's threads write, the heartbeat reads whenever it likes; nobody calls back. An attempt that gives no sign of life for
-//! its time limit is told to end as by a kill.
+//! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity
+//! for its time limit is stopped like a killed one.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,43 +14,43 @@ use crate::model::AttemptId;
 use crate::supervisor::process_tree::{CommandTree, MemoryUse, ProcessTable};
 use crate::wire::Phase;
 
-use super::counters::{Framework, TaskCounters, TooManyCounters};
+use super::counters::{FrameworkCounter, TaskCounters, TooManyCounters};
 use super::failure::{TaskFailure, TooMuchMemory};
 
-/// Signs of life are looked for at least that often, when there is a time limit.
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
+/// Longest interval between two checks for activity, when there is a time limit.
+const MAX_WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why an attempt is to end before its time.
+/// Why an attempt is stopped.
 #[derive(Debug)]
-enum Stop {
+enum StopReason {
     Kill,
     Timeout(Duration),
     TooManyCounters(TooManyCounters),
     TooMuchMemory(TooMuchMemory),
 }
 
-/// What is known of the memory of an attempt's processes.
+/// Memory of an attempt's processes.
 #[derive(Debug, Default)]
 struct Memory {
     trees: Vec<CommandTree>,
-    /// Address space that they may take, bytes.
+    /// Limit of their address space, bytes.
     limit_bytes: Option<u64>,
-    /// They took more when they were looked at last.
+    /// They were beyond the limit at the last measurement.
     was_beyond: bool,
 }
 
-/// A command runs; until this goes, its processes count.
+/// Guard: the command's processes are measured until it is dropped.
 #[derive(Debug)]
-pub struct Followed<'a> {
+pub struct TrackedCommand<'a> {
     progress: &'a Progress,
     tree: CommandTree,
 }
 
-/// What people and the JobTracker are told.
+/// Phase and status as reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct ReportedStatus {
     phase: Phase,
-    /// What the command says of itself wins over what the framework says.
+    /// The command's own status takes precedence over the framework's.
     status: String,
     is_status_of_command: bool,
 }
@@ -59,19 +60,19 @@ struct Told {
 pub struct Progress {
     attempt: AttemptId,
     counters: TaskCounters,
-    told: Mutex<Told>,
+    reported: Mutex<ReportedStatus>,
     done_thousandths: AtomicU64,
-    lives: AtomicBool,
+    is_active: AtomicBool,
     time_limit: Option<Duration>,
-    stop: Mutex<Option<Stop>>,
+    stop: Mutex<Option<StopReason>>,
     stop_changed: Condvar,
     is_stopped: AtomicBool,
-    /// Closed when the attempt is to end: who waits for a pipe waits for this one too.
+    /// Hangs up when the attempt is stopped: threads that wait for a pipe wait for this one too.
     alarm: PipeReader,
-    unless_alarmed: Mutex<Option<PipeWriter>>,
+    alarm_trigger: Mutex<Option<PipeWriter>>,
     failed_fetches: Mutex<Vec<AttemptId>>,
     memory: Mutex<Memory>,
-    ended: AtomicBool,
+    is_finished: AtomicBool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -81,47 +82,51 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 // === impl Progress ===
 
 impl Progress {
-    /// Of an attempt that has not begun.
+    /// The progress of an attempt that has not started.
     ///
     /// # Errors
-    /// [`TaskFailure::Pipe`] when the system gives no pipe.
+    /// [`TaskFailure::Pipe`] when no pipe can be opened.
     pub fn new(attempt: AttemptId, phase: Phase, time_limit: Option<Duration>) -> Result<Self, TaskFailure> {
-        let (alarm, unless_alarmed) = pipe().map_err(TaskFailure::Pipe)?;
+        let (alarm, alarm_trigger) = pipe().map_err(TaskFailure::Pipe)?;
         Ok(Self {
             attempt,
             counters: TaskCounters::default(),
-            told: Mutex::new(Told { phase, status: "initializing".to_owned(), is_status_of_command: false }),
+            reported: Mutex::new(ReportedStatus {
+                phase,
+                status: "initializing".to_owned(),
+                is_status_of_command: false,
+            }),
             done_thousandths: AtomicU64::new(0),
-            lives: AtomicBool::new(true),
+            is_active: AtomicBool::new(true),
             time_limit,
             stop: Mutex::new(None),
             stop_changed: Condvar::new(),
             is_stopped: AtomicBool::new(false),
             alarm,
-            unless_alarmed: Mutex::new(Some(unless_alarmed)),
+            alarm_trigger: Mutex::new(Some(alarm_trigger)),
             failed_fetches: Mutex::default(),
             memory: Mutex::default(),
-            ended: AtomicBool::new(false),
+            is_finished: AtomicBool::new(false),
         })
     }
 
-    /// Which attempt it is.
+    /// The attempt that this is the progress of.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt
     }
 
-    /// What it counts.
+    /// Counters of the framework and of the command.
     #[must_use]
     pub fn counters(&self) -> &TaskCounters {
         &self.counters
     }
 
-    /// Its phase and what is shown of it.
+    /// The reported phase and status.
     #[must_use]
-    pub fn told(&self) -> (Phase, String) {
-        let told = locked(&self.told);
-        (told.phase, told.status.clone())
+    pub fn status(&self) -> (Phase, String) {
+        let reported = locked(&self.reported);
+        (reported.phase, reported.status.clone())
     }
 
     /// Share that is done, 0 to 1000.
@@ -130,84 +135,84 @@ impl Progress {
         self.done_thousandths.load(Ordering::Relaxed)
     }
 
-    /// Outputs of maps that could not be fetched since this was last asked: they go into the next heartbeat.
+    /// Takes the map outputs that could not be fetched since the last call: the next heartbeat reports them.
     #[must_use]
     pub fn take_failed_fetches(&self) -> Vec<AttemptId> {
         std::mem::take(&mut *locked(&self.failed_fetches))
     }
 
-    /// Tells the attempt to end; [`TaskFailure::Killed`] comes of it.
+    /// Stops the attempt with [`TaskFailure::Killed`].
     pub fn kill(&self) {
-        self.stop(Stop::Kill);
+        self.stop(StopReason::Kill);
     }
 
-    /// Ends the attempt because work on a file took longer than this.
+    /// Stops the attempt because work on a file took longer than this.
     pub(crate) fn time_out(&self, limit: Duration) {
-        self.stop(Stop::Timeout(limit));
+        self.stop(StopReason::Timeout(limit));
     }
 
-    /// An output could not be fetched.
-    pub fn add_failed_fetch(&self, map: AttemptId) {
+    /// Records a map output that could not be fetched.
+    pub fn report_failed_fetch(&self, map: AttemptId) {
         let mut failed = locked(&self.failed_fetches);
         if !failed.contains(&map) {
             failed.push(map);
         }
     }
 
-    /// It did something.
+    /// Records activity, which restarts the time limit.
     #[inline]
-    pub(crate) fn note_life(&self) {
-        if !self.lives.load(Ordering::Relaxed) {
-            self.lives.store(true, Ordering::Relaxed);
+    pub(crate) fn record_activity(&self) {
+        if !self.is_active.load(Ordering::Relaxed) {
+            self.is_active.store(true, Ordering::Relaxed);
         }
     }
 
-    /// How much is done.
-    pub fn set_done(&self, thousandths: u64) {
-        self.note_life();
+    /// Sets the share that is done.
+    pub fn set_done_thousandths(&self, thousandths: u64) {
+        self.record_activity();
         self.done_thousandths.store(thousandths.min(1000), Ordering::Relaxed);
     }
 
-    /// It goes into a phase.
-    pub fn enter(&self, phase: Phase, status: &str) {
-        self.note_life();
-        *locked(&self.told) = Told { phase, status: status.to_owned(), is_status_of_command: false };
+    /// Enters a phase; the framework's status replaces the command's.
+    pub fn enter_phase(&self, phase: Phase, status: &str) {
+        self.record_activity();
+        *locked(&self.reported) = ReportedStatus { phase, status: status.to_owned(), is_status_of_command: false };
     }
 
-    /// What the framework says of it.
-    pub fn tell(&self, status: impl FnOnce() -> String) {
-        let mut told = locked(&self.told);
-        if !told.is_status_of_command {
-            told.status = status();
+    /// Sets the framework's status, unless the command has set its own.
+    pub fn set_status(&self, status: impl FnOnce() -> String) {
+        let mut reported = locked(&self.reported);
+        if !reported.is_status_of_command {
+            reported.status = status();
         }
     }
 
-    /// What the command says of itself.
-    pub fn tell_for_command(&self, status: String) {
-        self.note_life();
-        let mut told = locked(&self.told);
-        (told.status, told.is_status_of_command) = (status, true);
+    /// Sets the command's own status.
+    pub fn set_command_status(&self, status: String) {
+        self.record_activity();
+        let mut reported = locked(&self.reported);
+        (reported.status, reported.is_status_of_command) = (status, true);
     }
 
-    /// Ends the attempt because its command counts too many things.
-    pub(crate) fn stop_counting(&self, too_many: TooManyCounters) {
-        self.stop(Stop::TooManyCounters(too_many));
+    /// Stops the attempt because its command has too many counters.
+    pub(crate) fn stop_for_counters(&self, too_many: TooManyCounters) {
+        self.stop(StopReason::TooManyCounters(too_many));
     }
 
-    /// From now on its processes may take no more address space than this.
+    /// Limits the address space of its processes.
     pub fn limit_memory(&self, bytes: u64) {
         locked(&self.memory).limit_bytes = Some(bytes);
     }
 
-    /// A command runs.
-    pub(crate) fn follow(&self, tree: CommandTree) -> Followed<'_> {
+    /// Measures the processes of a command until the guard is dropped.
+    pub(crate) fn track_command(&self, tree: CommandTree) -> TrackedCommand<'_> {
         locked(&self.memory).trees.push(tree);
-        Followed { progress: self, tree }
+        TrackedCommand { progress: self, tree }
     }
 
-    /// Counts the memory of its processes, and ends the attempt when they take more than twice what they may, or more than they may
-    /// for the second time: one that starts another has its memory twice for a moment (1.2.1 `isProcessTreeOverLimit`).
-    pub fn note_memory(&self, processes: &ProcessTable) {
+    /// Records the memory of its processes, and stops the attempt when they exceed twice the limit, or the limit in two
+    /// measurements in a row: a process that forks briefly counts twice (1.2.1 `isProcessTreeOverLimit`).
+    pub fn record_memory(&self, processes: &ProcessTable) {
         let mut memory = locked(&self.memory);
         let Some(first) = memory.trees.first().copied() else { return };
         let mut used = MemoryUse::default();
@@ -219,31 +224,31 @@ impl Progress {
         if used == MemoryUse::default() {
             return;
         }
-        self.counters.set(Framework::VirtualMemoryBytes, used.virtual_bytes);
-        self.counters.set(Framework::PhysicalMemoryBytes, used.physical_bytes);
+        self.counters.set(FrameworkCounter::VirtualMemoryBytes, used.virtual_bytes);
+        self.counters.set(FrameworkCounter::PhysicalMemoryBytes, used.physical_bytes);
         let Some(limit_bytes) = memory.limit_bytes else { return };
         let is_beyond = used.virtual_bytes > limit_bytes;
         let was_beyond = std::mem::replace(&mut memory.was_beyond, is_beyond);
         drop(memory);
         if is_beyond && (was_beyond || used.virtual_bytes > limit_bytes.saturating_mul(2)) {
             let (attempt, pid, used_bytes) = (self.attempt, first.root, used.virtual_bytes);
-            self.stop(Stop::TooMuchMemory(TooMuchMemory { attempt, pid, used_bytes, limit_bytes }));
+            self.stop(StopReason::TooMuchMemory(TooMuchMemory { attempt, pid, used_bytes, limit_bytes }));
         }
     }
 
-    fn stop(&self, why: Stop) {
+    fn stop(&self, reason: StopReason) {
         let mut stop = locked(&self.stop);
         if stop.is_none() {
-            *stop = Some(why);
+            *stop = Some(reason);
         }
         self.is_stopped.store(true, Ordering::Release);
         drop(stop);
-        // Closing it wakes whoever waits for the other end.
-        locked(&self.unless_alarmed).take();
+        // Closing it wakes the threads that wait for the other end.
+        locked(&self.alarm_trigger).take();
         self.stop_changed.notify_all();
     }
 
-    /// Whether it is to end.
+    /// Whether the attempt must end.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -251,29 +256,31 @@ impl Progress {
     }
 
     /// # Errors
-    /// The reason, when it is to end.
+    /// The reason, when the attempt is stopped.
     #[inline]
     pub fn check(&self) -> Result<(), TaskFailure> {
-        if self.is_stopped() { Err(self.reason()) } else { Ok(()) }
+        if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
     }
 
-    /// Why it is to end.
+    /// Why it is stopped.
     #[must_use]
-    pub fn reason(&self) -> TaskFailure {
+    pub fn stop_reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
-            Some(Stop::Timeout(limit)) => TaskFailure::TimedOut { attempt: self.attempt, seconds: limit.as_secs() },
-            Some(Stop::TooManyCounters(too_many)) => too_many.clone().into(),
-            Some(Stop::TooMuchMemory(too_much)) => (*too_much).into(),
-            Some(Stop::Kill) | None => TaskFailure::Killed,
+            Some(StopReason::Timeout(limit)) => {
+                TaskFailure::TimedOut { attempt: self.attempt, seconds: limit.as_secs() }
+            }
+            Some(StopReason::TooManyCounters(too_many)) => too_many.clone().into(),
+            Some(StopReason::TooMuchMemory(too_much)) => (*too_much).into(),
+            Some(StopReason::Kill) | None => TaskFailure::Killed,
         }
     }
 
-    /// Readable (hung up) once the attempt is to end.
+    /// Readable (hung up) once the attempt is stopped.
     pub(crate) fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
     }
 
-    /// Waits, at most for `time`; `false` when the attempt is to end.
+    /// Waits at most for `time`; `false` when the attempt is stopped.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let guard = locked(&self.stop);
         let (guard, _) = self
@@ -284,49 +291,49 @@ impl Progress {
     }
 
     /// Runs `work` under the time limit.
-    pub fn watched<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn run_with_time_limit<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(limit) = self.time_limit else { return work() };
         std::thread::scope(|scope| {
-            scope.spawn(|| self.watch(limit));
-            // Also when the work panics, or nobody would end the watch.
-            let _end = EndOfWatch(self);
+            scope.spawn(|| self.watch_activity(limit));
+            // Also when the work panics, or the watching thread would never end.
+            let _end = WatchGuard(self);
             work()
         })
     }
 
     #[expect(clippy::disallowed_methods, reason = "a time limit is about the clock of the machine")]
-    fn watch(&self, limit: Duration) {
-        let look = (limit / 8).clamp(Duration::from_millis(10), LONGEST_LOOK);
-        let mut last_life = Instant::now();
+    fn watch_activity(&self, limit: Duration) {
+        let interval = (limit / 8).clamp(Duration::from_millis(10), MAX_WATCH_INTERVAL);
+        let mut last_activity = Instant::now();
         let mut stop = locked(&self.stop);
-        while stop.is_none() && !self.ended.load(Ordering::Acquire) {
-            if self.lives.swap(false, Ordering::Relaxed) {
-                last_life = Instant::now();
+        while stop.is_none() && !self.is_finished.load(Ordering::Acquire) {
+            if self.is_active.swap(false, Ordering::Relaxed) {
+                last_activity = Instant::now();
             }
-            if last_life.elapsed() > limit {
+            if last_activity.elapsed() > limit {
                 drop(stop);
-                self.stop(Stop::Timeout(limit));
+                self.stop(StopReason::Timeout(limit));
                 return;
             }
-            (stop, _) = self.stop_changed.wait_timeout(stop, look).unwrap_or_else(PoisonError::into_inner);
+            (stop, _) = self.stop_changed.wait_timeout(stop, interval).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-impl Drop for Followed<'_> {
+impl Drop for TrackedCommand<'_> {
     fn drop(&mut self) {
         locked(&self.progress.memory).trees.retain(|tree| *tree != self.tree);
     }
 }
 
-/// Ends the watch when it goes.
-struct EndOfWatch<'a>(&'a Progress);
+/// Ends the watching thread when dropped.
+struct WatchGuard<'a>(&'a Progress);
 
-impl Drop for EndOfWatch<'_> {
+impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
-        // Under the lock, or the watch could go to sleep between its look and this.
+        // Under the lock, or the watching thread could start to wait between its check and this.
         let _stop = locked(&self.0.stop);
-        self.0.ended.store(true, Ordering::Release);
+        self.0.is_finished.store(true, Ordering::Release);
         self.0.stop_changed.notify_all();
     }
 }
@@ -343,15 +350,15 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_no_sign_of_life_is_stopped() {
+    fn an_attempt_without_activity_is_stopped() {
         let silent = progress(Some(40));
-        silent.watched(|| assert!(!silent.sleep(Duration::from_secs(60))));
+        silent.run_with_time_limit(|| assert!(!silent.sleep(Duration::from_secs(60))));
         assert_eq!(
             silent.check().unwrap_err().to_string(),
             format!("Task {ATTEMPT} failed to report status for 0 seconds. Killing!")
         );
         let alive = progress(Some(60_000));
-        alive.watched(|| alive.check().unwrap());
+        alive.run_with_time_limit(|| alive.check().unwrap());
         alive.check().unwrap();
     }
 
@@ -360,29 +367,29 @@ mod tests {
         let progress = progress(None);
         assert!(progress.sleep(Duration::ZERO));
         progress.kill();
-        progress.stop(Stop::Timeout(Duration::ZERO));
+        progress.stop(StopReason::Timeout(Duration::ZERO));
         assert!(matches!(progress.check(), Err(TaskFailure::Killed)));
         let mut byte = [0];
         assert_eq!(std::io::Read::read(&mut &progress.alarm, &mut byte).unwrap(), 0);
     }
 
     #[test]
-    fn who_takes_too_much_memory_is_stopped() {
+    fn an_attempt_over_its_memory_limit_is_stopped() {
         let table = |bytes| -> ProcessTable {
             [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2 }].into_iter().collect()
         };
         let greedy = progress(None);
         greedy.limit_memory(100);
-        greedy.note_memory(&table(1000));
+        greedy.record_memory(&table(1000));
         greedy.check().unwrap();
-        let command = greedy.follow(CommandTree { root: 7, with_root: true });
+        let command = greedy.track_command(CommandTree { root: 7, with_root: true });
         for bytes in [150, 100, 150] {
-            greedy.note_memory(&table(bytes));
+            greedy.record_memory(&table(bytes));
             greedy.check().unwrap();
         }
-        assert_eq!(greedy.counters().get(Framework::VirtualMemoryBytes), 150);
-        assert_eq!(greedy.counters().get(Framework::PhysicalMemoryBytes), 75);
-        greedy.note_memory(&table(150));
+        assert_eq!(greedy.counters().get(FrameworkCounter::VirtualMemoryBytes), 150);
+        assert_eq!(greedy.counters().get(FrameworkCounter::PhysicalMemoryBytes), 75);
+        greedy.record_memory(&table(150));
         assert_eq!(
             greedy.check().unwrap_err().to_string(),
             format!(
@@ -393,20 +400,20 @@ mod tests {
         drop(command);
         let hasty = progress(None);
         hasty.limit_memory(100);
-        let _command = hasty.follow(CommandTree { root: 7, with_root: true });
-        hasty.note_memory(&table(201));
+        let _command = hasty.track_command(CommandTree { root: 7, with_root: true });
+        hasty.record_memory(&table(201));
         assert!(hasty.check().is_err());
     }
 
     #[test]
-    fn the_command_has_the_last_word_on_its_status() {
+    fn the_commands_own_status_takes_precedence() {
         let progress = progress(None);
-        progress.tell(|| "Records".to_owned());
-        assert_eq!(progress.told(), (Phase::Map, "Records".to_owned()));
-        progress.tell_for_command("half".to_owned());
-        progress.tell(|| "Records".to_owned());
-        assert_eq!(progress.told().1, "half");
-        progress.enter(Phase::Reduce, "reduce > reduce");
-        assert_eq!(progress.told(), (Phase::Reduce, "reduce > reduce".to_owned()));
+        progress.set_status(|| "Records".to_owned());
+        assert_eq!(progress.status(), (Phase::Map, "Records".to_owned()));
+        progress.set_command_status("half".to_owned());
+        progress.set_status(|| "Records".to_owned());
+        assert_eq!(progress.status().1, "half");
+        progress.enter_phase(Phase::Reduce, "reduce > reduce");
+        assert_eq!(progress.status(), (Phase::Reduce, "reduce > reduce".to_owned()));
     }
 }

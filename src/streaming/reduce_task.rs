@@ -4,9 +4,9 @@ use std::io::Read;
 
 use crate::wire::Phase;
 
-use super::attempt::{Attempt, RECORDS_BETWEEN_REPORTS};
+use super::attempt::{AttemptContext, RECORDS_BETWEEN_REPORTS};
 use super::command_stream::{CommandInput, CommandStream, read_records, unreadable, write_record};
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, merge_down};
 use super::plan::{CommandPlan, SortPlan};
@@ -14,15 +14,15 @@ use super::private_files::make_folder;
 use super::progress::Progress;
 use super::segment_reader::Records;
 use super::shuffle::copied_outputs::{CopiedOutputs, CopyRules};
-use super::shuffle::copy_phase::{MapNews, copy};
+use super::shuffle::copy_phase::{MapCompletionFeed, copy_map_outputs};
 use super::shuffle::fetch_schedule::ScheduleRules;
 use super::shuffle::http::FetchMapOutput;
 use super::text_output::TextOutput;
 
-/// Fetching, merging and reducing are a third of the work each, as stock reduces tell it.
+/// Fetching, merging and reducing are a third of the progress each, as stock reduces report it.
 const THIRD: u64 = 333;
 
-/// The merged input as it is read: what is counted on the way.
+/// The merged input, counted while it is read.
 struct Input<'a> {
     records: Merge<'a>,
     sort: &'a SortPlan,
@@ -35,22 +35,27 @@ struct Input<'a> {
     has_begun: bool,
 }
 
-/// Runs a reduce of a job with so many maps. `news` brings what becomes of them, `fetcher` their outputs. Its output is to be committed;
-/// when it failed, nothing is left of it.
+/// Runs a reduce of a job with `maps` maps. `feed` delivers their completion events, `fetcher` their outputs. Its output must be
+/// committed; a failed one leaves nothing.
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
-pub fn run(attempt: &Attempt<'_>, maps: u32, news: &MapNews, fetcher: &dyn FetchMapOutput) -> Result<(), TaskFailure> {
+pub fn run(
+    attempt: &AttemptContext<'_>,
+    maps: u32,
+    feed: &MapCompletionFeed,
+    fetcher: &dyn FetchMapOutput,
+) -> Result<(), TaskFailure> {
     let Some(sort) = &attempt.plan.sort else {
         let what = "a reduce of a job that has none".to_owned();
         return Err(TaskFailure::Unusable { what, reason: "cannot be run".to_owned() });
     };
-    attempt.run(|| {
+    attempt.run_with_cleanup(|| {
         let progress = attempt.progress;
-        note_counters(progress);
+        declare_counters(progress);
         make_folder(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
-        let (memory, disk) = shuffle(attempt, sort, maps, news, fetcher)?;
-        progress.enter(Phase::Sort, "reduce > sort");
+        let (memory, disk) = shuffle(attempt, sort, maps, feed, fetcher)?;
+        progress.enter_phase(Phase::Sort, "reduce > sort");
         let rules = MergeRules {
             order: &sort.order,
             codec: sort.codec,
@@ -61,41 +66,41 @@ pub fn run(attempt: &Attempt<'_>, maps: u32, news: &MapNews, fetcher: &dyn Fetch
         };
         let mut spilled = 0;
         let disk = merge_down(disk, &rules, &mut spilled).map_err(unreadable)?;
-        progress.counters().add(Framework::SpilledRecords, spilled);
+        progress.counters().add(FrameworkCounter::SpilledRecords, spilled);
         let runs = memory.into_iter().chain(disk).collect();
         let records = Merge::of(runs, &sort.order, sort.codec, progress).map_err(unreadable)?;
         progress.check()?;
-        progress.enter(Phase::Reduce, "reduce > reduce");
-        progress.set_done(2 * THIRD);
+        progress.enter_phase(Phase::Reduce, "reduce > reduce");
+        progress.set_done_thousandths(2 * THIRD);
         reduce(attempt, Input::new(records, sort, progress))?;
         progress.check()?;
-        progress.set_done(1000);
+        progress.set_done_thousandths(1000);
         Ok(())
     })
 }
 
-fn note_counters(progress: &Progress) {
+fn declare_counters(progress: &Progress) {
     let used = [
-        Framework::ReduceShuffleBytes,
-        Framework::ReduceInputGroups,
-        Framework::ReduceInputRecords,
-        Framework::ReduceOutputRecords,
-        Framework::SpilledRecords,
-        Framework::CombineInputRecords,
-        Framework::CombineOutputRecords,
+        FrameworkCounter::ReduceShuffleBytes,
+        FrameworkCounter::ReduceInputGroups,
+        FrameworkCounter::ReduceInputRecords,
+        FrameworkCounter::ReduceOutputRecords,
+        FrameworkCounter::SpilledRecords,
+        FrameworkCounter::CombineInputRecords,
+        FrameworkCounter::CombineOutputRecords,
     ];
     used.into_iter().for_each(|counter| progress.counters().add(counter, 0));
 }
 
 fn shuffle(
-    attempt: &Attempt<'_>,
+    attempt: &AttemptContext<'_>,
     sort: &SortPlan,
     maps: u32,
-    news: &MapNews,
+    feed: &MapCompletionFeed,
     fetcher: &dyn FetchMapOutput,
 ) -> Result<(Vec<Run>, Vec<Run>), TaskFailure> {
     let (progress, plan) = (attempt.progress, &attempt.plan.shuffle);
-    progress.enter(Phase::Shuffle, "reduce > copy");
+    progress.enter_phase(Phase::Shuffle, "reduce > copy");
     let rules = CopyRules {
         memory_bytes: plan.memory_bytes,
         merge_at_bytes: plan.merge_at_bytes,
@@ -111,12 +116,12 @@ fn shuffle(
         notifies_read_errors: plan.notifies_read_errors,
         seed: attempt.partition,
     };
-    copy(rules, plan.parallel_copies, news, fetcher, &copied, progress)?;
+    copy_map_outputs(rules, plan.parallel_copies, feed, fetcher, &copied, progress)?;
     Ok(copied.into_runs())
 }
 
-/// The merged input through the reducer, or as it is.
-fn reduce(attempt: &Attempt<'_>, mut input: Input<'_>) -> Result<(), TaskFailure> {
+/// Runs the merged input through the reducer, or copies it.
+fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), TaskFailure> {
     let counters = attempt.progress.counters();
     let mut output = attempt.output()?;
     let mut written = 0;
@@ -129,22 +134,22 @@ fn reduce(attempt: &Attempt<'_>, mut input: Input<'_>) -> Result<(), TaskFailure
         }
     }
     input.count();
-    counters.add(Framework::ReduceOutputRecords, written % RECORDS_BETWEEN_REPORTS);
+    counters.add(FrameworkCounter::ReduceOutputRecords, written % RECORDS_BETWEEN_REPORTS);
     let folder = attempt.plan.output.folder.as_path();
     let written_bytes = output.finish().map_err(TaskFailure::file("write", folder))?;
-    counters.add(Framework::BytesWritten, written_bytes);
-    counters.add(Framework::FileBytesWritten, written_bytes);
+    counters.add(FrameworkCounter::BytesWritten, written_bytes);
+    counters.add(FrameworkCounter::FileBytesWritten, written_bytes);
     Ok(())
 }
 
 fn run_command(
-    attempt: &Attempt<'_>,
+    attempt: &AttemptContext<'_>,
     plan: &CommandPlan,
     input: &mut Input<'_>,
     output: &mut TextOutput,
     written: &mut u64,
 ) -> Result<(), TaskFailure> {
-    // As in stock reduces: without input the command runs and what it says is thrown away.
+    // As in stock reduces: without input the command runs and its output is dropped.
     let is_empty = input.records.is_empty();
     let command = attempt.command(&plan.command, attempt.plan.process.reduce_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
@@ -163,7 +168,7 @@ fn run_command(
 }
 
 fn write(
-    attempt: &Attempt<'_>,
+    attempt: &AttemptContext<'_>,
     output: &mut TextOutput,
     written: &mut u64,
     key: &[u8],
@@ -171,12 +176,12 @@ fn write(
 ) -> Result<(), TaskFailure> {
     let counters = attempt.progress.counters();
     if written.is_multiple_of(RECORDS_BETWEEN_REPORTS) {
-        let read = || counters.get(Framework::ReduceInputRecords);
-        attempt.progress.tell(|| format!("Records R/W={}/{} > reduce", read(), *written + 1));
+        let read = || counters.get(FrameworkCounter::ReduceInputRecords);
+        attempt.progress.set_status(|| format!("Records R/W={}/{} > reduce", read(), *written + 1));
     }
     *written += 1;
     if written.is_multiple_of(RECORDS_BETWEEN_REPORTS) {
-        counters.add(Framework::ReduceOutputRecords, RECORDS_BETWEEN_REPORTS);
+        counters.add(FrameworkCounter::ReduceOutputRecords, RECORDS_BETWEEN_REPORTS);
     }
     output.write(key, value).map_err(|error| TaskFailure::file("write", attempt.plan.output.folder.as_path())(error))
 }
@@ -188,7 +193,7 @@ impl<'a> Input<'a> {
         Self { records, sort, progress, last_key: Vec::new(), counted: 0, groups: 0, spilled: 0, has_begun: false }
     }
 
-    /// Goes to the next record and counts it.
+    /// Advances to the next record and counts it.
     #[inline]
     fn advance(&mut self) -> Result<bool, TaskFailure> {
         if !self.records.advance().map_err(unreadable)? {
@@ -204,7 +209,7 @@ impl<'a> Input<'a> {
         self.counted += 1;
         if self.counted == RECORDS_BETWEEN_REPORTS {
             self.count();
-            self.progress.set_done(2 * THIRD + self.records.passed_thousandths() / 3);
+            self.progress.set_done_thousandths(2 * THIRD + self.records.passed_thousandths() / 3);
             self.progress.check()?;
         }
         Ok(true)
@@ -212,11 +217,11 @@ impl<'a> Input<'a> {
 
     fn count(&mut self) {
         let counters = self.progress.counters();
-        counters.add(Framework::ReduceInputRecords, std::mem::take(&mut self.counted));
-        counters.add(Framework::ReduceInputGroups, std::mem::take(&mut self.groups));
+        counters.add(FrameworkCounter::ReduceInputRecords, std::mem::take(&mut self.counted));
+        counters.add(FrameworkCounter::ReduceInputGroups, std::mem::take(&mut self.groups));
         // A stock reduce writes what it holds in memory to disk before it begins, and counts that; here it stays in memory.
         let spilled = self.records.records_of_memory();
-        counters.add(Framework::SpilledRecords, spilled - self.spilled);
+        counters.add(FrameworkCounter::SpilledRecords, spilled - self.spilled);
         self.spilled = spilled;
     }
 }

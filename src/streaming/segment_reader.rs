@@ -16,9 +16,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Two lengths and a text's length at most.
 const LONGEST_HEAD: usize = 15;
 
-/// Records one after the other, sorted or not; a record is valid until the next is asked for.
+/// Records one after the other, sorted or not; a record is valid until the next call of `advance`.
 pub trait Records {
-    /// Goes to the next record; `false` after the last.
+    /// Advances to the next record; `false` after the last.
     ///
     /// # Errors
     /// Those of reading; bytes that are no records are [`ErrorKind::InvalidData`].
@@ -37,20 +37,20 @@ pub trait Records {
 /// Reads one segment.
 #[derive(Debug)]
 pub struct SegmentReader<R: Read = File> {
-    source: Option<Decoder<Checked<R>>>,
+    source: Option<Decoder<CrcReader<R>>>,
     buffer: Vec<u8>,
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
     end: usize,
-    place: RecordPlace,
+    record: RecordRange,
     raw_bytes: u64,
     consumed_bytes: u64,
-    is_over: bool,
+    is_finished: bool,
 }
 
-/// The record at hand, as places in the buffer.
+/// The current record, as offsets in the buffer.
 #[derive(Clone, Copy, Debug, Default)]
-struct RecordPlace {
+struct RecordRange {
     start: usize,
     key: usize,
     key_end: usize,
@@ -60,16 +60,16 @@ struct RecordPlace {
 
 /// The bytes of a segment before its CRC, which is verified at their end.
 #[derive(Debug)]
-pub struct Checked<R> {
+pub struct CrcReader<R> {
     source: R,
     left_bytes: u64,
     crc: Crc,
     is_verified: bool,
 }
 
-// === impl Checked ===
+// === impl CrcReader ===
 
-impl<R: Read> Checked<R> {
+impl<R: Read> CrcReader<R> {
     /// A segment of `stored_bytes`, CRC included.
     pub fn new(source: R, stored_bytes: u64) -> Self {
         let left_bytes = stored_bytes.saturating_sub(TRAILER_BYTES);
@@ -92,7 +92,7 @@ impl<R: Read> Checked<R> {
     }
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for CrcReader<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if self.left_bytes == 0 {
             if !self.is_verified {
@@ -126,9 +126,9 @@ impl SegmentReader<File> {
 }
 
 impl<R: Read> SegmentReader<R> {
-    /// A segment of these lengths, read from where `source` stands.
+    /// A segment of these lengths, read from the position of `source`.
     pub fn new(source: R, lengths: SegmentLengths, codec: Option<Codec>) -> Self {
-        let source = Decoder::new(codec, Checked::new(source, lengths.stored_bytes));
+        let source = Decoder::new(codec, CrcReader::new(source, lengths.stored_bytes));
         Self { source: Some(source), raw_bytes: lengths.raw_bytes, ..Self::in_memory(Vec::new()) }
     }
 
@@ -139,10 +139,10 @@ impl<R: Read> SegmentReader<R> {
             source: None,
             at: 0,
             end: raw.len(),
-            place: RecordPlace::default(),
+            record: RecordRange::default(),
             raw_bytes: raw.len() as u64,
             consumed_bytes: 0,
-            is_over: false,
+            is_finished: false,
             buffer: raw,
         }
     }
@@ -166,7 +166,7 @@ impl<R: Read> SegmentReader<R> {
         self.consumed_bytes
     }
 
-    /// Reads until `wanted` bytes are at hand or the source ends.
+    /// Reads until the buffer has `wanted` unread bytes or the source ends.
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         if self.at > 0 {
@@ -174,7 +174,7 @@ impl<R: Read> SegmentReader<R> {
             (self.at, self.end) = (0, self.end - self.at);
         }
         while self.end < wanted {
-            // Room grows as bytes arrive: a length that lies cannot ask for more.
+            // The buffer grows as bytes arrive: a false length cannot allocate more.
             if self.end == self.buffer.len() {
                 self.buffer.resize(BUFFER_BYTES.max(self.buffer.len() * 2), 0);
             }
@@ -205,7 +205,7 @@ impl<R: Read> SegmentReader<R> {
 
     /// Verifies that nothing but the CRC follows.
     fn close(&mut self) -> io::Result<()> {
-        self.is_over = true;
+        self.is_finished = true;
         if let Some(source) = &mut self.source {
             if source.read(&mut [0])? != 0 {
                 return Err(ErrorKind::InvalidData.into());
@@ -224,7 +224,7 @@ fn bad(what: &'static str) -> io::Error {
 impl<R: Read> Records for SegmentReader<R> {
     #[inline]
     fn advance(&mut self) -> io::Result<bool> {
-        if self.is_over {
+        if self.is_finished {
             return Ok(false);
         }
         if self.end - self.at < LONGEST_HEAD {
@@ -269,7 +269,7 @@ impl<R: Read> Records for SegmentReader<R> {
         let (Some(key), Some(value)) = (text(key_at, value_at), text(value_at, end)) else {
             return Err(bad("a record whose key or value is no text"));
         };
-        self.place = RecordPlace { start, key, key_end: value_at, value, end };
+        self.record = RecordRange { start, key, key_end: value_at, value, end };
         self.at = end;
         self.consumed_bytes += whole as u64;
         Ok(true)
@@ -277,17 +277,17 @@ impl<R: Read> Records for SegmentReader<R> {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        &self.buffer[self.place.key..self.place.key_end]
+        &self.buffer[self.record.key..self.record.key_end]
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        &self.buffer[self.place.value..self.place.end]
+        &self.buffer[self.record.value..self.record.end]
     }
 
     #[inline]
     fn framed(&self) -> &[u8] {
-        &self.buffer[self.place.start..self.place.end]
+        &self.buffer[self.record.start..self.record.end]
     }
 }
 

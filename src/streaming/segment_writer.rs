@@ -1,7 +1,8 @@
 //! Writing a segment: the records of one partition in the form that maps and reduces exchange (1.2.1 `IFile`).
 //!
-//! A record is `vint key length, vint value length, key, value`, lengths with the prefix that key and value have as `Text`;
-//! then two `vint -1`; then the CRC-32 of all bytes so far. A codec compresses all but the CRC, which covers the compressed bytes.
+//! A record is `vint key length, vint value length, key, value`, lengths with the prefix that key and value have as
+//! `Text`; then two `vint -1`; then the CRC-32 of all bytes so far. A codec compresses all but the CRC, which covers
+//! the compressed bytes.
 
 use std::io::{self, BufWriter, Write};
 
@@ -23,28 +24,28 @@ const BUFFER_BYTES: usize = 128 << 10;
 pub struct SegmentLengths {
     /// Records and end mark, not compressed, bytes.
     pub raw_bytes: u64,
-    /// What lies in the file, CRC included, bytes.
+    /// In the file, CRC included, bytes.
     pub stored_bytes: u64,
 }
 
 /// Writes one segment.
 #[derive(Debug)]
 pub struct SegmentWriter<W: Write> {
-    out: BufWriter<Encoder<Checksummed<W>>>,
+    out: BufWriter<Encoder<CrcWriter<W>>>,
     frame: Vec<u8>,
     raw_bytes: u64,
     records: u64,
 }
 
-/// Counts and sums up what passes.
+/// Counts the bytes that pass and computes their CRC.
 #[derive(Debug)]
-struct Checksummed<W> {
+struct CrcWriter<W> {
     out: W,
     crc: Crc,
     bytes: u64,
 }
 
-impl<W: Write> Write for Checksummed<W> {
+impl<W: Write> Write for CrcWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.crc.update(&bytes[..written]);
@@ -60,9 +61,9 @@ impl<W: Write> Write for Checksummed<W> {
 // === impl SegmentWriter ===
 
 impl<W: Write> SegmentWriter<W> {
-    /// A segment that begins where `out` stands.
+    /// A segment that starts at the position of `out`.
     pub fn new(out: W, codec: Option<Codec>) -> Self {
-        let checksummed = Checksummed { out, crc: Crc::new(), bytes: 0 };
+        let checksummed = CrcWriter { out, crc: Crc::new(), bytes: 0 };
         let out = BufWriter::with_capacity(BUFFER_BYTES, Encoder::new(codec, checksummed));
         Self { out, frame: Vec::new(), raw_bytes: 0, records: 0 }
     }
@@ -96,14 +97,14 @@ impl<W: Write> SegmentWriter<W> {
         self.records
     }
 
-    /// Writes end mark and CRC; gives back what was written to.
+    /// Writes end mark and CRC; returns the underlying writer.
     ///
     /// # Errors
     /// Those of writing.
     pub fn finish(mut self) -> io::Result<(W, SegmentLengths)> {
         self.out.write_all(&END_MARK)?;
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let Checksummed { mut out, crc, bytes } = encoder.finish()?;
+        let CrcWriter { mut out, crc, bytes } = encoder.finish()?;
         out.write_all(&crc.sum().to_be_bytes())?;
         let raw_bytes = self.raw_bytes + END_MARK.len() as u64;
         Ok((out, SegmentLengths { raw_bytes, stored_bytes: bytes + TRAILER_BYTES }))
@@ -124,7 +125,7 @@ pub fn text_bytes(text: &[u8]) -> usize {
     vint_bytes(text.len()) + text.len()
 }
 
-/// Appends a record; gives back where in it the key's text begins.
+/// Appends a record; returns the offset of the key's text in it.
 #[inline]
 pub fn frame_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> usize {
     if key.len() < 127 && value.len() < 127 {

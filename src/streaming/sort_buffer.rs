@@ -1,7 +1,7 @@
 //! Map output in memory until it is sorted: one arena of bytes, and for each partition a list of places in it.
 //!
-//! Records lie in the arena in the form that segments have, so that writing them is copying. A place keeps the first eight
-//! bytes of its key, which decide most comparisons without a look at the arena.
+//! Records are in the arena in the form that segments have, so that writing is copying. A place holds the first eight
+//! bytes of its key, which decide most comparisons without reading the arena.
 
 use std::cmp::Ordering;
 use std::io;
@@ -10,7 +10,7 @@ use super::key_order::KeyOrder;
 use super::segment_reader::Records;
 use super::segment_writer::frame_record;
 
-/// Where one record lies.
+/// The position of one record in the arena.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// The key's first bytes, the most significant first, filled up with zeros.
@@ -36,7 +36,7 @@ pub struct SortBuffer {
 pub struct Sorted<'a> {
     arena: &'a [u8],
     places: &'a [Place],
-    /// One after the record at hand.
+    /// Behind the current record.
     next: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
 // === impl SortBuffer ===
 
 impl SortBuffer {
-    /// Empty, for so many partitions, with room for about so many bytes.
+    /// An empty buffer for `partitions`, with room for about `room_bytes`.
     #[must_use]
     pub fn new(partitions: u32, room_bytes: u64) -> Self {
         let mut arena = Vec::new();
@@ -98,7 +98,7 @@ impl SortBuffer {
         self.records == 0
     }
 
-    /// Takes a record; `false` when it can take no more before it is emptied. The partition must be one of those there are.
+    /// Adds a record; `false` when the buffer is full. The partition must exist.
     #[inline]
     pub fn push(&mut self, partition: u32, key: &[u8], value: &[u8]) -> bool {
         let record = self.arena.len();
@@ -119,7 +119,7 @@ impl SortBuffer {
         true
     }
 
-    /// Sorts; records with equal keys stay in the order in which they came.
+    /// Sorts all partitions; the sort is stable.
     pub fn sort(&mut self, order: &KeyOrder) {
         let arena = &self.arena;
         for places in &mut self.partitions {
@@ -130,7 +130,7 @@ impl SortBuffer {
         }
     }
 
-    /// The records of a partition, as they lie there.
+    /// The records of a partition, in their current order.
     #[must_use]
     pub fn partition(&self, partition: u32) -> Sorted<'_> {
         let places = self.partitions.get(partition as usize).map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! `file.out.index`: where each partition's segment lies in `file.out` (1.2.1 `SpillRecord`).
+//! `file.out.index`: the position of each partition's segment in `file.out` (1.2.1 `SpillRecord`).
 
 use flate2::Crc;
 use thiserror::Error;

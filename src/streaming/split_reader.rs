@@ -1,4 +1,4 @@
-//! The records of a split, and what of them reaches the command (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
+//! The records of a split, as the command reads them (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
 //! `NLineInputFormat`, `TextInputWriter`).
 
 use std::fs::File;
@@ -39,9 +39,9 @@ pub struct InputSplit<'a> {
 #[derive(Debug)]
 pub struct SplitReader {
     lines: LineReader<Decoder<Counted>>,
-    /// In the file, or in what it decompresses to.
+    /// Offset in the file, or in its decompressed content.
     position: u64,
-    /// Where the record at hand begins.
+    /// Where the current record starts.
     line_start: u64,
     /// A line that begins here or before still belongs to the split.
     end: Option<u64>,
@@ -56,7 +56,7 @@ pub struct SplitReader {
 pub struct ReadRules {
     /// Lines of that many bytes and more are passed over.
     pub longest_line_bytes: u64,
-    /// A stock task reads so many at once. Not one more is read here: what was read is counted.
+    /// Bytes that a stock task reads at once. This reader reads no block more, since bytes read are counted.
     pub block_bytes: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct ReadRules {
 struct Counted {
     file: File,
     read_bytes: u64,
-    /// As far as a stock task reads whatever the lines are; from there on block by block.
+    /// A stock task reads this far whatever the lines are; from there on block by block.
     sure_bytes: u64,
     block_bytes: u64,
 }
@@ -117,13 +117,13 @@ impl SplitReader {
         let mut reader =
             Self { lines, position: start, line_start: start, end, start_bytes, length_bytes, longest_line };
         if start > 0 {
-            // It belongs to the split before, whose reader goes on past its end.
+            // It belongs to the split before, whose reader reads past its end.
             reader.position += reader.lines.advance()?.unwrap_or(0) as u64;
         }
         Ok(reader)
     }
 
-    /// Goes to the next record and tells how many bytes that took, with lines passed over; `None` after the last.
+    /// Advances to the next record and returns the bytes consumed, skipped lines included; `None` after the last.
     ///
     /// # Errors
     /// Those of reading.
@@ -141,7 +141,7 @@ impl SplitReader {
         Ok(None)
     }
 
-    /// Writes the record at hand as the command reads it; `separator` goes between key and value.
+    /// Writes the current record as the command reads it; `separator` goes between key and value.
     ///
     /// # Errors
     /// Those of writing.

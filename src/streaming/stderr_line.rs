@@ -1,4 +1,4 @@
-//! What a command says on its standard error: counters, a status, or words for the log (1.2.1 `PipeMapRed.MRErrorThread`).
+//! A line of a command's standard error: a counter, a status, or text for the log (1.2.1 `PipeMapRed.MRErrorThread`).
 
 /// Characters of a status that are kept.
 const LONGEST_STATUS: usize = 512;

@@ -41,8 +41,7 @@ impl TextOutput {
         self.out.write_all(b"\n")
     }
 
-    /// Writes what is held back; gives back the bytes written, with those of the checksums, as Hadoop counts
-    /// them.
+    /// Flushes; returns the bytes written, checksums included, as Hadoop counts them.
     ///
     /// # Errors
     /// Those of writing.

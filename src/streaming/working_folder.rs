@@ -1,4 +1,4 @@
-//! What a command finds in its working directory: the content of the job's jar and its cache files, as links (1.2.1
+//! The working directory of a command: the content of the job's jar and its cache files, as links (1.2.1
 //! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -21,17 +21,17 @@ use super::private_files::{FOLDER_MODE, create_file, make_folder, set_mode};
 /// Unpacks the archive `$1` in the folder `$2`: for our own user only, also where that is root.
 const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permissions -xf \"$1\" -C \"$2\"";
 
-/// Between two looks at a program that unpacks.
-const LOOK: Duration = Duration::from_millis(20);
-/// Of what it says, bytes.
-const MAX_WORDS_BYTES: u64 = 4096;
+/// Interval between two checks of a program that unpacks.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Of its standard error, bytes.
+const MAX_STDERR_BYTES: u64 = 4096;
 /// Copied at once, bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// Where it lies.
+    /// Its source.
     pub file: FileUri,
     /// Its name in the working directory, if it gets one.
     pub link: Option<String>,
@@ -80,7 +80,7 @@ pub enum WorkStep {
     Waiting,
 }
 
-/// Opens a file that a job names. It may lie behind links, but it must be a regular file.
+/// Opens a file that a job names. It may be behind links, but must be a regular file.
 ///
 /// # Errors
 /// [`TaskFailure::Unusable`]
@@ -92,7 +92,7 @@ pub fn open_input(path: &Path) -> Result<CheckedFile, TaskFailure> {
     })
 }
 
-/// Brings a cache entry into `folder`, which is its own; gives back the file, or the folder of the unpacked archive.
+/// Copies a cache entry into its own `folder`; returns the file, or the folder of the unpacked archive.
 ///
 /// # Errors
 /// [`TaskFailure`]; also when it has changed since the job was submitted.
@@ -129,7 +129,7 @@ pub fn localize(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -
     Ok(local)
 }
 
-/// Copies a file. An error names the one of the two whose fault it is.
+/// Copies a file. An error names the file at fault.
 ///
 /// # Errors
 /// [`TaskFailure::File`]
@@ -148,7 +148,7 @@ pub(crate) fn copy(source: CheckedFile, to: &Path, check_stop: &StopCheck<'_>) -
     }
 }
 
-/// Unpacks a jar; everything in it may be read and executed by its owner. Entries that would lie elsewhere are refused.
+/// Unpacks a jar; everything in it may be read and executed by its owner. Entries outside the folder are rejected.
 ///
 /// # Errors
 /// [`TaskFailure`].
@@ -182,7 +182,7 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
     let mut tar = tar.stderr(Stdio::piped()).spawn().map_err(TaskFailure::file("unpack", archive))?;
     let stderr = tar.stderr.take();
     std::thread::scope(|scope| {
-        let words = scope.spawn(|| stderr.map(first_words).unwrap_or_default());
+        let words = scope.spawn(|| stderr.map(read_stderr).unwrap_or_default());
         let status = loop {
             match tar.try_wait().map_err(TaskFailure::file("unpack", archive))? {
                 Some(status) => break status,
@@ -190,7 +190,7 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
                     let _ = tar.kill().and_then(|()| tar.wait());
                 })?,
             }
-            let _ = poll(&mut [], Timespec::try_from(LOOK).ok().as_ref());
+            let _ = poll(&mut [], Timespec::try_from(POLL_INTERVAL).ok().as_ref());
         };
         if status.success() {
             return Ok(());
@@ -200,20 +200,20 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
     })
 }
 
-/// What a program says first; the rest is passed over.
-fn first_words(mut stderr: impl Read) -> String {
+/// The first lines of a program's standard error; the rest is dropped.
+fn read_stderr(mut stderr: impl Read) -> String {
     let mut words = Vec::new();
-    let _ = stderr.by_ref().take(MAX_WORDS_BYTES).read_to_end(&mut words);
+    let _ = stderr.by_ref().take(MAX_STDERR_BYTES).read_to_end(&mut words);
     let _ = io::copy(&mut stderr, &mut io::sink());
     String::from_utf8_lossy(&words).trim().to_owned()
 }
 
-/// Makes a working directory as new: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
+/// Makes a new working directory: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
 /// target), and a real folder `temporary` for temporary files.
 ///
 /// # Errors
 /// [`TaskFailure`].
-pub fn prepare(
+pub fn prepare_working_folder(
     folder: &Path,
     jar_content: Option<&Path>,
     links: &[(String, PathBuf)],
@@ -239,13 +239,13 @@ pub fn prepare(
         }
         let made = link.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| symlink(target, &link));
         match made {
-            // A shipped file of that name came first.
+            // A shipped file has that name already.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made.map_err(TaskFailure::file("link", &link))?,
         }
     }
     let temporary = folder.join(temporary);
-    // It may be a folder of everybody's, such as /tmp.
+    // It may be a shared folder, such as /tmp.
     DirBuilder::new()
         .recursive(true)
         .mode(FOLDER_MODE)
@@ -307,7 +307,7 @@ mod tests {
             })
             .collect();
         for _ in 0..2 {
-            prepare(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
+            prepare_working_folder(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
         }
         let read = |name: &str| fs::read_to_string(at("work").join(name)).unwrap();
         assert_eq!(
@@ -329,7 +329,7 @@ mod tests {
         jar(&path, &[("../evil", "x")]);
         assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());
         let links = [("../evil".to_owned(), PathBuf::from("/"))];
-        assert!(prepare(&scratch.path().join("work"), None, &links, "tmp").is_err());
+        assert!(prepare_working_folder(&scratch.path().join("work"), None, &links, "tmp").is_err());
         assert!(!scratch.path().join("evil").exists());
         fs::write(&path, "no jar").unwrap();
         assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());

@@ -1,12 +1,13 @@
 //! The supervisor process: one between the caller and each command, which kills whatever the command leaves behind.
 //!
-//! All descendants of the command stay below the supervisor, also those that leave its process group or lose their parents: it is their
-//! subreaper. When the caller closes the channel, or is gone, however it ended, the supervisor kills until none is left.
+//! All descendants of the command stay below the supervisor, also those that leave its process group or lose their
+//! parents: it is their subreaper. When the caller closes the channel, or is gone, however it ended, the supervisor
+//! kills until none is left.
 //!
-//! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it receives a
-//! [`CommandSpec`] and the command's ends of the three pipes, replies with the result of the start, and sends one byte when the command
-//! has ended. It accepts `TERMINATE`; the end of the channel means kill. Its own environment is empty, so that the job's cannot
-//! mislead it.
+//! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it
+//! receives a [`CommandSpec`] and the command's ends of the three pipes, replies with the result of the start, and
+//! sends one byte when the command has ended. It accepts `TERMINATE`; the end of the channel means kill. Its own
+//! environment is empty, so that the job's cannot mislead it.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -56,7 +57,8 @@ pub(crate) struct SupervisedCommand {
 // === impl SupervisedCommand ===
 
 impl SupervisedCommand {
-    /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of the command.
+    /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of
+    /// the command.
     ///
     /// # Errors
     /// Those of either start.
@@ -81,7 +83,7 @@ impl SupervisedCommand {
         };
         channel.shutdown_write();
         let _ = child.wait();
-        process_tree::kill_workers_in(&spec.folder);
+        process_tree::kill_processes_in(&spec.folder);
         Err(error)
     }
 

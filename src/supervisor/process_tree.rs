@@ -1,4 +1,4 @@
-//! Processes of this machine as /proc tells them: who comes from whom, and how much memory they take (1.2.1 `ProcfsBasedProcessTree`).
+//! Processes of this machine by /proc: their parents and their memory (1.2.1 `ProcfsBasedProcessTree`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,20 +11,20 @@ use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_si
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// Who it comes from.
+    /// Its parent's number.
     pub parent: i32,
     /// Address space, bytes.
     pub virtual_bytes: u64,
-    /// Memory that is really there, bytes.
+    /// Resident memory, bytes.
     pub physical_bytes: u64,
 }
 
-/// What processes take together.
+/// Memory of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Address space, bytes.
     pub virtual_bytes: u64,
-    /// Memory that is really there, bytes.
+    /// Resident memory, bytes.
     pub physical_bytes: u64,
 }
 
@@ -37,13 +37,13 @@ pub struct CommandTree {
     pub with_root: bool,
 }
 
-/// All processes that can be seen, at one moment.
+/// A snapshot of all visible processes.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTable {
     children: BTreeMap<i32, Vec<Process>>,
 }
 
-/// Reads what /proc tells of one process.
+/// Reads `/proc/PID/stat`.
 fn read(pid: i32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse(pid, &stat)
@@ -66,11 +66,11 @@ fn all_pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Kills a process if `is_meant` still holds once nobody else can take its number.
+/// Kills a process if `is_meant` still holds once its number cannot be reused.
 fn kill_if(pid: i32, is_meant: impl Fn() -> bool) {
     let Some(process) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return };
     if is_meant() {
-        // Gone already is as good.
+        // It may have ended already.
         let _ = pidfd_send_signal(&process, Signal::KILL);
     }
 }
@@ -82,9 +82,8 @@ pub fn kill_children(parent: Pid) {
     all_pids().filter(|pid| is_child(*pid)).for_each(|pid| kill_if(pid, || is_child(pid)));
 }
 
-/// Kills the processes of this user that began in a working directory within `folder`, as their environment tells; gives back their
-/// number.
-pub fn kill_workers_in(folder: &Path) -> usize {
+/// Kills the processes of this user whose environment names a working directory within `folder`; returns their number.
+pub fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);
     let found: Vec<i32> = all_pids().filter(|pid| is_worker(*pid)).collect();
@@ -108,12 +107,12 @@ fn works_in(pid: i32, folder: &Path) -> bool {
 // === impl ProcessTable ===
 
 impl ProcessTable {
-    /// Looks at all processes.
+    /// Takes a snapshot.
     pub fn read() -> Self {
         all_pids().filter_map(read).collect()
     }
 
-    /// What a process and all that come from it take; `with_root`: it counts too.
+    /// Memory of the descendants of a process; `with_root`: and its own.
     pub fn memory_of(&self, root: i32, with_root: bool) -> MemoryUse {
         let mut sum = MemoryUse::default();
         let mut add = |process: &Process| {

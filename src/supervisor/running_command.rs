@@ -132,7 +132,7 @@ impl RunningCommand {
         if let ProcessScope::Supervisor(supervised) = &self.scope
             && supervised.is_gone()
         {
-            let left = process_tree::kill_workers_in(&self.folder);
+            let left = process_tree::kill_processes_in(&self.folder);
             tracing::warn!("the supervisor process of a command was killed; killed {left} processes that it left");
         }
     }

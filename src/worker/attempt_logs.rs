@@ -1,4 +1,4 @@
-//! Logs of attempts: where they lie, which part of them is asked for, and how long they are kept (1.2.1 `TaskLog`, `TaskLogServlet`).
+//! Logs of attempts: their paths, requested parts, and retention (1.2.1 `TaskLog`, `TaskLogServlet`).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,43 +16,43 @@ use crate::streaming::child::StderrLog;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 
-/// What there is of an attempt.
-pub const NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
+/// The logs of an attempt.
+pub const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
 
 /// The logs of all attempts.
 #[derive(Clone, Debug)]
 pub struct AttemptLogs {
-    /// `userlogs`: a folder for each job lies in it.
+    /// `userlogs`, with a folder for each job.
     pub folder: PathBuf,
-    /// Most bytes of standard error.
+    /// Limit of standard error.
     pub limit_bytes: Option<u64>,
-    /// How long they are kept.
+    /// Retention since the last change.
     pub retain: Duration,
 }
 
 // === impl AttemptLogs ===
 
 impl AttemptLogs {
-    /// Where the logs of an attempt lie.
+    /// The path of an attempt's logs.
     pub fn folder_of(&self, attempt: AttemptId) -> PathBuf {
         self.folder.join(path_of(attempt))
     }
 
-    /// The folder of an attempt's logs, made if it is not there, for our own user only.
+    /// Creates the folder of an attempt's logs if it is missing, for our own user only.
     ///
     /// # Errors
-    /// [`FsError`]: a link in its place, or what the system refuses.
+    /// [`FsError`]: a link in its place, or a system error.
     pub fn make_folder(&self, attempt: AttemptId) -> Result<FolderHandle, FsError> {
         let job = attempt.task.job.to_string();
         let of_job = FolderHandle::open(&self.folder)?.make_folder(OsStr::new(&job), FOLDER_MODE)?;
         of_job.make_folder(OsStr::new(&attempt.to_string()), FOLDER_MODE)
     }
 
-    /// The logs of an attempt, new; gives back the one of its standard error.
+    /// Creates the logs of an attempt; returns the one for standard error.
     ///
     /// # Errors
     /// [`TaskFailure::File`]
-    pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
+    pub fn create_logs(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
         let unusable =
             |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
         let folder = self.make_folder(attempt).map_err(unusable)?;
@@ -63,15 +63,15 @@ impl AttemptLogs {
         Ok(StderrLog::new(log_file(&folder, "stderr").map_err(unusable)?, self.limit_bytes))
     }
 
-    /// Adds a line to the attempt's `syslog`, as far as that can be.
-    pub fn note(&self, attempt: AttemptId, words: &str) {
+    /// Appends a line to the attempt's `syslog`; errors are ignored.
+    pub fn append_to_syslog(&self, attempt: AttemptId, words: &str) {
         let file = self.make_folder(attempt).and_then(|folder| log_file(&folder, "syslog"));
-        // A log that cannot be written costs words, not the attempt.
+        // A log that cannot be written loses lines, not the attempt.
         let _ = file.map(|mut file| writeln!(file, "{words}"));
     }
 
-    /// The part of a log that is asked for, if the attempt ran here: the file, where the part begins, and how long it is, bytes. Links,
-    /// pipes and files of others, which a command may have put there, are not opened.
+    /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes. Links, pipes and
+    /// files of other users, which a command may have put there, are not opened.
     pub fn open_part(
         &self,
         attempt: AttemptId,
@@ -84,31 +84,31 @@ impl AttemptLogs {
         let opened = folder.file(Path::new(name), &expected).map_err(io::Error::other);
         Some(opened.map(|log| {
             let length = log.metadata.len();
-            (log.file, part(length, start, end))
+            (log.file, log_range(length, start, end))
         }))
     }
 
-    /// Says where the logs are, as stock trackers do for who reads the files themselves (1.2.1 `TaskLog.writeToIndexFile`).
+    /// Writes `log.index` for readers of the files, as stock trackers do (1.2.1 `TaskLog.writeToIndexFile`).
     ///
     /// # Errors
     /// Those of the system; a link in its place.
     pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
         let folder = self.make_folder(attempt).map_err(io::Error::other)?;
-        let parts: String = NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
+        let parts: String = LOG_NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
         let mut index = log_file(&folder, "log.index").map_err(io::Error::other)?;
         index.set_len(0)?;
         index.seek(SeekFrom::Start(0))?;
         write!(index, "LOG_DIR:{}\n{parts}", folder.path().display())
     }
 
-    /// Removes the logs of jobs that nobody has written to for so long.
+    /// Removes the logs of jobs whose folders have not changed for the retention time.
     pub fn remove_old(&self) {
         let Ok(logs) = FolderHandle::open(&self.folder) else { return };
         let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
         for name in logs.names().unwrap_or_default() {
             let changed_s = logs.stat_of(&name).ok().flatten().map(|stat| stat.st_mtime);
             if changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s) {
-                // What cannot be removed now goes the next time.
+                // The next round removes the rest.
                 let _ = logs.remove(&name);
             }
         }
@@ -119,10 +119,10 @@ fn path_of(attempt: AttemptId) -> PathBuf {
     Path::new(&attempt.task.job.to_string()).join(attempt.to_string())
 }
 
-/// A log of ours to write to the end of; made if it is not there.
+/// Opens a log to append to; creates it if it is missing.
 ///
 /// # Errors
-/// [`FsError`]: a link or a pipe in its place, another's file, or what the system refuses.
+/// [`FsError`]: a link or a pipe in its place, another's file, or a system error.
 pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
     let mut file = folder.open_own_file(OsStr::new(name), FILE_MODE)?;
     let ready = set_mode(&file, FILE_MODE).and_then(|()| file.seek(SeekFrom::End(0)));
@@ -131,9 +131,9 @@ pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
     Ok(file)
 }
 
-/// The part of a log of so many bytes that `start` and `end` ask for: offsets, the end not included; negative ones count from the end
-/// of the log, one byte beyond its last being -1.
-pub fn part(length: u64, start: i64, end: i64) -> Range<u64> {
+/// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the
+/// end of the log: -1 is the byte behind its last.
+pub fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {
         let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn parts_of_logs_are_those_of_hadoop() {
-        assert_eq!(part(10, 0, -1), 0..10);
-        assert_eq!(part(10, -6, -1), 5..10);
-        assert_eq!(part(10, -4097, -1), 0..10);
-        assert_eq!(part(10, 2, 4), 2..4);
-        assert!(part(10, 4, 2).is_empty() && part(10, 20, 30).is_empty());
+        assert_eq!(log_range(10, 0, -1), 0..10);
+        assert_eq!(log_range(10, -6, -1), 5..10);
+        assert_eq!(log_range(10, -4097, -1), 0..10);
+        assert_eq!(log_range(10, 2, 4), 2..4);
+        assert!(log_range(10, 4, 2).is_empty() && log_range(10, 20, 30).is_empty());
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let logs = AttemptLogs { folder: scratch.path().to_owned(), limit_bytes: None, retain: Duration::ZERO };
         let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
         assert!(logs.open_part(attempt, "stderr", 0, -1).is_none());
-        logs.note(attempt, "words");
+        logs.append_to_syslog(attempt, "words");
         logs.write_index(attempt).unwrap();
         logs.write_index(attempt).unwrap();
         assert_eq!(logs.open_part(attempt, "syslog", 2, -1).unwrap().unwrap().1, 2..6);
@@ -189,10 +189,10 @@ mod tests {
         let pipe = folder.join("syslog");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         symlink(&secret, folder.join("log.index")).unwrap();
-        for name in NAMES {
+        for name in LOG_NAMES {
             assert!(logs.open_part(attempt, name, 0, -1).unwrap().is_err(), "{name}");
         }
-        logs.note(attempt, "words");
+        logs.append_to_syslog(attempt, "words");
         assert!(logs.write_index(attempt).is_err());
         // A folder elsewhere, with a log in it.
         fs::create_dir(scratch.path().join("elsewhere")).unwrap();

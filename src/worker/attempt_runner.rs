@@ -1,4 +1,5 @@
-//! One attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`, `Child`, `Task.done`).
+//! Runs one attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`,
+//! `Child`, `Task.done`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +12,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::config::keys;
 use crate::fs::FileUri;
 use crate::model::AttemptId;
-use crate::streaming::attempt::Attempt;
+use crate::streaming::attempt::AttemptContext;
 use crate::streaming::committer::OutputCommitter;
-use crate::streaming::counters::Framework;
-use crate::streaming::environment::{AttemptFacts, SplitFacts, environment_of};
+use crate::streaming::counters::FrameworkCounter;
+use crate::streaming::environment::{AttemptInfo, SplitInfo, build_environment};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::map_task::MapSplit;
 use crate::streaming::plan::ProcessPlan;
@@ -26,138 +27,138 @@ use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
 
 use super::attempt_handle::AttemptHandle;
 use super::attempt_logs::AttemptLogs;
-use super::attempt_table::{AttemptEvent, Told};
-use super::hang_monitor::HangWatch;
-use super::localized_job::{JobPlace, read_job_file, staging_root};
-use super::localized_jobs::JobsHere;
-use super::map_completions::MapNewsDesk;
-use super::memory_monitor::MemoryWatch;
-use super::tracked_attempt::Ending;
+use super::attempt_table::{AttemptEvent, AttemptMessage};
+use super::hang_monitor::HangMonitor;
+use super::localized_job::{LocalizedJob, read_job_file, staging_root};
+use super::localized_jobs::LocalizedJobs;
+use super::map_completion_poller::MapCompletionPoller;
+use super::memory_monitor::MemoryMonitor;
+use super::tracked_attempt::AttemptOutcome;
 
 /// The longest `job.split` that is read, bytes.
-const LONGEST_SPLITS_BYTES: u64 = 1 << 30;
+const MAX_SPLITS_BYTES: u64 = 1 << 30;
 
 /// What the threads of all attempts share.
 #[derive(Debug)]
-pub struct Workshop {
+pub struct AttemptRunner {
     /// Jobs and their outputs.
-    pub jobs: Arc<JobsHere>,
-    /// News of maps.
-    pub news: Arc<MapNewsDesk>,
-    /// Where logs go.
+    pub jobs: Arc<LocalizedJobs>,
+    /// Completion events of maps.
+    pub map_completions: Arc<MapCompletionPoller>,
+    /// Receive standard error and the reasons of failures.
     pub logs: AttemptLogs,
     /// The tracker's own environment.
     pub environment: BTreeMap<String, String>,
-    /// The program that keeps commands.
-    pub keeper: Option<PathBuf>,
-    /// Who looks at their memory.
-    pub memory: Arc<MemoryWatch>,
-    /// Whether it has a limit.
+    /// The supervisor program for commands.
+    pub supervisor: Option<PathBuf>,
+    /// Measures their memory.
+    pub memory_monitor: Arc<MemoryMonitor>,
+    /// Whether memory limits apply.
     pub limits_memory: bool,
-    /// Who ends attempts whose files hang.
-    pub hangs: Arc<HangWatch>,
-    /// Time in which the files of a job must get on while its own limit is not known; `None`: no limit.
+    /// Ends attempts whose files hang.
+    pub hang_monitor: Arc<HangMonitor>,
+    /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.
     pub time_limit: Option<Duration>,
     /// Where events go.
-    pub events: UnboundedSender<Told>,
+    pub events: UnboundedSender<AttemptMessage>,
 }
 
-/// One attempt under way.
-struct Run<'a> {
-    workshop: &'a Workshop,
+/// One running attempt.
+struct AttemptRun<'a> {
+    runner: &'a AttemptRunner,
     task: &'a Task,
     handle: &'a Arc<AttemptHandle>,
     launch: u64,
 }
 
-// === impl Workshop ===
+// === impl AttemptRunner ===
 
-impl Workshop {
+impl AttemptRunner {
     /// Starts the attempt's thread.
     ///
     /// # Errors
-    /// Those of the system, when it gives no thread.
+    /// Those of starting a thread.
     pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
-        let workshop = self.clone();
-        self.hangs.add(task.status.attempt, launch, &handle);
+        let runner = self.clone();
+        self.hang_monitor.add(task.status.attempt, launch, &handle);
         let name = format!("attempt {launch}");
         let run = move || {
-            let run = Run { workshop: &workshop, task: &task, handle: &handle, launch };
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.to_its_end()));
-            let broken = |_| Ending::Failed("the tasktracker itself failed; its log says how".to_owned());
-            if handle.end() {
-                run.tell(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
+            let run = AttemptRun { runner: &runner, task: &task, handle: &handle, launch };
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.run_to_end()));
+            let broken = |_| AttemptOutcome::Failed("the tasktracker itself failed; see its log".to_owned());
+            if handle.claim_end() {
+                run.send_event(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
             } else {
-                workshop.hangs.note_return(run.attempt());
+                runner.hang_monitor.on_thread_returned(run.attempt());
             }
         };
         std::thread::Builder::new().name(name).spawn(run).map(drop)
     }
 }
 
-// === impl Run ===
+// === impl AttemptRun ===
 
-impl Run<'_> {
+impl AttemptRun<'_> {
     fn attempt(&self) -> AttemptId {
         self.task.status.attempt
     }
 
-    fn tell(&self, event: AttemptEvent) {
-        // Nobody listens any more when the tracker ends.
-        let _ = self.workshop.events.send((self.attempt(), self.launch, event));
+    fn send_event(&self, event: AttemptEvent) {
+        // The receiver is gone when the tracker ends.
+        let _ = self.runner.events.send((self.attempt(), self.launch, event));
     }
 
-    fn to_its_end(&self) -> Ending {
+    fn run_to_end(&self) -> AttemptOutcome {
         let attempt = self.attempt();
-        let ending = match self.run() {
-            Ok(output_bytes) => Ending::Succeeded { output_bytes },
-            Err(failure) if self.handle.is_killed() => Ending::Killed(failure.to_string()),
+        let outcome = match self.run() {
+            Ok(output_bytes) => AttemptOutcome::Succeeded { output_bytes },
+            Err(failure) if self.handle.is_killed() => AttemptOutcome::Killed(failure.to_string()),
             Err(failure) => {
-                // Whatever it stumbled over when it was to end, that is why it ended.
-                let failure = if self.handle.is_to_end() { self.handle.reason(attempt) } else { failure };
+                // Once the attempt is stopped, the reason for the stop is the reason of the failure.
+                let failure = if self.handle.is_ending() { self.handle.end_reason(attempt) } else { failure };
                 tracing::info!("{attempt} failed: {failure}");
-                self.workshop.logs.note(attempt, &failure.to_string());
-                Ending::Failed(failure.to_string())
+                self.runner.logs.append_to_syslog(attempt, &failure.to_string());
+                AttemptOutcome::Failed(failure.to_string())
             }
         };
-        tracing::debug!("{attempt}: {ending:?}");
-        ending
+        tracing::debug!("{attempt}: {outcome:?}");
+        outcome
     }
 
     fn run(&self) -> Result<Option<u64>, TaskFailure> {
-        let jobs = &self.workshop.jobs;
-        let place = self.handle.within(self.workshop.time_limit, || jobs.place(self.task, self.handle))?;
-        let limit = place.time_limit();
+        let jobs = &self.runner.jobs;
+        let job = self.handle.with_time_limit(self.runner.time_limit, || jobs.localize(self.task, self.handle))?;
+        let limit = job.time_limit();
         if !self.task.is_ordinary() {
-            self.handle.within(limit, || self.run_aside(&place))?;
+            self.handle.with_time_limit(limit, || self.run_housekeeping(&job))?;
             return Ok(None);
         }
-        let output_bytes = self.run_work(&place)?;
-        if let (None, Some(committer)) = (output_bytes, place.committer()?) {
-            let abort = || self.handle.within(limit, || committer.abort(self.attempt()));
+        let output_bytes = self.run_task(&job)?;
+        if let (None, Some(committer)) = (output_bytes, job.committer()?) {
+            let abort = || self.handle.with_time_limit(limit, || committer.abort(self.attempt()));
             self.commit(&committer, limit).inspect_err(|_| drop(abort()))?;
         }
         Ok(output_bytes)
     }
 
-    /// A job's setup or cleanup, or what an attempt left.
-    fn run_aside(&self, place: &JobPlace) -> Result<(), TaskFailure> {
+    /// Runs a job's setup or cleanup, or cleans up after an attempt.
+    fn run_housekeeping(&self, job: &LocalizedJob) -> Result<(), TaskFailure> {
         let (phase, status) = match self.task {
             Task { job_setup: true, .. } => (self.task.status.phase, "setup"),
             _ => (Phase::Cleanup, "cleanup"),
         };
-        let progress = self.handle.begin(Progress::new(self.attempt(), phase, None)?)?;
-        progress.counters().add(Framework::SpilledRecords, 0);
-        progress.enter(phase, status);
-        self.tell(AttemptEvent::Runs);
-        let Some(committer) = place.committer()? else { return Ok(()) };
+        let progress = self.handle.start(Progress::new(self.attempt(), phase, None)?)?;
+        progress.counters().add(FrameworkCounter::SpilledRecords, 0);
+        progress.enter_phase(phase, status);
+        self.send_event(AttemptEvent::Running);
+        let Some(committer) = job.committer()? else { return Ok(()) };
         match self.task {
             Task { job_setup: true, .. } => committer.set_up_job(),
             Task { job_cleanup: Some(outcome), .. } => {
-                committer.clean_up_job(*outcome == CleanupOutcome::Succeeded && place.marks_success())
+                committer.clean_up_job(*outcome == CleanupOutcome::Succeeded && job.marks_success())
             }
             _ => {
-                // As Hadoop: that this fails is nobody's business any more.
+                // As Hadoop: an error here is ignored.
                 let _ = committer.abort(self.attempt());
                 Ok(())
             }
@@ -165,44 +166,44 @@ impl Run<'_> {
     }
 
     fn commit(&self, committer: &OutputCommitter, limit: Option<Duration>) -> Result<(), TaskFailure> {
-        if self.handle.within(limit, || committer.needs_commit(self.attempt()))? {
-            self.tell(AttemptEvent::WaitsForCommit);
-            self.handle.wait_for_leave()?;
-            self.handle.within(limit, || committer.commit(self.attempt()))?;
+        if self.handle.with_time_limit(limit, || committer.needs_commit(self.attempt()))? {
+            self.send_event(AttemptEvent::CommitPending);
+            self.handle.wait_for_commit_permission()?;
+            self.handle.with_time_limit(limit, || committer.commit(self.attempt()))?;
         }
         Ok(())
     }
 
-    /// A map or reduce; gives back the bytes of a map's output.
-    fn run_work(&self, place: &Arc<JobPlace>) -> Result<Option<u64>, TaskFailure> {
-        let (attempt, plan) = (self.attempt(), place.plan()?);
+    /// Runs a map or reduce; returns the bytes of a map's output.
+    fn run_task(&self, job: &Arc<LocalizedJob>) -> Result<Option<u64>, TaskFailure> {
+        let (attempt, plan) = (self.attempt(), job.plan()?);
         let first_phase = self.task.status.phase;
-        let progress = self.handle.begin(Progress::new(attempt, first_phase, plan.process.time_limit)?)?;
+        let progress = self.handle.start(Progress::new(attempt, first_phase, plan.process.time_limit)?)?;
         self.limit_memory(&plan.process, progress);
-        self.tell(AttemptEvent::Runs);
-        let own = place.folder_for(attempt);
+        self.send_event(AttemptEvent::Running);
+        let own = job.attempt_folder(attempt);
         let (folder, work_folder) = (own.join("output"), own.join("work"));
         self.handle.set_command(work_folder.clone(), plan.process.kill_delay);
-        let (split, environment, log) = self.handle.within(place.time_limit(), || {
+        let (split, environment, log) = self.handle.with_time_limit(job.time_limit(), || {
             make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
             let split = self.split()?;
-            let environment = self.environment(place, &own, &work_folder, split.as_ref())?;
-            let log = self.workshop.logs.open(attempt)?;
+            let environment = self.environment(job, &own, &work_folder, split.as_ref())?;
+            let log = self.runner.logs.create_logs(attempt)?;
             Ok::<_, TaskFailure>((split, environment, log))
         })?;
         let partition = u32::try_from(self.task.partition).unwrap_or(0);
-        let work = Attempt {
+        let work = AttemptContext {
             plan,
             partition,
             folder: &folder,
             work_folder: &work_folder,
             environment: &environment,
-            keeper: self.workshop.keeper.as_deref(),
+            supervisor: self.runner.supervisor.as_deref(),
             log: Some(&log),
             progress,
         };
         let ended = match (&self.task.body, &split) {
-            (TaskBody::Reduce { maps }, _) => self.reduce(&work, place, *maps).map(|()| None),
+            (TaskBody::Reduce { maps }, _) => self.reduce(&work, job, *maps).map(|()| None),
             (TaskBody::Map { .. }, Some(split)) => map_task::run(&work, split).map(|result| result.output_bytes),
             (TaskBody::Map { .. }, None) => {
                 Err(TaskFailure::Unusable { what: "a map".to_owned(), reason: "came without a split".to_owned() })
@@ -210,7 +211,7 @@ impl Run<'_> {
         };
         let _ = fs::remove_dir_all(&work_folder);
         match &ended {
-            Ok(Some(_)) => self.workshop.jobs.serve(attempt, place.clone(), folder),
+            Ok(Some(_)) => self.runner.jobs.serve_output(attempt, job.clone(), folder),
             Ok(None) | Err(_) => drop(fs::remove_dir_all(&own)),
         }
         ended
@@ -221,24 +222,24 @@ impl Run<'_> {
             TaskBody::Map { .. } => process.map_memory_bytes,
             TaskBody::Reduce { .. } => process.reduce_memory_bytes,
         };
-        if let Some(bytes) = limit_bytes.filter(|_| self.workshop.limits_memory) {
+        if let Some(bytes) = limit_bytes.filter(|_| self.runner.limits_memory) {
             progress.limit_memory(bytes);
         }
-        self.workshop.memory.add(self.handle);
+        self.runner.memory_monitor.add(self.handle);
     }
 
     fn split(&self) -> Result<Option<MapSplit>, TaskFailure> {
         let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
-        let splits = read_job_file(staging_root(file.as_path()), &file, LONGEST_SPLITS_BYTES);
+        let splits = read_job_file(staging_root(file.as_path()), &file, MAX_SPLITS_BYTES);
         let splits = splits.map_err(|error| unusable(error.to_string()))?;
         MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
     }
 
     fn environment(
         &self,
-        place: &JobPlace,
+        job: &LocalizedJob,
         own: &std::path::Path,
         work_folder: &std::path::Path,
         split: Option<&MapSplit>,
@@ -247,44 +248,44 @@ impl Run<'_> {
             what: "job.xml".to_owned(),
             reason: error.to_string(),
         };
-        let files = place.files(self.attempt(), self.handle)?;
-        let temporary = place.configuration.text(&keys::CHILD_TMP).map_err(unusable)?.unwrap_or_default();
+        let files = job.files(self.attempt(), self.handle)?;
+        let temporary = job.configuration.text(&keys::CHILD_TMP).map_err(unusable)?.unwrap_or_default();
         let temporary = temporary.trim_start_matches("./");
-        working_folder::prepare(work_folder, files.jar_content.as_deref(), &files.links, temporary)?;
-        let facts = AttemptFacts {
+        working_folder::prepare_working_folder(work_folder, files.jar_content.as_deref(), &files.links, temporary)?;
+        let facts = AttemptInfo {
             attempt: self.attempt(),
             partition: u32::try_from(self.task.partition).unwrap_or(0),
-            user: place.user.clone(),
+            user: job.user.clone(),
             work_folder: work_folder.to_owned(),
             attempt_folder: PathBuf::from(own),
-            job_folder: place.shared_folder(),
+            job_folder: job.shared_folder(),
             jar: files.jar,
-            token_file: place.token_file(),
+            token_file: job.token_file(),
             cache_files: files.cache_files,
             cache_archives: files.cache_archives,
-            split: split.map(|split| SplitFacts {
+            split: split.map(|split| SplitInfo {
                 file: split.uri.clone(),
                 start_bytes: split.start_bytes,
                 length_bytes: split.length_bytes,
             }),
-            work_output: place
+            work_output: job
                 .committer()?
                 .map(|committer| committer.attempt_folder(self.attempt()))
                 .transpose()?
                 .map(|folder| folder.to_string()),
         };
-        environment_of(&place.configuration, &facts, &self.workshop.environment).map_err(unusable)
+        build_environment(&job.configuration, &facts, &self.runner.environment).map_err(unusable)
     }
 
-    fn reduce(&self, work: &Attempt<'_>, place: &JobPlace, maps: i32) -> Result<(), TaskFailure> {
+    fn reduce(&self, work: &AttemptContext<'_>, job: &LocalizedJob, maps: i32) -> Result<(), TaskFailure> {
         let shuffle = &work.plan.shuffle;
         let fetcher = HttpFetcher {
-            secret: place.secret.clone(),
+            secret: job.secret.clone(),
             connect_timeout: shuffle.connect_timeout,
             read_timeout: shuffle.read_timeout,
             progress: work.progress,
         };
-        let news = self.workshop.news.follow(place.job, self.handle.clone());
-        reduce_task::run(work, u32::try_from(maps).unwrap_or(0), &news, &fetcher)
+        let feed = self.runner.map_completions.subscribe(job.id, self.handle.clone());
+        reduce_task::run(work, u32::try_from(maps).unwrap_or(0), &feed, &fetcher)
     }
 }

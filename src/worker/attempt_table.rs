@@ -1,7 +1,7 @@
-//! What a tracker holds: its attempts, their slots, and what follows from each order and each event. No socket, file or clock.
+//! The attempts of a tracker and their slots, and the commands that follow from each action and event. No socket, file or clock.
 //!
-//! Invariant: what has ended is reported until a heartbeat that told it is answered, and then forgotten, but for map outputs, which
-//! are kept until the job is over.
+//! Invariant: an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map
+//! outputs are kept until the job is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,225 +10,236 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind};
 use crate::wire::{Action, Task, TaskStatus};
 
 use super::attempt_handle::AttemptHandle;
-use super::tracked_attempt::{Ending, HeldAttempt};
+use super::tracked_attempt::{AttemptOutcome, TrackedAttempt};
 
-/// What to do, after an order or an event.
+/// What the tracker must do, after an action or an event.
 #[derive(Debug)]
-pub enum Deed {
+pub enum Command {
     /// Start the attempt's thread.
     Start {
-        /// As it was launched.
+        /// As launched by the JobTracker.
         task: Arc<Task>,
         /// Shared with its thread.
         handle: Arc<AttemptHandle>,
-        /// Stands in its events.
+        /// Identifies this launch in its events.
         launch: u64,
     },
-    /// The output of a map is no longer served, its files may go.
+    /// Stop serving the output of a map and remove its files.
     ForgetOutput(AttemptId),
-    /// All that is kept of a job may go.
+    /// Remove everything of a job.
     ForgetJob(JobId),
-    /// All that is kept of any job may go; the tracker registers anew.
+    /// Remove everything of all jobs; the tracker registers again.
     ForgetAll,
 }
 
-/// What an attempt's thread tells.
+/// A report of an attempt's thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptEvent {
-    /// It has the job's files and runs.
-    Runs,
-    /// Its output waits for leave to commit.
-    WaitsForCommit,
-    /// It is over.
-    Ended(Ending),
+    /// The job's files are here and it runs.
+    Running,
+    /// Its output waits for permission to commit.
+    CommitPending,
+    /// It has ended.
+    Ended(AttemptOutcome),
 }
 
-/// What an event of a thread is about.
-pub type Told = (AttemptId, u64, AttemptEvent);
+/// An event with its attempt and launch number.
+pub type AttemptMessage = (AttemptId, u64, AttemptEvent);
 
 /// The attempts of a tracker.
 #[derive(Debug)]
-pub struct AttemptBook {
+pub struct AttemptTable {
     slots: PerKind<u32>,
-    attempts: BTreeMap<AttemptId, HeldAttempt>,
-    /// In the order of their launches: they wait for a slot.
+    attempts: BTreeMap<AttemptId, TrackedAttempt>,
+    /// Attempts that wait for a slot, in the order of their launches.
     queue: Vec<AttemptId>,
-    /// Maps whose ends are told and whose outputs are served.
-    served: BTreeMap<AttemptId, HeldAttempt>,
-    launches: u64,
-    failures: i32,
-    /// What the heartbeat that is under way tells the end of.
-    told: BTreeSet<AttemptId>,
+    /// Maps whose ends are acknowledged and whose outputs are served.
+    served: BTreeMap<AttemptId, TrackedAttempt>,
+    launch_count: u64,
+    failure_count: i32,
+    /// Attempts whose ends are in the heartbeat that is not answered yet.
+    reported_ends: BTreeSet<AttemptId>,
 }
 
-// === impl AttemptBook ===
+// === impl AttemptTable ===
 
-impl AttemptBook {
-    /// Of a tracker with so many slots.
+impl AttemptTable {
+    /// An empty table of a tracker with these slots.
     pub fn new(slots: PerKind<u32>) -> Self {
         Self {
             slots,
             attempts: BTreeMap::new(),
             queue: Vec::new(),
             served: BTreeMap::new(),
-            launches: 0,
-            failures: 0,
-            told: BTreeSet::new(),
+            launch_count: 0,
+            failure_count: 0,
+            reported_ends: BTreeSet::new(),
         }
     }
 
     /// Attempts that failed since the start.
-    pub fn failures(&self) -> i32 {
-        self.failures
+    pub fn failure_count(&self) -> i32 {
+        self.failure_count
     }
 
-    /// Whether a slot of some kind is free in the eyes of the JobTracker.
+    /// Whether a slot of any kind is free, as the JobTracker counts them.
     pub fn has_free_slot(&self) -> bool {
         Kind::ALL.into_iter().any(|kind| {
-            let taken = self.attempts.values().filter(|held| held.kind() == kind && held.takes_slot()).count();
+            let taken =
+                self.attempts.values().filter(|tracked| tracked.kind() == kind && tracked.occupies_slot()).count();
             (taken as u64) < u64::from(self.slots[kind])
         })
     }
 
-    /// Attempts whose threads run.
-    pub fn started(&self) -> usize {
-        self.attempts.values().filter(|held| held.is_started && !held.is_over()).count()
+    /// Number of attempts whose threads run.
+    pub fn running_count(&self) -> usize {
+        self.attempts.values().filter(|tracked| tracked.is_started && !tracked.is_finished()).count()
     }
 
-    /// Takes the orders of an answer; the heartbeat that it answers has been received.
-    pub fn obey(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<Deed> {
-        let mut deeds = Vec::new();
-        for attempt in std::mem::take(&mut self.told) {
-            if let Some(held) = self.attempts.remove(&attempt).filter(|held| held.output_is_kept()) {
-                self.served.insert(attempt, held);
+    /// Applies the actions of an answer, which also acknowledges the ends in its heartbeat.
+    pub fn apply_actions(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for attempt in std::mem::take(&mut self.reported_ends) {
+            if let Some(tracked) = self.attempts.remove(&attempt).filter(|tracked| tracked.has_served_output()) {
+                self.served.insert(attempt, tracked);
             }
         }
         for action in actions {
             match action {
                 Action::LaunchTask(task) => self.launch(*task),
-                Action::KillTask(attempt) => deeds.extend(self.kill(attempt, wall_ms)),
+                Action::KillTask(attempt) => commands.extend(self.kill(attempt, wall_ms)),
                 Action::KillJob(job) => {
-                    self.drop_attempts(|attempt| attempt.task.job == job);
-                    deeds.push(Deed::ForgetJob(job));
+                    self.remove_attempts(|attempt| attempt.task.job == job);
+                    commands.push(Command::ForgetJob(job));
                 }
                 Action::ReinitTracker => {
-                    self.drop_attempts(|_| true);
-                    deeds.push(Deed::ForgetAll);
+                    self.remove_attempts(|_| true);
+                    commands.push(Command::ForgetAll);
                 }
                 Action::CommitTask(attempt) => {
-                    if let Some(held) = self.attempts.get(&attempt) {
-                        held.handle.allow_commit();
+                    if let Some(tracked) = self.attempts.get(&attempt) {
+                        tracked.handle.grant_commit();
                     }
                 }
             }
         }
-        self.start_waiting(wall_ms, &mut deeds);
-        deeds
+        self.start_waiting(wall_ms, &mut commands);
+        commands
     }
 
     fn launch(&mut self, task: Task) {
         let attempt = task.status.attempt;
-        self.launches += 1;
+        self.launch_count += 1;
         self.served.remove(&attempt);
-        let held = HeldAttempt::new(task, self.launches);
-        if let Some(before) = self.attempts.insert(attempt, held) {
+        let tracked = TrackedAttempt::new(task, self.launch_count);
+        if let Some(before) = self.attempts.insert(attempt, tracked) {
             before.handle.kill();
         }
         self.queue.push(attempt);
     }
 
-    fn kill(&mut self, attempt: AttemptId, wall_ms: i64) -> Option<Deed> {
+    fn kill(&mut self, attempt: AttemptId, wall_ms: i64) -> Option<Command> {
         if self.served.remove(&attempt).is_some() {
-            return Some(Deed::ForgetOutput(attempt));
+            return Some(Command::ForgetOutput(attempt));
         }
-        let held = self.attempts.get_mut(&attempt)?;
-        held.handle.kill();
-        if !held.is_started {
-            held.end(Ending::Killed(String::new()), wall_ms);
+        let tracked = self.attempts.get_mut(&attempt)?;
+        tracked.handle.kill();
+        if !tracked.is_started {
+            tracked.finish(AttemptOutcome::Killed(String::new()), wall_ms);
         }
         None
     }
 
-    fn drop_attempts(&mut self, goes: impl Fn(&AttemptId) -> bool) {
-        self.attempts.retain(|attempt, held| {
-            let stays = !goes(attempt);
+    fn remove_attempts(&mut self, is_dropped: impl Fn(&AttemptId) -> bool) {
+        self.attempts.retain(|attempt, tracked| {
+            let stays = !is_dropped(attempt);
             if !stays {
-                held.handle.kill();
+                tracked.handle.kill();
             }
             stays
         });
-        self.served.retain(|attempt, _| !goes(attempt));
-        self.queue.retain(|attempt| !goes(attempt));
+        self.served.retain(|attempt, _| !is_dropped(attempt));
+        self.queue.retain(|attempt| !is_dropped(attempt));
     }
 
-    /// Starts what waits while there are slots: one that commits still has its own.
-    fn start_waiting(&mut self, wall_ms: i64, deeds: &mut Vec<Deed>) {
-        let at_work = |attempts: &BTreeMap<AttemptId, HeldAttempt>, kind| {
-            attempts.values().filter(|held| held.kind() == kind && held.is_started && !held.is_over()).count() as u64
+    /// Starts waiting attempts while there are slots: an attempt that commits still has its own.
+    fn start_waiting(&mut self, wall_ms: i64, commands: &mut Vec<Command>) {
+        let running = |attempts: &BTreeMap<AttemptId, TrackedAttempt>, kind| {
+            attempts
+                .values()
+                .filter(|tracked| tracked.kind() == kind && tracked.is_started && !tracked.is_finished())
+                .count() as u64
         };
         let mut free = PerKind::new(0, 0);
         for kind in Kind::ALL {
-            free[kind] = u64::from(self.slots[kind]).saturating_sub(at_work(&self.attempts, kind));
+            free[kind] = u64::from(self.slots[kind]).saturating_sub(running(&self.attempts, kind));
         }
         self.queue.retain(|attempt| {
-            let Some(held) = self.attempts.get_mut(attempt).filter(|held| !held.is_over()) else { return false };
-            let kind = held.kind();
+            let Some(tracked) = self.attempts.get_mut(attempt).filter(|tracked| !tracked.is_finished()) else {
+                return false;
+            };
+            let kind = tracked.kind();
             if free[kind] == 0 {
                 return true;
             }
             free[kind] -= 1;
-            held.start(wall_ms);
-            deeds.push(Deed::Start { task: held.task.clone(), handle: held.handle.clone(), launch: held.launch });
+            tracked.mark_started(wall_ms);
+            commands.push(Command::Start {
+                task: tracked.task.clone(),
+                handle: tracked.handle.clone(),
+                launch: tracked.launch,
+            });
             false
         });
     }
 
-    /// Takes what a thread tells; says whether the JobTracker is to hear of it at once.
-    pub fn take_event(
+    /// Applies an event; returns whether to report it to the JobTracker at once.
+    pub fn apply_event(
         &mut self,
         attempt: AttemptId,
         launch: u64,
         event: AttemptEvent,
         wall_ms: i64,
-    ) -> (bool, Vec<Deed>) {
-        let mut deeds = Vec::new();
-        let Some(held) = self.attempts.get_mut(&attempt).filter(|held| held.launch == launch) else {
-            return (false, deeds);
+    ) -> (bool, Vec<Command>) {
+        let mut commands = Vec::new();
+        let Some(tracked) = self.attempts.get_mut(&attempt).filter(|tracked| tracked.launch == launch) else {
+            return (false, commands);
         };
-        let tells_at_once = event != AttemptEvent::Runs;
+        let report_at_once = event != AttemptEvent::Running;
         match event {
-            AttemptEvent::Runs => held.run(),
-            AttemptEvent::WaitsForCommit => held.wait_for_commit(),
-            AttemptEvent::Ended(ending) => {
-                held.end(ending, wall_ms);
-                self.failures += i32::from(held.state == AttemptState::Failed && !held.task.task_cleanup);
-                self.start_waiting(wall_ms, &mut deeds);
+            AttemptEvent::Running => tracked.mark_running(),
+            AttemptEvent::CommitPending => tracked.mark_commit_pending(),
+            AttemptEvent::Ended(outcome) => {
+                tracked.finish(outcome, wall_ms);
+                self.failure_count += i32::from(tracked.state == AttemptState::Failed && !tracked.task.task_cleanup);
+                self.start_waiting(wall_ms, &mut commands);
             }
         }
-        (tells_at_once, deeds)
+        (report_at_once, commands)
     }
 
-    /// A map output that was served cannot be read any more: the map is reported failed.
-    pub fn lose_output(&mut self, attempt: AttemptId, why: &str) {
-        // What the heartbeat under way says of it is no longer the last word.
-        self.told.remove(&attempt);
-        if let Some(held) = self.served.remove(&attempt) {
-            self.attempts.insert(attempt, held);
+    /// Fails a map whose served output can no longer be read.
+    pub fn on_output_lost(&mut self, attempt: AttemptId, why: &str) {
+        // The running heartbeat reports success; the next one must report the failure.
+        self.reported_ends.remove(&attempt);
+        if let Some(tracked) = self.served.remove(&attempt) {
+            self.attempts.insert(attempt, tracked);
         }
-        if let Some(held) = self.attempts.get_mut(&attempt) {
-            held.lose_output(why);
+        if let Some(tracked) = self.attempts.get_mut(&attempt) {
+            tracked.fail_for_lost_output(why);
         }
     }
 
-    /// The reports of a heartbeat. It is sent until it is answered: only then may this be called again.
-    pub fn reports(&mut self, wall_ms: i64) -> Vec<TaskStatus> {
-        self.told = self.attempts.iter().filter(|(_, held)| held.is_over()).map(|(attempt, _)| *attempt).collect();
-        self.attempts.values_mut().map(|held| held.report(wall_ms)).collect()
+    /// Builds the reports of a heartbeat. Call it again only after that heartbeat is answered.
+    pub fn build_reports(&mut self, wall_ms: i64) -> Vec<TaskStatus> {
+        self.reported_ends =
+            self.attempts.iter().filter(|(_, tracked)| tracked.is_finished()).map(|(attempt, _)| *attempt).collect();
+        self.attempts.values_mut().map(|tracked| tracked.build_report(wall_ms)).collect()
     }
 
-    /// Tells everything to end.
+    /// Kills all attempts.
     pub fn kill_all(&self) {
-        self.attempts.values().for_each(|held| held.handle.kill());
+        self.attempts.values().for_each(|tracked| tracked.handle.kill());
     }
 }
 

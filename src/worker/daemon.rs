@@ -17,30 +17,30 @@ use crate::streaming::private_files::FOLDER_MODE;
 use crate::wire::STREAMING_ONLY;
 
 use super::attempt_logs::AttemptLogs;
-use super::attempt_runner::Workshop;
+use super::attempt_runner::AttemptRunner;
 use super::error::TaskTrackerError;
-use super::hang_monitor::HangWatch;
-use super::heartbeat_loop::{Conversation, TrackerFace};
-use super::local_folders::{LocalFolders, make_trusted, of_system};
+use super::hang_monitor::HangMonitor;
+use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
+use super::local_folders::{LocalFolders, into_io_error, make_trusted};
 use super::localized_job::time_limit;
-use super::localized_jobs::JobsHere;
-use super::map_completions::MapNewsDesk;
-use super::memory_monitor::MemoryWatch;
-use super::read_slots::ReadTurns;
+use super::localized_jobs::LocalizedJobs;
+use super::map_completion_poller::MapCompletionPoller;
+use super::memory_monitor::MemoryMonitor;
+use super::read_permits::ReadPermits;
 use super::settings::TaskTrackerSettings;
 use super::web;
-use super::web::Pages;
+use super::web::WebState;
 
-/// How long the end waits for the processes of attempts. Their keepers kill what is left then.
-const ATTEMPTS_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the end waits for the removal of files. The next start removes what is left then.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
-/// Threads that read map output, and logs.
+/// Shutdown waits this long for the processes of attempts. Their supervisors kill the rest.
+const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(3);
+/// Shutdown waits this long for the removal of files. The next start removes the rest.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Threads that read map output and logs.
 const OUTPUT_READS: usize = 192;
 const LOG_READS: usize = 64;
-/// Descriptors beside those of connections and of the files that they are sent: of attempts.
+/// Descriptors of attempts, beside those of connections and the files that these send.
 const OTHER_DESCRIPTORS: usize = 2048;
-/// Who serves map output to reduces waits for their disks, and reduces come all at once.
+/// Map output is sent at the speed of the reduces' disks, and reduces start all at once.
 const WEB_LIMITS: WebLimits = WebLimits {
     // 150 of one machine: more than it has reduces.
     connections: 600,
@@ -48,26 +48,26 @@ const WEB_LIMITS: WebLimits = WebLimits {
     headers: 64,
     header_read: Duration::from_secs(30),
     write: Duration::from_secs(180),
-    // At the end nobody needs what is on its way.
+    // At shutdown running answers are no longer needed.
     drain: Duration::ZERO,
 };
-/// How often old logs are looked for.
+/// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
-/// What runs, once it does.
+/// A running tasktracker.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Its name.
+    /// `tracker_HOST:...`, the key at the JobTracker.
     pub name: String,
-    /// Where map output and logs are served.
+    /// The address that serves map output and logs.
     pub http: SocketAddr,
-    /// Where files of jobs lie.
+    /// The folders for files of jobs.
     pub folders: Vec<PathBuf>,
-    /// Where logs lie.
+    /// The folder of logs.
     pub logs: PathBuf,
 }
 
-/// Runs a tasktracker until `stop` is done; `started` is told what runs. `keeper` is this program, which keeps commands
+/// Runs a tasktracker until `stop` is done; calls `started` once it runs. `supervisor` is this program as supervisor of commands
 /// ([`crate::supervisor::process`]): then their processes end with the tasktracker, however it ends.
 ///
 /// # Errors
@@ -75,109 +75,109 @@ pub struct Running {
 pub fn run(
     settings: TaskTrackerSettings,
     environment: BTreeMap<String, String>,
-    keeper: Option<PathBuf>,
+    supervisor: Option<PathBuf>,
     stop: impl Future<Output = ()>,
     started: impl FnOnce(&Running),
 ) -> Result<(), TaskTrackerError> {
     let address = settings.http_address.to_string();
-    let unheard = |source| TaskTrackerError::Listen { address: address.clone(), source };
+    let listen_error = |source| TaskTrackerError::Listen { address: address.clone(), source };
     let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
-    let listener = listener.map_err(unheard)?;
-    let http = listener.local_addr().map_err(unheard)?;
+    let listener = listener.map_err(listen_error)?;
+    let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
-    let folders = Arc::new(LocalFolders::take(&settings.local_folders, http.port(), &settings.user)?);
+    let folders = Arc::new(LocalFolders::acquire(&settings.local_folders, http.port(), &settings.user)?);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
     make_trusted(&logs, FOLDER_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => TaskTrackerError::Untrusted(error),
         error => {
-            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: of_system(error) }
+            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: into_io_error(error) }
         }
     })?;
 
-    let jobs = Arc::new(JobsHere::new(folders.clone(), settings.configuration.clone()));
-    let news = Arc::new(MapNewsDesk::default());
+    let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone()));
+    let map_completions = Arc::new(MapCompletionPoller::default());
     let (lost, lost_received) = mpsc::unbounded_channel();
     let (events, events_received) = mpsc::unbounded_channel();
     let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
     let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
-    let pages = Pages {
+    let web_state = WebState {
         jobs: jobs.clone(),
         logs: attempt_logs.clone(),
         lost,
         port: http.port(),
         about,
-        output_turns: ReadTurns::new(OUTPUT_READS),
-        log_turns: ReadTurns::new(LOG_READS),
+        output_permits: ReadPermits::new(OUTPUT_READS),
+        log_permits: ReadPermits::new(LOG_READS),
     };
     allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-    let web = WebThread::start(listener, require_served_name(web::router(pages), names, &[]))?;
-    let memory = Arc::<MemoryWatch>::default();
-    let hangs = Arc::new(HangWatch::new(attempt_logs.clone()));
-    let workshop = Arc::new(Workshop {
+    let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
+    let memory_monitor = Arc::<MemoryMonitor>::default();
+    let hang_monitor = Arc::new(HangMonitor::new(attempt_logs.clone()));
+    let runner = Arc::new(AttemptRunner {
         jobs,
-        news: news.clone(),
+        map_completions: map_completions.clone(),
         logs: attempt_logs,
         environment,
-        keeper,
-        memory: memory.clone(),
+        supervisor,
+        memory_monitor: memory_monitor.clone(),
         limits_memory: settings.limits_memory,
-        hangs: hangs.clone(),
+        hang_monitor: hang_monitor.clone(),
         time_limit: time_limit(&settings.configuration),
         events: events.clone(),
     });
     let memory_interval = settings.memory_interval;
-    let face = TrackerFace { name: name.clone(), http_port: http.port() };
+    let identity = TrackerIdentity { name: name.clone(), http_port: http.port() };
     let running = Running { name, http, folders: folders.all().map(Path::to_owned).collect(), logs };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
-    let mut conversation = Conversation::new(settings, face, workshop.clone(), events_received, lost_received);
+    let mut heartbeats = HeartbeatLoop::new(settings, identity, runner.clone(), events_received, lost_received);
     let ended = runtime.block_on(async {
         started(&running);
         let ended = tokio::select! {
             () = stop => Ok(()),
-            ended = conversation.hold() => ended.map(|never| match never {}),
-            () = news.serve(&jobtracker, &user) => Ok(()),
-            () = memory.serve(memory_interval) => Ok(()),
-            () = hangs.serve(events) => Ok(()),
-            () = remove_old_logs(&workshop.logs) => Ok(()),
+            ended = heartbeats.run() => ended.map(|never| match never {}),
+            () = map_completions.run(&jobtracker, &user) => Ok(()),
+            () = memory_monitor.run(memory_interval) => Ok(()),
+            () = hang_monitor.run(events) => Ok(()),
+            () = remove_old_logs(&runner.logs) => Ok(()),
         };
-        conversation.end(ATTEMPTS_PATIENCE).await;
+        heartbeats.shut_down(ATTEMPTS_TIMEOUT).await;
         ended
     });
     web.end();
     // Nothing below waits for a file that hangs.
     runtime.shutdown_background();
-    remove_within(folders, REMOVAL_PATIENCE);
+    remove_within(folders, REMOVAL_TIMEOUT);
     Ok(ended?)
 }
 
-/// Removes the folders, as far as that is done in time.
-fn remove_within(folders: Arc<LocalFolders>, patience: Duration) {
+/// Removes the folders, as far as the time allows.
+fn remove_within(folders: Arc<LocalFolders>, timeout: Duration) {
     let (done, is_done) = std::sync::mpsc::channel::<()>();
     let removal = std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
         folders.remove();
         drop(done);
     });
-    // Without a thread they are removed at the next start.
-    if removal.is_ok() && is_done.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+    // Without a thread the next start removes them.
+    if removal.is_ok() && is_done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
         tracing::warn!(
             "files of jobs are still being removed; the next tasktracker on the same disks removes the rest"
         );
     }
 }
 
-/// Raises the soft limit on open files to what is needed, as far as the hard limit lets us.
+/// Raises the soft limit on open files to `needed`, up to the hard limit.
 fn allow_descriptors(needed: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(needed as u64, |maximum| maximum.min(needed as u64));
     if limit.current.is_some_and(|current| current < wanted) {
-        // Where it is refused, connections wait for descriptors.
+        // If the system refuses, connections wait for descriptors.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }
@@ -209,12 +209,12 @@ impl WebThread {
             tokio::net::TcpListener::from_std(listener)?
         };
         let shutdown = async {
-            // A sender that is gone stops it too.
+            // A dropped sender stops it too.
             let _ = stopped.await;
         };
         let serve = move || {
             runtime.block_on(accept_until(listener, router, WEB_LIMITS, shutdown));
-            // A read that hangs is not waited for.
+            // Does not wait for a read that hangs.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
@@ -223,7 +223,7 @@ impl WebThread {
 
     fn end(self) {
         drop(self.stop);
-        // A panic there was told already.
+        // The panic hook has logged a panic there.
         let _ = self.thread.join();
     }
 }

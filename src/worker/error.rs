@@ -8,53 +8,53 @@ use crate::fs::{FileUriError, FsError};
 /// Why a tasktracker does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskTrackerError {
-    /// The web address.
+    /// The web address cannot be used.
     #[error(
         "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, port 0 for any"
     )]
     Listen {
-        /// The address.
+        /// `HOST:PORT`.
         address: String,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
-    /// A folder.
+    /// A folder cannot be used.
     #[error("cannot use {}: {source}; mapred.local.dir and hadoop.log.dir must name folders that {user} may write to", folder.display())]
     Folder {
-        /// The folder.
+        /// Of `mapred.local.dir` or `hadoop.log.dir`.
         folder: PathBuf,
-        /// Who tried.
+        /// The user of this process.
         user: String,
-        /// What the system said.
+        /// The system error.
         source: io::Error,
     },
-    /// A folder whose content others decide.
+    /// Other users may change the content of a folder.
     #[error("{0}; or set mapred.local.dir and hadoop.log.dir to folders of this user")]
     Untrusted(FsError),
-    /// Another tasktracker's folder.
+    /// Another tasktracker uses the folder.
     #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
     InUse {
-        /// The folder.
+        /// The locked folder.
         folder: PathBuf,
     },
-    /// The system gives no runtime, thread or signal.
+    /// No runtime, thread or signal handler could be created.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
-    /// The JobTracker.
+    /// The JobTracker does not work with this tracker.
     #[error("{0}")]
-    Conversation(#[from] ConversationError),
+    Heartbeat(#[from] HeartbeatError),
 }
 
-/// Why a tracker cannot go on.
+/// Why the exchange of heartbeats ended.
 #[derive(Debug, thiserror::Error)]
-pub enum ConversationError {
-    /// It is not wanted.
+pub enum HeartbeatError {
+    /// The JobTracker excludes this host.
     #[error("the JobTracker does not admit this host: {0}; see mapred.hosts and mapred.hosts.exclude there")]
     Disallowed(String),
-    /// It is no JobTracker of Hadoop 1.2.
+    /// The peer is no JobTracker of Hadoop 1.2.
     #[error("{0}")]
     Version(String),
-    /// Its files are where no local path leads.
+    /// The system directory is not on a local path.
     #[error("the JobTracker's system directory (mapred.system.dir there): {0}; a stock TaskTracker works for it")]
     SystemDir(#[from] FileUriError),
 }

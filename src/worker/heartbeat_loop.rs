@@ -1,7 +1,7 @@
-//! The tracker's side of InterTrackerProtocol: one heartbeat after the other, each sent until it is answered (1.2.1
+//! The tracker's side of InterTrackerProtocol: one heartbeat after the other, each resent until it is answered (1.2.1
 //! `TaskTracker.offerService`, `transmitHeartBeat`).
 //!
-//! Whatever ends or waits for leave is told at once; else the interval of the last answer is kept.
+//! An attempt that ends or waits for permission to commit is reported at once; otherwise the interval of the last answer applies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,106 +16,106 @@ use crate::model::AttemptId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
 
-use super::attempt_runner::Workshop;
-use super::attempt_table::{AttemptBook, AttemptEvent, Deed, Told};
-use super::error::ConversationError;
+use super::attempt_runner::AttemptRunner;
+use super::attempt_table::{AttemptEvent, AttemptMessage, AttemptTable, Command};
+use super::error::HeartbeatError;
 use super::settings::TaskTrackerSettings;
-use super::tracked_attempt::Ending;
+use super::tracked_attempt::AttemptOutcome;
 
-/// The first pause after a call that failed; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// No pause is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
-/// No interval is shorter, whatever the answer says.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// The exception by which a JobTracker sends a tracker away.
+/// The first pause after a failed call; each further one is twice as long.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3);
+/// Shortest interval, whatever the answer says.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+/// The exception by which a JobTracker rejects a tracker.
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 
-/// Where the tracker is, as it tells it.
+/// The tracker's name and address in its reports.
 #[derive(Clone, Debug)]
-pub struct TrackerFace {
-    /// Its name, the key by which it is known.
+pub struct TrackerIdentity {
+    /// The key of the tracker at the JobTracker.
     pub name: String,
     /// The port of its web server.
     pub http_port: u16,
 }
 
-/// The state of the conversation.
-pub struct Conversation {
+/// The state between heartbeats.
+pub struct HeartbeatLoop {
     settings: TaskTrackerSettings,
-    face: TrackerFace,
-    book: AttemptBook,
-    workshop: Arc<Workshop>,
-    events: UnboundedReceiver<Told>,
-    /// Outputs that cannot be read any more.
+    identity: TrackerIdentity,
+    attempts: AttemptTable,
+    runner: Arc<AttemptRunner>,
+    events: UnboundedReceiver<AttemptMessage>,
+    /// Map outputs that can no longer be read.
     lost: UnboundedReceiver<(AttemptId, String)>,
     connection: Option<IpcClient>,
-    knows_system: bool,
-    /// The system directory is none that we reach.
-    bad_system: Option<FileUriError>,
+    has_system_dir: bool,
+    /// The system directory is not on a local path.
+    bad_system_dir: Option<FileUriError>,
     response_id: i16,
     restarted: bool,
     initial_contact: bool,
 }
 
-// === impl Conversation ===
+// === impl HeartbeatLoop ===
 
-impl Conversation {
-    /// One that has not begun.
+impl HeartbeatLoop {
+    /// A loop that has not started.
     pub fn new(
         settings: TaskTrackerSettings,
-        face: TrackerFace,
-        workshop: Arc<Workshop>,
-        events: UnboundedReceiver<Told>,
+        identity: TrackerIdentity,
+        runner: Arc<AttemptRunner>,
+        events: UnboundedReceiver<AttemptMessage>,
         lost: UnboundedReceiver<(AttemptId, String)>,
     ) -> Self {
         Self {
-            book: AttemptBook::new(settings.slots),
+            attempts: AttemptTable::new(settings.slots),
             settings,
-            face,
-            workshop,
+            identity,
+            runner,
             events,
             lost,
             connection: None,
-            knows_system: false,
-            bad_system: None,
+            has_system_dir: false,
+            bad_system_dir: None,
             response_id: -1,
             restarted: true,
             initial_contact: true,
         }
     }
 
-    /// Talks for ever.
+    /// Exchanges heartbeats until the JobTracker rejects the tracker.
     ///
     /// # Errors
-    /// [`ConversationError`]
-    pub async fn hold(&mut self) -> Result<std::convert::Infallible, ConversationError> {
+    /// [`HeartbeatError`]
+    pub async fn run(&mut self) -> Result<std::convert::Infallible, HeartbeatError> {
         let mut next = Instant::now();
         loop {
             self.wait_until(next).await;
-            while let Ok(told) = self.events.try_recv() {
-                self.take(told);
+            while let Ok(message) = self.events.try_recv() {
+                self.apply_message(message);
             }
             let request = self.request();
-            let response = self.deliver(request).await?;
+            let response = self.send_until_answered(request).await?;
             let interval = Duration::from_millis(u64::try_from(response.interval_ms).unwrap_or(0));
-            next = Instant::now() + interval.max(SHORTEST_INTERVAL);
-            self.obey(response);
+            next = Instant::now() + interval.max(MIN_INTERVAL);
+            self.apply_response(response);
         }
     }
 
-    /// Until then, or until something happens that is to be told at once.
+    /// Waits until `next`, or until an event that must be reported at once.
     async fn wait_until(&mut self, next: Instant) {
         loop {
             tokio::select! {
-                Some(told) = self.events.recv() => {
-                    if self.take(told) {
+                Some(message) = self.events.recv() => {
+                    if self.apply_message(message) {
                         return;
                     }
                 }
                 Some((attempt, why)) = self.lost.recv() => {
-                    remove_aside(self.workshop.jobs.forget_output(attempt));
-                    self.book.lose_output(attempt, &why);
+                    remove_in_background(self.runner.jobs.forget_output(attempt));
+                    self.attempts.on_output_lost(attempt, &why);
                     return;
                 }
                 () = sleep_until(next) => return,
@@ -123,32 +123,32 @@ impl Conversation {
         }
     }
 
-    fn take(&mut self, (attempt, launch, event): Told) -> bool {
-        let (tells_at_once, deeds) = self.book.take_event(attempt, launch, event, wall_ms());
-        self.do_all(deeds);
-        tells_at_once
+    fn apply_message(&mut self, (attempt, launch, event): AttemptMessage) -> bool {
+        let (report_at_once, commands) = self.attempts.apply_event(attempt, launch, event, wall_ms());
+        self.execute_commands(commands);
+        report_at_once
     }
 
     fn request(&mut self) -> Box<HeartbeatRequest> {
-        let folders = self.workshop.jobs.folders();
-        let room_bytes = folders.room_bytes();
-        // A disk without any room takes nothing, whatever the limit.
-        let has_room = room_bytes.is_none_or(|bytes| bytes > 0 && bytes >= self.settings.least_room_bytes);
+        let folders = self.runner.jobs.folders();
+        let free_bytes = folders.free_bytes();
+        // A full disk accepts no tasks, whatever the limit.
+        let has_space = free_bytes.is_none_or(|bytes| bytes > 0 && bytes >= self.settings.min_free_bytes);
         let dir_failures = i32::try_from(folders.failures()).unwrap_or(i32::MAX);
-        let accepts = self.book.has_free_slot() && has_room;
+        let accepts = self.attempts.has_free_slot() && has_space;
         let slots = self.settings.slots;
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         Box::new(HeartbeatRequest {
             status: TaskTrackerStatus {
-                name: self.face.name.as_str().into(),
+                name: self.identity.name.as_str().into(),
                 host: self.settings.host.as_str().into(),
-                http_port: self.face.http_port.into(),
-                task_failures: self.book.failures(),
+                http_port: self.identity.http_port.into(),
+                task_failures: self.attempts.failure_count(),
                 dir_failures,
                 max_map_slots: count(slots.map),
                 max_reduce_slots: count(slots.reduce),
-                resources: resources(room_bytes.filter(|_| accepts)),
-                tasks: self.book.reports(wall_ms()),
+                resources: resources(free_bytes.filter(|_| accepts)),
+                tasks: self.attempts.build_reports(wall_ms()),
                 health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
             },
             restarted: self.restarted,
@@ -158,45 +158,48 @@ impl Conversation {
         })
     }
 
-    /// Sends the same heartbeat until it is answered.
-    async fn deliver(&mut self, request: Box<HeartbeatRequest>) -> Result<HeartbeatResponse, ConversationError> {
+    /// Resends the same heartbeat until it is answered.
+    async fn send_until_answered(
+        &mut self,
+        request: Box<HeartbeatRequest>,
+    ) -> Result<HeartbeatResponse, HeartbeatError> {
         let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
-        let mut pause = FIRST_PAUSE;
+        let mut pause = FIRST_RETRY_PAUSE;
         loop {
             match self.call(&call).await {
                 Ok(Value::Heartbeat(response)) => {
-                    if pause > FIRST_PAUSE {
+                    if pause > FIRST_RETRY_PAUSE {
                         tracing::info!("the JobTracker at {} answers again", self.settings.jobtracker);
                     }
                     return Ok(response);
                 }
                 Ok(_) => {
-                    if let Some(error) = self.bad_system.take() {
+                    if let Some(error) = self.bad_system_dir.take() {
                         return Err(error.into());
                     }
                 }
                 Err(error) => {
-                    self.judge(&error)?;
-                    if pause == FIRST_PAUSE {
+                    self.check_error(&error)?;
+                    if pause == FIRST_RETRY_PAUSE {
                         tracing::warn!(
-                            "the JobTracker at {} cannot be reached: {error}; trying again until it can: start it, or name another by mapred.job.tracker",
+                            "the JobTracker at {} cannot be reached: {error}; retrying: start it, or set mapred.job.tracker to another",
                             self.settings.jobtracker
                         );
                     }
                 }
             }
             sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_RETRY_PAUSE);
         }
     }
 
-    /// Whether an error is worth another try.
-    fn judge(&mut self, error: &IpcError) -> Result<(), ConversationError> {
+    /// Returns an error that a retry cannot cure; drops a broken connection.
+    fn check_error(&mut self, error: &IpcError) -> Result<(), HeartbeatError> {
         match error {
             IpcError::Remote { exception, .. } if exception.class == DISALLOWED => {
-                Err(ConversationError::Disallowed(exception.message.clone()))
+                Err(HeartbeatError::Disallowed(exception.message.clone()))
             }
-            IpcError::Version { .. } => Err(ConversationError::Version(error.to_string())),
+            IpcError::Version { .. } => Err(HeartbeatError::Version(error.to_string())),
             IpcError::Remote { fatal: false, .. } => Ok(()),
             _ => {
                 self.connection = None;
@@ -212,88 +215,90 @@ impl Conversation {
             self.connection = Some(client);
         }
         let Some(client) = &mut self.connection else { return Err(IpcError::Closed) };
-        if !self.knows_system {
-            let told = client.call(&Call::InterTracker(InterTrackerCall::GetSystemDir)).await?;
-            match told {
+        if !self.has_system_dir {
+            let system = client.call(&Call::InterTracker(InterTrackerCall::GetSystemDir)).await?;
+            match system {
                 Value::String(Some(system)) => match FileUri::parse(&system) {
                     Ok(system) => {
-                        self.workshop.jobs.set_system(system);
-                        self.knows_system = true;
+                        self.runner.jobs.set_system_dir(system);
+                        self.has_system_dir = true;
                     }
                     Err(error) => {
-                        self.bad_system = Some(error);
+                        self.bad_system_dir = Some(error);
                         return Ok(Value::Void);
                     }
                 },
-                // It is not ready.
+                // The JobTracker is not ready.
                 _ => return Ok(Value::Void),
             }
         }
         client.call(call).await
     }
 
-    fn obey(&mut self, response: HeartbeatResponse) {
+    fn apply_response(&mut self, response: HeartbeatResponse) {
         self.response_id = response.response_id;
         if self.initial_contact {
-            tracing::info!("the JobTracker at {} has taken this tasktracker on", self.settings.jobtracker);
+            tracing::info!("the JobTracker at {} has registered this tasktracker", self.settings.jobtracker);
         }
         (self.restarted, self.initial_contact) = (false, false);
-        response.recovered_jobs.iter().for_each(|job| self.workshop.news.read_anew(*job));
-        let deeds = self.book.obey(response.actions, wall_ms());
-        // What was told of maps may have made news.
-        self.workshop.news.look();
-        self.do_all(deeds);
+        response.recovered_jobs.iter().for_each(|job| self.runner.map_completions.restart_events(*job));
+        let commands = self.attempts.apply_actions(response.actions, wall_ms());
+        // The reports of this heartbeat may have caused completion events.
+        self.runner.map_completions.wake();
+        self.execute_commands(commands);
     }
 
-    fn do_all(&mut self, deeds: Vec<Deed>) {
-        for deed in deeds {
-            match deed {
-                Deed::Start { task, handle, launch } => {
+    fn execute_commands(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            match command {
+                Command::Start { task, handle, launch } => {
                     let attempt = task.status.attempt;
-                    if let Err(error) = self.workshop.start(task, handle, launch) {
-                        let ending = Ending::Failed(format!("the system gives no thread: {error}"));
-                        // The next heartbeat tells it; nothing can be started in its place now.
-                        drop(self.book.take_event(attempt, launch, AttemptEvent::Ended(ending), wall_ms()));
+                    if let Err(error) = self.runner.start(task, handle, launch) {
+                        let outcome = AttemptOutcome::Failed(format!("cannot start a thread: {error}"));
+                        // The next heartbeat reports it; nothing can start in its place now.
+                        drop(self.attempts.apply_event(attempt, launch, AttemptEvent::Ended(outcome), wall_ms()));
                     }
                 }
-                Deed::ForgetOutput(attempt) => remove_aside(self.workshop.jobs.forget_output(attempt)),
-                Deed::ForgetJob(job) => {
-                    self.workshop.news.forget(job);
-                    remove_aside(self.workshop.jobs.forget(job));
+                Command::ForgetOutput(attempt) => remove_in_background(self.runner.jobs.forget_output(attempt)),
+                Command::ForgetJob(job) => {
+                    self.runner.map_completions.forget(job);
+                    remove_in_background(self.runner.jobs.forget(job));
                 }
-                Deed::ForgetAll => {
-                    tracing::warn!("the JobTracker does not know this tracker: it ends everything and registers anew");
+                Command::ForgetAll => {
+                    tracing::warn!(
+                        "the JobTracker does not know this tracker: killing all attempts and registering again"
+                    );
                     self.initial_contact = true;
-                    self.workshop.news.forget_all();
-                    remove_aside(self.workshop.jobs.forget_all());
+                    self.runner.map_completions.forget_all();
+                    remove_in_background(self.runner.jobs.forget_all());
                 }
             }
         }
     }
 
-    /// Ends all attempts and waits until their processes are gone, at most for `patience`.
-    pub async fn end(&mut self, patience: Duration) {
-        self.book.kill_all();
+    /// Kills all attempts and waits for the end of their processes, at most for `timeout`.
+    pub async fn shut_down(&mut self, timeout: Duration) {
+        self.attempts.kill_all();
         let all_gone = async {
-            while self.book.started() > 0 {
+            while self.attempts.running_count() > 0 {
                 let Some((attempt, launch, event)) = self.events.recv().await else { return };
-                // Nothing waits for a slot any more.
-                drop(self.book.take_event(attempt, launch, event, wall_ms()));
-                self.book.kill_all();
+                // No attempt waits for a slot now.
+                drop(self.attempts.apply_event(attempt, launch, event, wall_ms()));
+                self.attempts.kill_all();
             }
         };
-        if tokio::time::timeout(patience, all_gone).await.is_err() {
-            tracing::warn!("{} attempts did not end in time", self.book.started());
+        if tokio::time::timeout(timeout, all_gone).await.is_err() {
+            tracing::warn!("{} attempts did not end in time", self.attempts.running_count());
         }
     }
 }
 
 /// Removes files on another thread: heartbeats do not wait for a disk.
-fn remove_aside(files: impl Send + 'static) {
-    // Without a thread they go here.
+fn remove_in_background(files: impl Send + 'static) {
+    // Without a thread they are removed here.
     let _ = std::thread::Builder::new().name("removal".to_owned()).spawn(move || drop(files));
 }
 
-fn resources(room_bytes: Option<u64>) -> ResourceStatus {
-    ResourceStatus::of_space(room_bytes.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
+fn resources(free_bytes: Option<u64>) -> ResourceStatus {
+    ResourceStatus::of_space(free_bytes.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
 }

@@ -1,6 +1,6 @@
-//! The folders of a tasktracker on the disks that it is given (1.2.1 `LocalDirAllocator`, `TaskTracker.LocalStorage`).
+//! The folders of a tasktracker on its disks (1.2.1 `LocalDirAllocator`, `TaskTracker.LocalStorage`).
 //!
-//! Invariant: a folder is used by the one that holds its lock, and by nobody else.
+//! Invariant: only the process that holds a folder's lock uses it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::fs::{FsError, Privacy, open_trusted_folder};
 use crate::streaming::private_files::{append_to_file, make_folder};
-use crate::supervisor::process_tree::kill_workers_in;
+use crate::supervisor::process_tree::kill_processes_in;
 
 use super::error::TaskTrackerError;
 
-/// What our folders are called, before the port.
+/// Prefix of folder names, before the port.
 const NAME: &str = "tasktracker-";
-/// Of a folder in `mapred.local.dir` that is missing; another tasktracker of this user may share it.
+/// Of a created `mapred.local.dir`; another tasktracker of this user may share it.
 const DISK_MODE: u32 = 0o755;
-/// Behind a folder's name: the file whose lock says that somebody works there.
+/// Suffix of a folder's lock file; the lock is held while the folder is in use.
 const LOCK: &str = ".lock";
 
 /// A folder on each disk.
 #[derive(Debug)]
 pub struct LocalFolders {
-    /// At least one, each with the file whose lock we hold.
+    /// At least one, each with its locked file.
     held: Vec<(PathBuf, File)>,
-    /// Disks that cannot be used.
+    /// Unusable disks.
     failures: usize,
     next: AtomicUsize,
 }
@@ -34,19 +34,19 @@ pub struct LocalFolders {
 // === impl LocalFolders ===
 
 impl LocalFolders {
-    /// Makes a new folder in each of `disks` that can be used. Folders of tasktrackers that have ended without a word are removed, and
-    /// what they left running is killed.
+    /// Creates a new folder on each usable disk. Removes folders of tasktrackers that were killed, and kills the
+    /// processes that they left.
     ///
     /// # Errors
     /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.
-    pub fn take(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
+    pub fn acquire(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
         let mut held = Vec::new();
         let mut failure = None;
         for disk in disks {
-            match take_one(disk, port) {
+            match acquire_folder(disk, port) {
                 Ok(Some(folder)) => held.push(folder),
                 Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
-                // It is no disk that has failed: others could put files of theirs in place of ours.
+                // Not a failed disk: other users could replace the tracker's files.
                 Err(Unusable::Untrusted(error)) => return Err(TaskTrackerError::Untrusted(error)),
                 Err(Unusable::Failed(source)) => {
                     let unusable = TaskTrackerError::Folder { folder: disk.clone(), user: user.to_owned(), source };
@@ -61,34 +61,34 @@ impl LocalFolders {
         }
     }
 
-    /// All of them.
+    /// All folders.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         self.held.iter().map(|(folder, _)| folder.as_path())
     }
 
-    /// Number of disks that cannot be used.
+    /// Number of unusable disks.
     pub fn failures(&self) -> usize {
         self.failures
     }
 
-    /// The folder for something new: one after the other, but none on a disk that has less than half the room of another.
+    /// The folder for new files: in turn, but none on a disk with less than half the free space of another.
     pub fn next(&self) -> &Path {
-        let rooms: Vec<u64> = self.all().map(|folder| room_bytes(folder).unwrap_or(0)).collect();
-        let least = rooms.iter().max().map_or(0, |most| most / 2);
+        let free: Vec<u64> = self.all().map(|folder| free_bytes(folder).unwrap_or(0)).collect();
+        let least = free.iter().max().map_or(0, |most| most / 2);
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let (before, after) = self.held.split_at(turn % self.held.len());
-        let (rooms_before, rooms_after) = rooms.split_at(before.len());
-        let mut in_turn = after.iter().chain(before).zip(rooms_after.iter().chain(rooms_before));
-        // The one with the most room is among them.
+        let (free_before, free_after) = free.split_at(before.len());
+        let mut in_turn = after.iter().chain(before).zip(free_after.iter().chain(free_before));
+        // The disk with the most free space is among them.
         in_turn.find(|(_, room)| **room >= least).map_or(Path::new(""), |((folder, _), _)| folder)
     }
 
-    /// The most room on any disk, bytes.
-    pub fn room_bytes(&self) -> Option<u64> {
-        self.all().filter_map(room_bytes).max()
+    /// The most free space on any disk, bytes.
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.all().filter_map(free_bytes).max()
     }
 
-    /// Removes the folders; what cannot be removed goes at the next start.
+    /// Removes the folders; the next start removes the rest.
     pub fn remove(&self) {
         for (folder, _) in &self.held {
             let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(lock_of(folder)));
@@ -106,12 +106,12 @@ fn lock_of(folder: &Path) -> PathBuf {
     name.into()
 }
 
-fn room_bytes(folder: &Path) -> Option<u64> {
+fn free_bytes(folder: &Path) -> Option<u64> {
     let about = rustix::fs::statvfs(folder).ok()?;
     Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-/// Why a disk is not used.
+/// Why a disk is unusable.
 enum Unusable {
     Untrusted(FsError),
     Failed(io::Error),
@@ -123,7 +123,7 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// Makes a folder of ours if it is missing, and checks that root and our own user alone decide what lies there.
+/// Creates a missing folder, and checks that only root and our own user can change its content.
 ///
 /// # Errors
 /// [`FsError`], of which [`FsError::Untrusted`] names the part of the path at fault.
@@ -133,30 +133,30 @@ pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
     Ok(())
 }
 
-/// The system's own error, where there is one.
-pub(super) fn of_system(error: FsError) -> io::Error {
+/// The system's own error, if there is one.
+pub(super) fn into_io_error(error: FsError) -> io::Error {
     match error {
         FsError::Refused { source, .. } => source,
         error => io::Error::other(error),
     }
 }
 
-/// A new folder with its lock; `None` when another holds it.
-fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
+/// Creates a folder with its lock; `None` when another process holds it.
+fn acquire_folder(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
     make_trusted(disk, DISK_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
-        error => Unusable::Failed(of_system(error)),
+        error => Unusable::Failed(into_io_error(error)),
     })?;
     let own = folder_in(disk, port);
     for entry in fs::read_dir(disk)? {
         let folder = entry?.path();
         let port = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(NAME));
         if folder != own && port.is_some_and(|port| port.parse::<u16>().is_ok()) {
-            sweep(&folder);
+            remove_stale_folder(&folder);
         }
     }
     let Some(lock) = lock(&lock_of(&own))? else { return Ok(None) };
-    kill_workers_in(&own);
+    kill_processes_in(&own);
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => make_folder(&own)?,
@@ -164,24 +164,24 @@ fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable>
     Ok(Some((own, lock)))
 }
 
-/// Removes what an ended tasktracker left.
-fn sweep(folder: &Path) {
+/// Removes the folder of a killed tasktracker.
+fn remove_stale_folder(folder: &Path) {
     let path = lock_of(folder);
     let Ok(Some(_held)) = lock(&path) else { return };
-    let killed = kill_workers_in(folder);
-    tracing::info!("{}: removed what a tasktracker has left; processes killed: {killed}", folder.display());
-    // What cannot be removed now goes at the next start.
+    let killed = kill_processes_in(folder);
+    tracing::info!("{}: removed the folder of a killed tasktracker; processes killed: {killed}", folder.display());
+    // The next start removes the rest.
     let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(path));
 }
 
-/// Locks a file, which is made if there is none; `None` when another has locked it.
+/// Locks a file, which is created if missing; `None` when another process has locked it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = append_to_file(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
-            // Who held it before may have removed it.
+            // The previous holder may have removed it.
             Ok(())
                 if fs::metadata(path)
                     .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino())) =>
@@ -198,11 +198,11 @@ mod tests {
     use super::*;
 
     fn take(disks: &[PathBuf], port: u16) -> Result<LocalFolders, TaskTrackerError> {
-        LocalFolders::take(disks, port, "alice")
+        LocalFolders::acquire(disks, port, "alice")
     }
 
     #[test]
-    fn a_folder_has_one_owner_and_what_nobody_owns_goes() {
+    fn a_folder_has_one_owner_and_unowned_folders_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let disks = [scratch.path().join("a")];
         let first = take(&disks, 1).unwrap();
@@ -247,7 +247,7 @@ mod tests {
         let turns: Vec<&Path> = (0..4).map(|_| folders.next().parent().unwrap()).collect();
         assert_eq!(turns, [&a, &b, &a, &b]);
         assert_eq!((folders.all().count(), folders.failures()), (2, 1));
-        assert!(folders.room_bytes().unwrap() > 0);
+        assert!(folders.free_bytes().unwrap() > 0);
         assert!(matches!(take(&[bad], 8), Err(TaskTrackerError::Folder { .. })));
     }
 }

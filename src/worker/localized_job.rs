@@ -1,5 +1,5 @@
-//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). The folder goes with the last
-//! who holds it.
+//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). Its folder is
+//! removed with the last reference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,34 +19,45 @@ use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
-use super::localization::{Brought, LOOK};
 
 /// The longest job.xml or token file that is read, bytes.
-const LONGEST_FILE_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What every attempt of a job needs.
+/// Interval between two checks for a stop while waiting for files that another attempt copies.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Files that one attempt copies for all attempts of its job.
 #[derive(Debug)]
-pub struct JobPlace {
-    /// The job.
-    pub job: JobId,
-    /// Its owner.
-    pub user: String,
-    /// All of it that is on this machine, but for its attempts.
-    folder: PathBuf,
-    /// On each of these disks there may be a folder of this name.
-    folders: Arc<LocalFolders>,
-    name: String,
-    /// job.xml over the tracker's values.
-    pub configuration: Configuration,
-    /// Who may fetch its map output.
-    pub secret: ShuffleSecret,
-    plan: Result<StreamingPlan, String>,
-    files: Mutex<Option<Brought<JobFiles>>>,
-    /// The files were brought, or could not be.
-    brought: Condvar,
+pub(super) enum Localization<T> {
+    /// This attempt copies them.
+    InProgress(Arc<AttemptHandle>),
+    /// They are here.
+    Done(T),
 }
 
-/// What only maps and reduces need.
+/// What all attempts of a job share.
+#[derive(Debug)]
+pub struct LocalizedJob {
+    /// The job.
+    pub id: JobId,
+    /// Its owner.
+    pub user: String,
+    /// Its shared files on this machine.
+    folder: PathBuf,
+    /// Each of these disks may have a folder of this name.
+    folders: Arc<LocalFolders>,
+    name: String,
+    /// job.xml over the tracker's configuration.
+    pub configuration: Configuration,
+    /// Signs requests for its map output.
+    pub secret: ShuffleSecret,
+    plan: Result<StreamingPlan, String>,
+    files: Mutex<Option<Localization<JobFiles>>>,
+    /// The localization of its files succeeded or failed.
+    localized: Condvar,
+}
+
+/// Files that only maps and reduces need.
 #[derive(Clone, Debug, Default)]
 pub struct JobFiles {
     /// The job's jar.
@@ -57,7 +68,7 @@ pub struct JobFiles {
     pub cache_files: Vec<PathBuf>,
     /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
-    /// Names in the working directory, and what they stand for.
+    /// Names in the working directory, and their targets.
     pub links: Vec<(String, PathBuf)>,
 }
 
@@ -65,14 +76,14 @@ fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
     TaskFailure::Unusable { what: what.to_owned(), reason: reason.to_string() }
 }
 
-/// `mapred.task.timeout` as a job has it, or the cluster for jobs that are not known yet; `None`: no limit.
+/// `mapred.task.timeout` of a job, or of the cluster while the job is not known; `None`: no limit.
 pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
-    // A value that cannot be read is refused elsewhere.
+    // Elsewhere an invalid value is an error.
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The folder from which no link is followed to a job's file: that of all users for `USER/.staging/JOB/job.xml`, else the one that the
-/// job's folder lies in.
+/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
+/// else the parent of the job's folder.
 pub fn staging_root(job_file: &Path) -> &Path {
     let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
     above(if above(2).ends_with(".staging") { 4 } else { 2 })
@@ -87,14 +98,14 @@ pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<
     open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
 }
 
-// === impl JobPlace ===
+// === impl LocalizedJob ===
 
-impl JobPlace {
-    /// Brings what all attempts of the task's job need into a folder of this name, which is new.
+impl LocalizedJob {
+    /// Copies what all attempts of the task's job share into a new folder of this name.
     ///
     /// # Errors
     /// [`TaskFailure`]: a file of the job cannot be read.
-    pub fn make(
+    pub fn localize(
         task: &Task,
         (folders, name): (Arc<LocalFolders>, String),
         system: &FileUri,
@@ -103,13 +114,13 @@ impl JobPlace {
         let folder = folders.next().join(&name);
         let job = task.status.attempt.task.job;
         let read = |root: &Path, path: &FileUri| {
-            read_job_file(root, path, LONGEST_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
+            read_job_file(root, path, MAX_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
         };
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
         let mut configuration = cluster.with_property("user.name", &task.user);
         let job_xml = read(staging_root(job_file.as_path()), &job_file)?;
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
-        // It submits a job where it may be used more than once: no command and no file of ours has it.
+        // A signature may submit further jobs: no command and no file of the tracker gets it.
         configuration.forget(&keys::JOB_SIGNATURE);
         configuration.forget(&keys::JOB_TIMESTAMP);
         let token = read(system.as_path(), &system.join(&job.to_string())?.join("jobToken")?)?;
@@ -122,7 +133,7 @@ impl JobPlace {
         write("jobToken", &token)?;
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         Ok(Self {
-            job,
+            id: job,
             user: task.user.to_string(),
             folder,
             folders,
@@ -131,11 +142,11 @@ impl JobPlace {
             secret,
             plan,
             files: Mutex::default(),
-            brought: Condvar::new(),
+            localized: Condvar::new(),
         })
     }
 
-    /// What its tasks do.
+    /// The plan of its tasks.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
@@ -143,56 +154,56 @@ impl JobPlace {
         self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
     }
 
-    /// Its output folder, if it has one; also that of a job whose maps and reduces only a stock TaskTracker can run.
+    /// The committer of its output folder, if it has one; also for a job whose tasks only a stock TaskTracker can run.
     ///
     /// # Errors
-    /// [`TaskFailure::Unusable`] when its output is committed by Java code.
+    /// [`TaskFailure::Unusable`] when Java code commits its output.
     pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
         OutputCommitter::of_job(&self.configuration)
     }
 
-    /// Whether success is marked in the output folder.
+    /// Whether a success writes `_SUCCESS`.
     pub fn marks_success(&self) -> bool {
         self.configuration.flag(&keys::MARK_SUCCESS).unwrap_or(true)
     }
 
-    /// Time in which its tasks must get on; `None`: no limit.
+    /// Longest time without progress of its tasks; `None`: no limit.
     pub fn time_limit(&self) -> Option<Duration> {
         time_limit(&self.configuration)
     }
 
-    /// The jar and the cache, brought here by the attempt that asks first; others wait for it.
+    /// The jar and the cache: the first attempt copies them, the others wait.
     ///
     /// # Errors
-    /// [`TaskFailure`]; the attempt that asks next tries again. Also when the attempt is to end, or the one that brings the files hangs.
+    /// [`TaskFailure`]; the next attempt retries. Also when the attempt is stopped, or the one that copies the files hangs.
     pub fn files(&self, attempt: AttemptId, handle: &Arc<AttemptHandle>) -> Result<JobFiles, TaskFailure> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match &*files {
-                Some(Brought::Here(files)) => return Ok(files.clone()),
-                Some(Brought::Coming(other)) if other.is_awaited()? => {}
-                Some(Brought::Coming(_)) | None => break,
+                Some(Localization::Done(files)) => return Ok(files.clone()),
+                Some(Localization::InProgress(other)) if other.is_localizing()? => {}
+                Some(Localization::InProgress(_)) | None => break,
             }
             handle.check(attempt)?;
-            (files, _) = self.brought.wait_timeout(files, LOOK).unwrap_or_else(PoisonError::into_inner);
+            (files, _) = self.localized.wait_timeout(files, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         }
-        *files = Some(Brought::Coming(handle.clone()));
+        *files = Some(Localization::InProgress(handle.clone()));
         drop(files);
-        let brought = self.bring_files(&|step| {
+        let localized = self.localize_files(&|step| {
             if step == WorkStep::Advanced {
-                handle.note_life();
+                handle.record_activity();
             }
             handle.check(attempt)
         });
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        *files = brought.as_ref().ok().map(|brought| Brought::Here(brought.clone()));
+        *files = localized.as_ref().ok().map(|localized| Localization::Done(localized.clone()));
         drop(files);
-        self.brought.notify_all();
-        brought
+        self.localized.notify_all();
+        localized
     }
 
-    /// `check_stop` fails when there is to be an end.
-    fn bring_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
+    /// `check_stop` fails when the attempt is stopped.
+    fn localize_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
@@ -215,12 +226,12 @@ impl JobPlace {
         Ok(files)
     }
 
-    /// A folder for an attempt, on the disk whose turn it is. Not made yet.
-    pub fn folder_for(&self, attempt: AttemptId) -> PathBuf {
+    /// The path of a folder for an attempt, on the next disk. Not created yet.
+    pub fn attempt_folder(&self, attempt: AttemptId) -> PathBuf {
         self.folders.next().join(&self.name).join(attempt.to_string())
     }
 
-    /// Shared by the job's tasks here (`job.local.dir`).
+    /// The folder that the job's tasks on this machine share (`job.local.dir`).
     pub fn shared_folder(&self) -> PathBuf {
         self.folder.join("work")
     }
@@ -231,10 +242,10 @@ impl JobPlace {
     }
 }
 
-impl Drop for JobPlace {
+impl Drop for LocalizedJob {
     fn drop(&mut self) {
         for folder in self.folders.all() {
-            // What cannot be removed now goes at the next start.
+            // The next start removes the rest.
             let _ = fs::remove_dir_all(folder.join(&self.name));
         }
     }

@@ -1,4 +1,4 @@
-//! The jobs of this machine and the map outputs that are served: shared by heartbeat, threads of attempts and the web.
+//! The jobs localized on this machine and the served map outputs: shared by heartbeat, threads of attempts and the web.
 //!
 //! Invariant: no lock is held over work on files, which may hang.
 
@@ -16,108 +16,107 @@ use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
-use super::localization::{Brought, LOOK};
-use super::localized_job::JobPlace;
+use super::localized_job::{CHECK_INTERVAL, Localization, LocalizedJob};
 
-/// All jobs of which something is here.
+/// All jobs with files on this machine.
 #[derive(Debug)]
-pub struct JobsHere {
-    /// Folders of jobs lie in them.
+pub struct LocalizedJobs {
+    /// The jobs' folders are in them.
     folders: Arc<LocalFolders>,
     configuration: Configuration,
-    system: OnceLock<FileUri>,
+    system_dir: OnceLock<FileUri>,
     state: Mutex<State>,
-    /// Something was brought, or somebody failed to.
-    brought: Condvar,
+    /// A localization succeeded or failed.
+    localized: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    jobs: BTreeMap<JobId, Brought<Arc<JobPlace>>>,
-    outputs: BTreeMap<AttemptId, (Arc<JobPlace>, PathBuf)>,
-    /// No two places have one folder, not even one after the other.
-    places: u64,
+    jobs: BTreeMap<JobId, Localization<Arc<LocalizedJob>>>,
+    outputs: BTreeMap<AttemptId, (Arc<LocalizedJob>, PathBuf)>,
+    /// Numbers the folders: no two localizations share one, not even in sequence.
+    folder_count: u64,
 }
 
-// === impl JobsHere ===
+// === impl LocalizedJobs ===
 
-impl JobsHere {
-    /// None yet; they will lie in `folders`.
+impl LocalizedJobs {
+    /// No jobs yet; their files go to `folders`.
     pub fn new(folders: Arc<LocalFolders>, configuration: Configuration) -> Self {
-        Self { folders, configuration, system: OnceLock::new(), state: Mutex::default(), brought: Condvar::new() }
+        Self { folders, configuration, system_dir: OnceLock::new(), state: Mutex::default(), localized: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where files of jobs lie.
+    /// The folders for files of jobs.
     pub fn folders(&self) -> &LocalFolders {
         &self.folders
     }
 
-    /// Where the JobTracker keeps the jobs' tokens; the first word holds.
-    pub fn set_system(&self, system: FileUri) {
-        self.system.get_or_init(|| system);
+    /// Sets the folder with the jobs' tokens; the first call wins.
+    pub fn set_system_dir(&self, system: FileUri) {
+        self.system_dir.get_or_init(|| system);
     }
 
-    /// The place of a task's job, made by the attempt that comes first; others wait for it.
+    /// The localized job of a task: the first attempt localizes it, the others wait.
     ///
     /// # Errors
-    /// [`TaskFailure`]; also when the attempt is to end, or the one that brings the files hangs.
-    pub fn place(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<JobPlace>, TaskFailure> {
+    /// [`TaskFailure`]; also when the attempt is stopped, or the one that copies the files hangs.
+    pub fn localize(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<LocalizedJob>, TaskFailure> {
         let attempt = task.status.attempt;
         let job = attempt.task.job;
         let mut state = self.state();
         loop {
             match state.jobs.get(&job) {
-                Some(Brought::Here(place)) => return Ok(place.clone()),
-                Some(Brought::Coming(other)) if other.is_awaited()? => {}
-                Some(Brought::Coming(_)) | None => break,
+                Some(Localization::Done(localized_job)) => return Ok(localized_job.clone()),
+                Some(Localization::InProgress(other)) if other.is_localizing()? => {}
+                Some(Localization::InProgress(_)) | None => break,
             }
             handle.check(attempt)?;
-            (state, _) = self.brought.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            (state, _) = self.localized.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         }
-        state.places += 1;
-        let name = format!("{job}.{}", state.places);
-        state.jobs.insert(job, Brought::Coming(handle.clone()));
+        state.folder_count += 1;
+        let name = format!("{job}.{}", state.folder_count);
+        state.jobs.insert(job, Localization::InProgress(handle.clone()));
         drop(state);
-        let made = self.make_place(task, name).map(Arc::new);
+        let result = self.localize_job(task, name).map(Arc::new);
         let mut state = self.state();
-        // It may have been forgotten meanwhile.
-        if matches!(state.jobs.get(&job), Some(Brought::Coming(ours)) if Arc::ptr_eq(ours, handle)) {
-            match &made {
-                Ok(place) => state.jobs.insert(job, Brought::Here(place.clone())),
+        // The job may have been forgotten in between.
+        if matches!(state.jobs.get(&job), Some(Localization::InProgress(ours)) if Arc::ptr_eq(ours, handle)) {
+            match &result {
+                Ok(localized_job) => state.jobs.insert(job, Localization::Done(localized_job.clone())),
                 Err(_) => state.jobs.remove(&job),
             };
         }
         drop(state);
-        self.brought.notify_all();
-        made
+        self.localized.notify_all();
+        result
     }
 
-    fn make_place(&self, task: &Task, name: String) -> Result<JobPlace, TaskFailure> {
-        let system = self.system.get().ok_or_else(|| TaskFailure::Unusable {
+    fn localize_job(&self, task: &Task, name: String) -> Result<LocalizedJob, TaskFailure> {
+        let system = self.system_dir.get().ok_or_else(|| TaskFailure::Unusable {
             what: "the JobTracker".to_owned(),
-            reason: "has not told where tokens are".to_owned(),
+            reason: "has not sent its system directory".to_owned(),
         })?;
-        JobPlace::make(task, (self.folders.clone(), name), system, &self.configuration)
+        LocalizedJob::localize(task, (self.folders.clone(), name), system, &self.configuration)
     }
 
-    /// From now on the output of a map is served.
-    pub fn serve(&self, attempt: AttemptId, place: Arc<JobPlace>, folder: PathBuf) {
-        let before = self.state().outputs.insert(attempt, (place, folder));
-        // Its files may go with it: not under the lock.
+    /// Serves the output of a map.
+    pub fn serve_output(&self, attempt: AttemptId, localized_job: Arc<LocalizedJob>, folder: PathBuf) {
+        let before = self.state().outputs.insert(attempt, (localized_job, folder));
+        // Dropping it may remove files: not under the lock.
         drop(before);
     }
 
-    /// It is not any more. What is given back removes the files when it is dropped.
+    /// Stops serving the output of a map. Drop the returned value to remove its files.
     #[must_use]
     pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
-        self.state().outputs.remove(&attempt).map(|(place, folder)| Leftover { folder, _place: place })
+        self.state().outputs.remove(&attempt).map(|(localized_job, folder)| Leftover { folder, _job: localized_job })
     }
 
-    /// Forgets a job; its folder goes with the last of its attempts. What is given back removes files when it is dropped.
+    /// Forgets a job; its folder is removed with its last attempt. Drop the returned value to remove files.
     #[must_use]
     pub fn forget(&self, job: JobId) -> impl Send + use<> {
         let mut state = self.state();
@@ -128,7 +127,7 @@ impl JobsHere {
         (gone, outputs)
     }
 
-    /// Forgets all of them.
+    /// Forgets all jobs. Drop the returned value to remove files.
     #[must_use]
     pub fn forget_all(&self) -> impl Send + use<> {
         let mut state = self.state();
@@ -136,24 +135,24 @@ impl JobsHere {
     }
 }
 
-/// Files of an output that is served no more; removed when dropped.
+/// Files of an output that is no longer served; removed when dropped.
 struct Leftover {
     folder: PathBuf,
-    _place: Arc<JobPlace>,
+    _job: Arc<LocalizedJob>,
 }
 
 impl Drop for Leftover {
     fn drop(&mut self) {
-        // What cannot be removed now goes with its job.
+        // The rest is removed with its job.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-impl ServedOutputs for JobsHere {
+impl ServedOutputs for LocalizedJobs {
     fn secret(&self, job: JobId) -> Option<ShuffleSecret> {
         match self.state().jobs.get(&job)? {
-            Brought::Here(place) => Some(place.secret.clone()),
-            Brought::Coming(_) => None,
+            Localization::Done(localized_job) => Some(localized_job.secret.clone()),
+            Localization::InProgress(_) => None,
         }
     }
 

@@ -1,8 +1,10 @@
-//! The built-in tasktracker: it registers with a JobTracker, ours or the Java one, and runs the attempts that it is given.
+//! The built-in tasktracker: it registers with a JobTracker, this program or the Java one, and runs the attempts that
+//! it launches.
 //!
-//! [`daemon`] starts and ends it. [`heartbeat_loop`] exchanges heartbeats, [`attempt_table`] holds the state of the attempts,
-//! [`attempt_runner`] runs each on a thread of its own, [`hang_monitor`] ends it when its files hang, [`localized_jobs`] copies the jobs'
-//! files here, [`map_completions`] polls for completion events, [`web`] serves map outputs and logs.
+//! [`daemon`] starts and ends it. [`heartbeat_loop`] exchanges heartbeats, [`attempt_table`] holds the state of the
+//! attempts, [`attempt_runner`] runs each on a thread of its own, [`hang_monitor`] ends it when its files hang,
+//! [`localized_jobs`] copies the jobs' files here, [`map_completion_poller`] polls for completion events, [`web`]
+//! serves map outputs and logs.
 //!
 //! Invariant: attempts change state only in [`attempt_table`], on one thread; all others send it events.
 
@@ -15,16 +17,15 @@ mod error;
 pub mod hang_monitor;
 pub mod heartbeat_loop;
 pub mod local_folders;
-mod localization;
 pub mod localized_job;
 pub mod localized_jobs;
-pub mod map_completions;
+pub mod map_completion_poller;
 pub mod memory_monitor;
-pub mod read_slots;
+pub mod read_permits;
 pub mod settings;
 pub mod tracked_attempt;
 pub mod web;
 
 pub use daemon::{Running, run};
-pub use error::{ConversationError, TaskTrackerError};
+pub use error::{HeartbeatError, TaskTrackerError};
 pub use settings::TaskTrackerSettings;

@@ -1,4 +1,4 @@
-//! What a tasktracker runs on: its values of the conf folder, typed and checked once, at start.
+//! Settings of a tasktracker, typed and checked once, at start.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,37 +7,37 @@ use std::time::Duration;
 use crate::config::{ConfigError, Configuration, HostPort, host_name, keys, web_host_names};
 use crate::model::PerKind;
 
-/// Everything a tasktracker is told from outside.
+/// Settings of a tasktracker.
 #[derive(Clone, Debug)]
 pub struct TaskTrackerSettings {
     /// The JobTracker.
     pub jobtracker: HostPort,
-    /// The user in whose name it is called, and who runs all commands.
+    /// The user of its calls to the JobTracker; runs all commands.
     pub user: String,
-    /// What this host is called to others.
+    /// The name of this host for others.
     pub host: String,
-    /// Where map output and logs are served; port 0: any.
+    /// The address that serves map output and logs; port 0: any.
     pub http_address: HostPort,
     /// Host names that the web answers to, beside addresses; `None`: every name.
     pub web_hosts: Option<BTreeSet<String>>,
-    /// Attempts at a time.
+    /// Concurrent attempts.
     pub slots: PerKind<u32>,
     /// Scratch folders, one on each disk.
     pub local_folders: Vec<PathBuf>,
-    /// Where logs of tasks lie; `None`: in the scratch folder.
+    /// The folder of task logs; `None`: in the scratch folder.
     pub log_folder: Option<PathBuf>,
-    /// Most bytes of a log of standard error.
+    /// Limit of a log of standard error.
     pub log_limit_bytes: Option<u64>,
-    /// So long logs of tasks are kept, hours.
+    /// Retention of task logs.
     pub log_retain_hours: u64,
-    /// With less room no tasks are asked for, bytes.
-    pub least_room_bytes: u64,
-    /// Whether attempts may take no more memory than their jobs ask for: the slots' memory is set (1.2.1
+    /// With less free disk space no tasks are requested.
+    pub min_free_bytes: u64,
+    /// Whether attempts are limited to the memory that their jobs request: the slots' memory is set (1.2.1
     /// `TaskTracker.initializeMemoryManagement`).
     pub limits_memory: bool,
-    /// Between two looks at the memory of attempts.
+    /// Between two measurements of the attempts' memory.
     pub memory_interval: Duration,
-    /// What job.xml files are laid over.
+    /// The cluster's configuration, below each job.xml.
     pub configuration: Configuration,
 }
 
@@ -72,7 +72,7 @@ impl TaskTrackerSettings {
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),
             log_retain_hours: configuration.number(&keys::USERLOG_RETAIN)?,
-            least_room_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
+            min_free_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
             limits_memory: configuration.limit::<u64>(&keys::MAP_SLOT_MEMORY, 1)?.is_some()
                 && configuration.limit::<u64>(&keys::REDUCE_SLOT_MEMORY, 1)?.is_some(),
             memory_interval: Duration::from_millis(configuration.number(&keys::MEMORY_INTERVAL)?),

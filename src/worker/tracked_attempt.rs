@@ -1,4 +1,4 @@
-//! One attempt as the tracker holds it: its state, and the report on it (1.2.1 `TaskTracker.TaskInProgress`).
+//! One attempt on the tracker: its state and its status report (1.2.1 `TaskTracker.TaskInProgress`).
 
 use std::sync::Arc;
 
@@ -7,50 +7,50 @@ use crate::wire::{Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
 
 use super::attempt_handle::AttemptHandle;
 
-/// Between two reports of a running attempt with counters, ms.
+/// Between two reports of a running attempt that include counters, ms.
 const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Well; with the bytes of its map output, if it has one.
+pub enum AttemptOutcome {
+    /// With the bytes of its map output, if it has one.
     Succeeded {
         /// Bytes of `file.out`.
         output_bytes: Option<u64>,
     },
-    /// By its own fault, with words for its diagnostics.
+    /// With the text for its diagnostics.
     Failed(String),
-    /// As it was told.
+    /// On request, with the text for its diagnostics.
     Killed(String),
 }
 
 /// An attempt of this tracker.
 #[derive(Debug)]
-pub struct HeldAttempt {
-    /// As it was launched.
+pub struct TrackedAttempt {
+    /// As launched by the JobTracker.
     pub task: Arc<Task>,
     /// Shared with its thread.
     pub handle: Arc<AttemptHandle>,
-    /// Tells this launch from another of the same id.
+    /// Distinguishes this launch from another of the same id.
     pub launch: u64,
-    /// Where it stands.
+    /// The state of the next report.
     pub state: AttemptState,
     /// Whether its thread has been started.
     pub is_started: bool,
-    /// Not yet told.
+    /// Not reported yet.
     pub diagnostics: String,
     start_ms: i64,
     finish_ms: i64,
     output_bytes: i64,
     shuffle_finish_ms: i64,
     sort_finish_ms: i64,
-    counters_told_ms: i64,
+    counters_reported_ms: i64,
 }
 
-// === impl HeldAttempt ===
+// === impl TrackedAttempt ===
 
-impl HeldAttempt {
-    /// One that was launched just now.
+impl TrackedAttempt {
+    /// A new attempt.
     pub fn new(task: Task, launch: u64) -> Self {
         Self {
             // A task-cleanup attempt keeps the state that it cleans up after.
@@ -65,84 +65,84 @@ impl HeldAttempt {
             output_bytes: -1,
             shuffle_finish_ms: 0,
             sort_finish_ms: 0,
-            counters_told_ms: 0,
+            counters_reported_ms: 0,
         }
     }
 
-    /// Which slots it takes.
+    /// The kind of slot it occupies.
     pub fn kind(&self) -> Kind {
         self.task.body.kind()
     }
 
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
+    /// Whether it has succeeded, failed or been killed.
+    pub fn is_finished(&self) -> bool {
         matches!(self.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
     }
 
-    /// Whether it left an output that reduces fetch.
-    pub fn output_is_kept(&self) -> bool {
+    /// Whether it has an output that reduces fetch.
+    pub fn has_served_output(&self) -> bool {
         self.state == AttemptState::Succeeded && self.output_bytes >= 0
     }
 
-    /// Whether it takes a slot in the eyes of the JobTracker.
-    pub fn takes_slot(&self) -> bool {
-        !self.is_over() && self.state != AttemptState::CommitPending
+    /// Whether it occupies a slot, as the JobTracker counts them.
+    pub fn occupies_slot(&self) -> bool {
+        !self.is_finished() && self.state != AttemptState::CommitPending
     }
 
-    /// Its thread has been started.
-    pub fn start(&mut self, wall_ms: i64) {
+    /// Records the start of its thread.
+    pub fn mark_started(&mut self, wall_ms: i64) {
         self.is_started = true;
         self.start_ms = wall_ms;
     }
 
-    /// It has the job's files and runs.
-    pub fn run(&mut self) {
+    /// Its job's files are here.
+    pub fn mark_running(&mut self) {
         if self.state == AttemptState::Unassigned {
             self.state = AttemptState::Running;
         }
     }
 
-    /// Its work is done; its output waits.
-    pub fn wait_for_commit(&mut self) {
+    /// Its output waits for permission to commit.
+    pub fn mark_commit_pending(&mut self) {
         if self.state == AttemptState::Running {
             self.state = AttemptState::CommitPending;
         }
     }
 
-    /// It is over.
-    pub fn end(&mut self, ending: Ending, wall_ms: i64) {
-        if self.is_over() {
+    /// Records its end.
+    pub fn finish(&mut self, outcome: AttemptOutcome, wall_ms: i64) {
+        if self.is_finished() {
             return;
         }
         self.finish_ms = wall_ms;
         let cleans_up_killed = self.task.task_cleanup && self.task.status.state == AttemptState::KilledUnclean;
-        let (state, words) = match ending {
-            Ending::Succeeded { output_bytes } => {
+        let (state, text) = match outcome {
+            AttemptOutcome::Succeeded { output_bytes } => {
                 self.output_bytes = output_bytes.and_then(|bytes| i64::try_from(bytes).ok()).unwrap_or(-1);
                 (AttemptState::Succeeded, String::new())
             }
-            Ending::Failed(words) => (AttemptState::Failed, words),
-            Ending::Killed(words) => (AttemptState::Killed, words),
+            AttemptOutcome::Failed(text) => (AttemptState::Failed, text),
+            AttemptOutcome::Killed(text) => (AttemptState::Killed, text),
         };
         self.state = match state {
-            // What a task-cleanup attempt cleans up after is then over as it was.
+            // A task-cleanup attempt keeps the state of the attempt that it cleans up after.
             _ if cleans_up_killed => AttemptState::Killed,
             _ if self.task.task_cleanup => AttemptState::Failed,
             state => state,
         };
-        self.add_diagnostics(&words);
+        self.add_diagnostics(&text);
     }
 
-    /// Adds words that are not yet told.
-    pub fn add_diagnostics(&mut self, words: &str) {
-        if !self.diagnostics.is_empty() && !words.is_empty() {
+    /// Adds a line to the diagnostics of the next report.
+    pub fn add_diagnostics(&mut self, text: &str) {
+        if !self.diagnostics.is_empty() && !text.is_empty() {
             self.diagnostics.push('\n');
         }
-        self.diagnostics.push_str(words);
+        self.diagnostics.push_str(text);
     }
 
-    /// Its output, which it had, is gone.
-    pub fn lose_output(&mut self, why: &str) {
+    /// Fails a succeeded map whose output is lost.
+    pub fn fail_for_lost_output(&mut self, why: &str) {
         if self.state == AttemptState::Succeeded {
             self.state = AttemptState::Failed;
             self.output_bytes = -1;
@@ -150,11 +150,11 @@ impl HeldAttempt {
         }
     }
 
-    /// The report on it; failed fetches are told once.
-    pub fn report(&mut self, wall_ms: i64) -> TaskStatus {
+    /// Builds its status report; each failed fetch is reported once.
+    pub fn build_report(&mut self, wall_ms: i64) -> TaskStatus {
         let progress = self.handle.progress();
         let (phase, state_text) = match progress {
-            Some(progress) => progress.told(),
+            Some(progress) => progress.status(),
             None => (self.task.status.phase, "initializing".to_owned()),
         };
         if matches!(phase, Phase::Sort | Phase::Reduce) && self.shuffle_finish_ms == 0 {
@@ -168,9 +168,9 @@ impl HeldAttempt {
             (AttemptState::Failed | AttemptState::Killed, _) | (_, None) => 0.0,
             (_, Some(progress)) => progress.done_thousandths() as f32 / 1000.0,
         };
-        let counts = self.state != AttemptState::Running || wall_ms - self.counters_told_ms >= COUNTERS_INTERVAL_MS;
+        let counts = self.state != AttemptState::Running || wall_ms - self.counters_reported_ms >= COUNTERS_INTERVAL_MS;
         if counts {
-            self.counters_told_ms = wall_ms;
+            self.counters_reported_ms = wall_ms;
         }
         let counters = progress.map(|progress| ReportedCounters::from(&progress.counters().snapshot()));
         TaskStatus {
@@ -180,7 +180,7 @@ impl HeldAttempt {
             state: self.state,
             diagnostics: std::mem::take(&mut self.diagnostics).into(),
             state_text: state_text.into(),
-            // A task-cleanup attempt is told from what it cleans up after by its phase.
+            // The phase distinguishes a task-cleanup attempt from the one that it cleans up after.
             phase: if self.task.task_cleanup { Phase::Cleanup } else { phase },
             start_ms: self.start_ms,
             finish_ms: self.finish_ms,

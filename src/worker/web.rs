@@ -1,4 +1,4 @@
-//! What a tracker serves over HTTP: map output, logs, and a page that says what it is.
+//! The tracker over HTTP: map output, logs, and a start page.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,45 +21,45 @@ use crate::model::{AttemptId, JobId};
 use crate::streaming::shuffle::servlet;
 use crate::streaming::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
 
-use super::attempt_logs::{AttemptLogs, NAMES};
-use super::localized_jobs::JobsHere;
-use super::read_slots::{FilesHang, ReadTurns};
+use super::attempt_logs::{AttemptLogs, LOG_NAMES};
+use super::localized_jobs::LocalizedJobs;
+use super::read_permits::{FilesHang, ReadPermits};
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// Of a log that is shown to people, bytes.
-const MOST_SHOWN_BYTES: u64 = 1 << 20;
+/// Of a log on an HTML page, bytes.
+const MAX_SHOWN_BYTES: u64 = 1 << 20;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// What the pages are made of.
+/// State of the handlers.
 #[derive(Clone, Debug)]
-pub struct Pages {
+pub struct WebState {
     /// Outputs and secrets.
-    pub jobs: Arc<JobsHere>,
+    pub jobs: Arc<LocalizedJobs>,
     /// Logs.
     pub logs: AttemptLogs,
-    /// Who hears of outputs that cannot be read.
+    /// Receives the outputs that cannot be read.
     pub lost: UnboundedSender<(AttemptId, String)>,
-    /// The port of ours.
+    /// Our own port.
     pub port: u16,
-    /// For people.
+    /// Text of the start page.
     pub about: String,
-    /// Reads of map output.
-    pub output_turns: Arc<ReadTurns>,
-    /// Reads of logs: where they hang, map output does not.
-    pub log_turns: Arc<ReadTurns>,
+    /// Permits for reads of map output.
+    pub output_permits: Arc<ReadPermits>,
+    /// Permits for reads of logs, so that hanging logs do not block map output.
+    pub log_permits: Arc<ReadPermits>,
 }
 
-/// A part of a file on its way, read piece by piece on other threads.
+/// A part of a file as a response body, read piece by piece on other threads.
 struct FileBody {
     source: Source,
     left_bytes: u64,
     job: JobId,
-    turns: Arc<ReadTurns>,
+    permits: Arc<ReadPermits>,
     attempt: Option<(AttemptId, String)>,
     lost: UnboundedSender<(AttemptId, String)>,
 }
@@ -70,41 +70,41 @@ type Reading = dyn Future<Output = Result<(File, io::Result<Vec<u8>>), FilesHang
 enum Source {
     File(File),
     Reading(Pin<Box<Reading>>),
-    /// It failed.
-    Gone,
+    /// A read failed.
+    Failed,
 }
 
-/// The routes. Every answer says what it is, so that no browser guesses.
-pub fn router(pages: Pages) -> Router {
+/// The routes. Every answer has a content type, so that no browser guesses.
+pub fn router(state: WebState) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
         .route("/tasklog", get(task_log))
         .route("/", get(about))
-        .with_state(Arc::new(pages))
-        .layer(map_response(typed))
+        .with_state(Arc::new(state))
+        .layer(map_response(add_headers))
 }
 
-async fn typed(mut response: Response<Body>) -> Response<Body> {
+async fn add_headers(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(TEXT);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // What a task wrote is shown, never run.
+    // Text of a task is shown, never run.
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
     response
 }
 
-async fn about(State(pages): State<Arc<Pages>>) -> String {
-    pages.about.clone()
+async fn about(State(state): State<Arc<WebState>>) -> String {
+    state.about.clone()
 }
 
-/// A request for map output, for two looks at it.
-struct Asked {
+/// A request for map output, which is verified and then answered.
+struct MapOutputRequest {
     path_and_query: String,
     url_hash: Option<String>,
     local_port: u16,
 }
 
-impl Asked {
+impl MapOutputRequest {
     fn of(request: &Request, local_port: u16) -> Self {
         let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str()).to_owned();
         let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
@@ -117,64 +117,70 @@ impl Asked {
     }
 }
 
-async fn map_output(State(pages): State<Arc<Pages>>, request: Request) -> Response<Body> {
-    let asked = Asked::of(&request, pages.port);
-    let job = match servlet::verified_job(&asked.request(), &*pages.jobs) {
+async fn map_output(State(state): State<Arc<WebState>>, request: Request) -> Response<Body> {
+    let output_request = MapOutputRequest::of(&request, state.port);
+    let job = match servlet::verified_job(&output_request.request(), &*state.jobs) {
         Ok(job) => job,
-        Err(refusal) => return refused(&pages, &refusal),
+        Err(refusal) => return refusal_response(&state, &refusal),
     };
-    let looking = pages.clone();
+    let shared = state.clone();
     // The index of the output and the output itself are files.
-    let found = pages.output_turns.read(job, move || {
-        let answer = servlet::answer(&asked.request(), &*looking.jobs);
-        let opened = answer.body.as_ref().map(open);
+    let found = state.output_permits.read(job, move || {
+        let answer = servlet::answer(&output_request.request(), &*shared.jobs);
+        let opened = answer.body.as_ref().map(open_range);
         (answer, opened)
     });
     let (answer, opened) = match found.await {
         Ok(found) => found,
-        Err(hang) => return plain(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
+        Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
     };
     let length_bytes = answer.body.as_ref().map_or(0, |range| range.length_bytes);
     match opened {
-        None => refused(&pages, &answer),
-        Some(Ok(file)) => sent(&pages, &answer, file, job, length_bytes),
+        None => refusal_response(&state, &answer),
+        Some(Ok(file)) => output_response(&state, &answer, file, job, length_bytes),
         Some(Err(error)) => match served_attempt(&answer) {
-            Some((attempt, reduce)) => refused(&pages, &servlet::unreadable(attempt, &reduce, &error)),
-            None => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
+            Some((attempt, reduce)) => refusal_response(&state, &servlet::unreadable(attempt, &reduce, &error)),
+            None => text_response(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
         },
     }
 }
 
-fn open(range: &FileRange) -> Result<File, String> {
+fn open_range(range: &FileRange) -> Result<File, String> {
     let mut file = range.open().map_err(|error| error.to_string())?.file;
     file.seek(SeekFrom::Start(range.start_bytes)).map_err(|error| error.to_string())?;
     Ok(file)
 }
 
-/// Whose output an answer carries, and for which reduce.
+/// The attempt whose output an answer carries, and the reduce.
 fn served_attempt(answer: &ServletAnswer) -> Option<(AttemptId, String)> {
     let header = |wanted: &str| answer.headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
     Some((header("from-map-task")?.parse().ok()?, header("for-reduce-task")?.clone()))
 }
 
-fn sent(pages: &Pages, answer: &ServletAnswer, file: File, job: JobId, length_bytes: u64) -> Response<Body> {
+fn output_response(
+    state: &WebState,
+    answer: &ServletAnswer,
+    file: File,
+    job: JobId,
+    length_bytes: u64,
+) -> Response<Body> {
     let body = FileBody {
         source: Source::File(file),
         left_bytes: length_bytes,
         job,
-        turns: pages.output_turns.clone(),
+        permits: state.output_permits.clone(),
         attempt: served_attempt(answer),
-        lost: pages.lost.clone(),
+        lost: state.lost.clone(),
     };
     let mut response = with_headers(Response::new(Body::new(body)), answer);
     response.headers_mut().insert(CONTENT_TYPE, BYTES);
     response
 }
 
-fn refused(pages: &Pages, answer: &ServletAnswer) -> Response<Body> {
+fn refusal_response(state: &WebState, answer: &ServletAnswer) -> Response<Body> {
     if let Some(attempt) = answer.lost {
-        // Nobody hears it when the tracker ends.
-        let _ = pages.lost.send((attempt, answer.reason.clone()));
+        // The receiver is gone when the tracker ends.
+        let _ = state.lost.send((attempt, answer.reason.clone()));
     }
     let mut response = Response::new(Body::from(answer.reason.clone()));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -193,13 +199,13 @@ fn with_headers(mut response: Response<Body>, answer: &ServletAnswer) -> Respons
     response
 }
 
-fn plain(status: StatusCode, words: &str) -> Response<Body> {
-    let mut response = Response::new(Body::from(words.to_owned()));
+fn text_response(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.to_owned()));
     *response.status_mut() = status;
     response
 }
 
-/// What a log is asked for with.
+/// The query of a log request.
 #[derive(Debug, serde::Deserialize)]
 struct LogQuery {
     attemptid: Option<String>,
@@ -210,45 +216,45 @@ struct LogQuery {
     end: Option<i64>,
 }
 
-async fn task_log(State(pages): State<Arc<Pages>>, Query(query): Query<LogQuery>) -> Response<Body> {
+async fn task_log(State(state): State<Arc<WebState>>, Query(query): Query<LogQuery>) -> Response<Body> {
     let attempt: Option<AttemptId> = query.attemptid.as_deref().and_then(|id| id.parse().ok());
     let Some(attempt) = attempt else {
-        return plain(StatusCode::BAD_REQUEST, "attemptid is missing, or no attempt's id");
+        return text_response(StatusCode::BAD_REQUEST, "attemptid is missing, or no attempt's id");
     };
     let is_plain = query.plaintext.as_deref() == Some("true");
     let names: Vec<&str> = match query.filter.as_deref() {
-        Some(filter) => NAMES.into_iter().chain(["debugout", "profile"]).filter(|name| *name == filter).collect(),
+        Some(filter) => LOG_NAMES.into_iter().chain(["debugout", "profile"]).filter(|name| *name == filter).collect(),
         None if is_plain => Vec::new(),
-        None => NAMES.to_vec(),
+        None => LOG_NAMES.to_vec(),
     };
     if names.is_empty() {
-        return plain(
+        return text_response(
             StatusCode::BAD_REQUEST,
             "filter is missing, or none of stdout, stderr, syslog, debugout, profile",
         );
     }
-    let looking = pages.clone();
+    let shared = state.clone();
     let (start, end) = (query.start, query.end.unwrap_or(-1));
     let job = attempt.task.job;
-    let found = pages.log_turns.read(job, move || {
+    let found = state.log_permits.read(job, move || {
         if let ([name], true) = (&names[..], is_plain) {
-            return plain_log(&looking, attempt, name, (start, end));
+            return plain_log(&shared, attempt, name, (start, end));
         }
-        log_page(&looking.logs, attempt, &names, (start, end)).map(Body::from)
+        log_page(&shared.logs, attempt, &names, (start, end)).map(Body::from)
     });
     let body = match found.await {
         Ok(Some(body)) => body,
-        Ok(None) => return plain(StatusCode::GONE, "no logs of this attempt here"),
-        Err(hang) => return plain(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
+        Ok(None) => return text_response(StatusCode::GONE, "no logs of this attempt here"),
+        Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
     };
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, if is_plain { TEXT } else { HTML });
     response
 }
 
-/// A log as it is; one that was not written is empty.
-fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
-    let opened = pages.logs.open_part(attempt, name, start, end)?.and_then(|(mut file, part)| {
+/// A log as it is; a missing one is empty.
+fn plain_log(state: &WebState, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
+    let opened = state.logs.open_part(attempt, name, start, end)?.and_then(|(mut file, part)| {
         file.seek(SeekFrom::Start(part.start))?;
         Ok((file, part))
     });
@@ -257,20 +263,20 @@ fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, 
         source: Source::File(file),
         left_bytes: part.end - part.start,
         job: attempt.task.job,
-        turns: pages.log_turns.clone(),
+        permits: state.log_permits.clone(),
         attempt: None,
-        lost: pages.lost.clone(),
+        lost: state.lost.clone(),
     }))
 }
 
-/// Logs for people: of each no more than its last [`MOST_SHOWN_BYTES`].
+/// Logs as an HTML page: of each no more than its last [`MAX_SHOWN_BYTES`].
 fn log_page(logs: &AttemptLogs, attempt: AttemptId, names: &[&str], (start, end): (i64, i64)) -> Option<Vec<u8>> {
     let mut page = Vec::new();
     for name in names {
         let mut log = Vec::new();
         let mut left_out = 0;
         if let Ok((mut file, part)) = logs.open_part(attempt, name, start, end)? {
-            left_out = (part.end - part.start).saturating_sub(MOST_SHOWN_BYTES);
+            left_out = (part.end - part.start).saturating_sub(MAX_SHOWN_BYTES);
             // What cannot be read is not shown.
             let _ = file
                 .seek(SeekFrom::Start(part.start + left_out))
@@ -295,9 +301,9 @@ fn escaped(text: &str) -> String {
 // === impl FileBody ===
 
 impl FileBody {
-    fn tell_lost(&mut self, error: &io::Error) {
+    fn report_lost_output(&mut self, error: &io::Error) {
         if let Some((attempt, reduce)) = self.attempt.take() {
-            // Nobody hears it when the tracker ends.
+            // The receiver is gone when the tracker ends.
             let _ = self.lost.send((attempt, servlet::unreadable(attempt, &reduce, &error.to_string()).reason));
         }
     }
@@ -309,19 +315,19 @@ impl hyper::body::Body for FileBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         loop {
-            match std::mem::replace(&mut self.source, Source::Gone) {
+            match std::mem::replace(&mut self.source, Source::Failed) {
                 _ if self.left_bytes == 0 => return Poll::Ready(None),
-                Source::Gone => return Poll::Ready(None),
+                Source::Failed => return Poll::Ready(None),
                 Source::File(mut file) => {
                     let bytes = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
-                    let (turns, job) = (self.turns.clone(), self.job);
+                    let (permits, job) = (self.permits.clone(), self.job);
                     self.source = Source::Reading(Box::pin(async move {
                         let read = move || {
                             let mut piece = vec![0; bytes];
                             let read = file.read_exact(&mut piece);
                             (file, read.map(|()| piece))
                         };
-                        turns.read(job, read).await
+                        permits.read(job, read).await
                     }));
                 }
                 Source::Reading(mut reading) => {
@@ -336,7 +342,7 @@ impl hyper::body::Body for FileBody {
                             Ok(Frame::data(piece.into()))
                         }
                         Ok((_, Err(error))) => {
-                            self.tell_lost(&error);
+                            self.report_lost_output(&error);
                             Err(error)
                         }
                         // The map need not run again for it: reduces report what they cannot fetch.

@@ -1,4 +1,4 @@
-//! Tasktrackers that die at once: what they ran ends, and the jobs go on elsewhere.
+//! Tasktrackers that die at once: their commands end, and the jobs continue elsewhere.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl Cluster {
 }
 
 #[test]
-fn a_map_goes_on_elsewhere_and_nothing_of_it_stays() {
+fn a_map_runs_again_elsewhere_and_leaves_nothing_behind() {
     let mut cluster = Cluster::with(&[EXPIRY], 2);
     let (pids, first) = (cluster.folder().join("pids"), cluster.folder().join("first"));
     let script = "if mkdir \"$2\" 2>/dev/null; then\n";
@@ -45,18 +45,18 @@ fn a_map_goes_on_elsewhere_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn a_shuffle_outlives_those_whom_it_fetches_from_and_those_who_fetch() {
+fn a_shuffle_survives_the_death_of_either_side() {
     let mut cluster = Cluster::with(&[EXPIRY], 0);
     let (maps_only, reduces_only) =
         (["mapred.tasktracker.reduce.tasks.maximum=0"], ["mapred.tasktracker.map.tasks.maximum=0"]);
     cluster.add_worker(&maps_only);
     cluster.add_worker(&reduces_only);
-    let (gate, told) = (cluster.folder().join("gate"), cluster.folder().join("told"));
+    let (gate, reports) = (cluster.folder().join("gate"), cluster.folder().join("reports"));
     make_gate(&gate);
     // The map of the second file waits for leave, each time.
     let script = "case $map_input_file in */b) echo >> \"$2\"; cat \"$1\" > /dev/null;; esac\nsh map.sh\n";
     std::fs::write(cluster.folder().join("gated.sh"), script).unwrap();
-    let mapper = format!("sh gated.sh {} {}", gate.display(), told.display());
+    let mapper = format!("sh gated.sh {} {}", gate.display(), reports.display());
     let words = ["--input", "in", "--output", "out", "--file", "gated.sh", "map.sh", "reduce.sh", "--reducer"];
     let slow = [
         "sh reduce.sh",
@@ -68,7 +68,7 @@ fn a_shuffle_outlives_those_whom_it_fetches_from_and_those_who_fetch() {
         &mapper,
     ];
     let job = cluster.submit(&[&words[..], &slow].concat());
-    let asked = || std::fs::read_to_string(&told).map_or(0, |told| told.lines().count());
+    let asked = || std::fs::read_to_string(&reports).map_or(0, |lines| lines.lines().count());
     wait_for_files(&cluster.folder(), || asked() == 1);
     let is_in_between =
         || cluster.status_says(&job, "1 of 2 done") && cluster.status_says(&job, "0 of 1 done, 1 running");

@@ -15,9 +15,9 @@ fn a_full_disk_fails_the_attempt_and_not_the_tracker() {
     let words =
         ["submit", "--reducer", "cat", "-D", "io.sort.mb=1", "-D", "mapred.map.max.attempts=1", "--mapper", "cat"];
     let said = cluster.job(&[&words[..], &["--input", "much", "--output", "out"]].concat());
-    let told = said.stdout + &said.stderr;
-    assert_eq!(said.code, 1, "{told}");
-    assert!(told.contains("small/tasktracker-") && told.contains("No space left on device"), "{told}");
+    let output = said.stdout + &said.stderr;
+    assert_eq!(said.code, 1, "{output}");
+    assert!(output.contains("small/tasktracker-") && output.contains("No space left on device"), "{output}");
     cluster.job(&[&words[..], &["--input", "in", "--output", "small-out"]].concat()).done();
     assert_eq!(cluster.output("small-out").len(), 6);
 }

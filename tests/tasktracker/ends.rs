@@ -1,4 +1,4 @@
-//! Commands that fail, jobs that are killed, daemons that end: what is told, and that nothing is left running.
+//! Commands that fail, jobs that are killed, daemons that end: their reports, and that nothing is left running.
 
 use rustix::process::{Signal, kill_process};
 
@@ -43,7 +43,7 @@ fn a_killed_job_leaves_no_process() {
 }
 
 #[test]
-fn a_restarted_jobtracker_finds_the_work_going_on() {
+fn a_restarted_jobtracker_finds_running_attempts() {
     let mut cluster = Cluster::new(1);
     let (gate, begun) = (cluster.folder().join("gate"), cluster.folder().join("begun"));
     std::fs::write(cluster.folder().join("wait.sh"), "echo > \"$2\"\ncat \"$1\" > /dev/null\ncat\n").unwrap();

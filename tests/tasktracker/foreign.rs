@@ -19,7 +19,7 @@ fn frame(stream: &mut TcpStream) -> Vec<u8> {
     frame
 }
 
-/// A JobTracker whose files are on HDFS, asked until it has told where.
+/// A JobTracker whose files are on HDFS, asked until it has answered where.
 fn on_hdfs(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     stream.read_exact(&mut [0; PREAMBLE_BYTES]).unwrap();

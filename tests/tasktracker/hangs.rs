@@ -18,7 +18,7 @@ use jobtracker::streaming::shuffle::signature::ShuffleSecret;
 
 /// Long enough for anything that does not wait for a file that hangs.
 const SOON: Duration = Duration::from_secs(20);
-/// A thread that hangs is given up 10 s after its attempt was told to end; on a machine with much else to do that takes a while.
+/// A thread that hangs is abandoned 10 s after its attempt was stopped; on a busy machine that takes longer.
 const LONGEST: Duration = Duration::from_secs(120);
 
 fn make_pipe(path: &Path) {
@@ -26,7 +26,7 @@ fn make_pipe(path: &Path) {
 }
 
 impl Cluster {
-    /// Waits until a job that is not followed has failed; gives back what is told of it.
+    /// Waits until a job that is not followed has failed; returns its diagnostics.
     #[expect(clippy::disallowed_methods, reason = "a test that waits for a daemon gives up some time")]
     fn failure_of(&self, job: &str) -> String {
         let began = Instant::now();
@@ -42,7 +42,7 @@ impl Cluster {
         assert_eq!(self.output(output).len(), 3);
     }
 
-    /// Tells a worker to end; it does so soon.
+    /// Stops a worker, which must end soon.
     fn stop_worker(&self, worker: usize) {
         let process = pidfd_open(self.worker_pid(worker), PidfdFlags::empty()).unwrap();
         kill_process(self.worker_pid(worker), Signal::TERM).unwrap();
@@ -73,8 +73,8 @@ fn a_pipe_as_cache_file_or_input_fails_the_attempt_at_once() {
     make_pipe(&at("swapped"));
     cluster.add_worker(&[ONE_SLOT]);
     for (job, name) in [(cached, "pipe"), (read, "swapped")] {
-        let told = cluster.failure_of(&job);
-        assert!(told.contains(name) && told.contains("expected a regular file"), "{told}");
+        let diagnostics = cluster.failure_of(&job);
+        assert!(diagnostics.contains(name) && diagnostics.contains("expected a regular file"), "{diagnostics}");
     }
     cluster.has_a_free_slot("out");
     cluster.stop_worker(0);
@@ -91,8 +91,11 @@ fn a_file_that_hangs_holds_neither_a_slot_nor_the_end_of_the_worker() {
     std::fs::create_dir_all(&folder).unwrap();
     make_pipe(&folder.join("part-00000"));
     cluster.add_worker(&[ONE_SLOT]);
-    let told = cluster.failure_of(&job);
-    assert!(told.contains("hangs; its thread was left behind") || told.contains("regular file"), "{told}");
+    let diagnostics = cluster.failure_of(&job);
+    assert!(
+        diagnostics.contains("hangs; its thread was abandoned") || diagnostics.contains("regular file"),
+        "{diagnostics}"
+    );
     cluster.has_a_free_slot("out");
     cluster.stop_worker(0);
 }

@@ -1,4 +1,4 @@
-//! Commands that do harm: what is told of them, and that nothing of them is left.
+//! Commands that do harm: their diagnostics, and that nothing of them is left.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::program::Said;
 use crate::worker::{Cluster, wait_until_gone};
 
 /// Leaves three processes behind: one with a session of its own, one that also forgot its environment, one whose parent is gone. Each
-/// tells its number by a file in the folder `$1`.
+/// writes its number to a file in the folder `$1`.
 const LEAVES_THREE: &str = r#"
 leave() {
     "$@" sh -c 'echo > "$0/$$.new"; mv "$0/$$.new" "$0/$$"; exec sleep 1000' "$dir" </dev/null >/dev/null 2>&1 &
@@ -34,7 +34,7 @@ impl Cluster {
         self.job(&[&job[..], &once, words].concat())
     }
 
-    /// What is told of the failure of such a job.
+    /// The diagnostics of such a job.
     fn failure_of_map(&self, mapper: &str, words: &[&str]) -> String {
         let said = self.run_map(mapper, "failed", words);
         assert_eq!(said.code, 1, "{}{}", said.stdout, said.stderr);
@@ -69,8 +69,8 @@ fn a_mapper_that_hangs_is_ended_with_all_that_came_of_it() {
         "--file",
         "hang.sh",
     ];
-    let told = cluster.failure_of_map(&mapper, &limits);
-    assert!(told.contains("_m_000000_0 failed to report status for 1 seconds. Killing!"), "{told}");
+    let diagnostics = cluster.failure_of_map(&mapper, &limits);
+    assert!(diagnostics.contains("_m_000000_0 failed to report status for 1 seconds. Killing!"), "{diagnostics}");
     processes(&pids).into_iter().for_each(wait_until_gone);
 }
 
@@ -84,12 +84,12 @@ fn a_mapper_that_ends_well_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_mapper_that_kills_its_keeper_leaves_nothing_behind() {
+fn a_mapper_that_kills_its_supervisor_leaves_nothing_behind() {
     let cluster = Cluster::new(1);
     let [pid, script] = ["pid", "orphan.sh"].map(|name| cluster.folder().join(name));
     std::fs::write(script, "cat > /dev/null\necho $$ > $1\nkill -9 $PPID\nexec sleep 1000\n").unwrap();
-    let told = cluster.failure_of_map(&format!("sh orphan.sh {}", pid.display()), &["--file", "orphan.sh"]);
-    assert!(told.contains("subprocess failed with code 137"), "{told}");
+    let diagnostics = cluster.failure_of_map(&format!("sh orphan.sh {}", pid.display()), &["--file", "orphan.sh"]);
+    assert!(diagnostics.contains("subprocess failed with code 137"), "{diagnostics}");
     wait_until_gone(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap());
 }
 
@@ -120,8 +120,9 @@ fn a_limit_on_address_space_holds_from_the_start() {
     let limit = ["-D", "mapred.child.ulimit=150000"];
     cluster.run_map("sh -c 'ulimit -v'", "out", &limit).done();
     assert_eq!(cluster.output("out"), ["150000\t"]);
-    let told = cluster.failure_of_map("sh -c 'head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null'", &limit);
-    assert!(told.contains("subprocess failed with code"), "{told}");
+    let diagnostics =
+        cluster.failure_of_map("sh -c 'head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null'", &limit);
+    assert!(diagnostics.contains("subprocess failed with code"), "{diagnostics}");
 }
 
 #[test]
@@ -133,9 +134,9 @@ fn who_takes_more_memory_than_asked_for_is_ended() {
     let pids = cluster.place_for_processes("eat.sh", "(head -c 400000000 /dev/zero; sleep 1000) | tail -c 400000000");
     let mapper = format!("sh eat.sh {}", pids.display());
     let words = ["-D", "mapred.job.map.memory.mb=100", "--file", "eat.sh"];
-    let told = cluster.failure_of_map(&mapper, &words);
-    assert!(told.contains("is running beyond memory-limits. Current usage : "), "{told}");
-    assert!(told.contains("Limit : 104857600bytes. Killing task."), "{told}");
+    let diagnostics = cluster.failure_of_map(&mapper, &words);
+    assert!(diagnostics.contains("is running beyond memory-limits. Current usage : "), "{diagnostics}");
+    assert!(diagnostics.contains("Limit : 104857600bytes. Killing task."), "{diagnostics}");
     processes(&pids).into_iter().for_each(wait_until_gone);
     cluster.run_map("cat", "out", &["-D", "mapred.job.map.memory.mb=100"]).done();
 }

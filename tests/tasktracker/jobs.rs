@@ -1,4 +1,4 @@
-//! Jobs that end well, and what is told of one that cannot run.
+//! Jobs that succeed, and the explanation of one that cannot run.
 
 use crate::worker::{Cluster, files_of};
 
@@ -49,14 +49,14 @@ fn combiners_and_jobs_without_reduces_run() {
 }
 
 #[test]
-fn a_job_of_java_code_waits_and_is_told_why() {
+fn a_job_of_java_code_waits_and_its_reason_is_shown() {
     let cluster = Cluster::new(1);
     cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
     let java = ["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat", "-D"];
     let job = cluster.submit(&[&java[..], &["mapred.partitioner.class=a.B"]].concat());
     let serving = cluster.serving.as_ref().unwrap();
-    let told = serving.get(&format!("/scheduler/explain?job={job}"), "").body;
-    assert!(told.contains("only_stock") && told.contains("a.B"), "{told}");
+    let explanation = serving.get(&format!("/scheduler/explain?job={job}"), "").body;
+    assert!(explanation.contains("only_stock") && explanation.contains("a.B"), "{explanation}");
     cluster.job(&["kill", &job]).done();
 }
 
@@ -67,7 +67,7 @@ fn input_that_only_java_reads_is_seen_in_the_splits() {
     // job.xml names the folder only.
     std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
     let job = cluster.submit(&["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat"]);
-    let told = cluster.serving.as_ref().unwrap().get(&format!("/scheduler/explain?job={job}"), "").body;
-    assert!(told.contains("only_stock") && told.contains("in/c.bz2"), "{told}");
+    let explanation = cluster.serving.as_ref().unwrap().get(&format!("/scheduler/explain?job={job}"), "").body;
+    assert!(explanation.contains("only_stock") && explanation.contains("in/c.bz2"), "{explanation}");
     cluster.job(&["kill", &job]).done();
 }

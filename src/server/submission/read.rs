@@ -10,7 +10,7 @@ use crate::market::JobSignature;
 use crate::model::{DEFAULT_RACK, JobId};
 use crate::server::acl_file::AclFile;
 use crate::server::topology::{RackRequest, Topology};
-use crate::streaming::map_split::only_stock_split;
+use crate::streaming::map_split::find_unsupported_split;
 use crate::streaming::plan::StreamingPlan;
 use crate::wire::Credentials;
 use crate::wire::file::{SplitMeta, read_split_meta};
@@ -190,7 +190,7 @@ impl SubmissionReader {
 fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<String> {
     match directory.read(SPLITS, MAX_SPLITS_BYTES) {
         Ok(splits) => {
-            only_stock_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
+            find_unsupported_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
         }
         Err(FsError::TooLong { bytes, .. }) => {
             Some(format!("job.split of {bytes} bytes is too long to be checked: a stock TaskTracker runs it"))

@@ -1,4 +1,4 @@
-//! Outputs that a reduce has fetched: small ones in memory, large ones on disk, and what memory cannot hold merged to disk
+//! Outputs that a reduce has fetched: small ones in memory, large ones on disk, and what memory cannot hold is merged to disk
 //! (1.2.1 `ReduceTask.ShuffleRamManager`, `InMemFSMergeThread`).
 
 use std::fs::File;
@@ -8,20 +8,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::codec::{Codec, Decoder};
 use super::super::command_stream::unreadable;
-use super::super::counters::Framework;
+use super::super::counters::FrameworkCounter;
 use super::super::failure::TaskFailure;
 use super::super::key_order::KeyOrder;
 use super::super::merge::{Merge, Run, write_run};
 use super::super::private_files::create_file;
 use super::super::progress::Progress;
-use super::super::segment_reader::Checked;
+use super::super::segment_reader::CrcReader;
 use super::super::segment_writer::TRAILER_BYTES;
 use super::http::{FetchError, Fetched};
 
 /// An output larger than memory divided by this goes to disk at once.
 const LEAST_OUTPUTS_IN_MEMORY: u64 = 4;
 
-/// How much is held, and where the rest goes.
+/// How much stays in memory, and where the rest goes.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRules<'a> {
     /// Memory for outputs, bytes.
@@ -48,32 +48,32 @@ pub struct CopiedOutputs<'a> {
 #[derive(Debug, Default)]
 struct State {
     memory: Vec<Vec<u8>>,
-    /// Of `memory`, and of what is promised to fetches under way.
+    /// Of `memory`, and reserved for running fetches.
     used_bytes: u64,
     disk: Vec<Run>,
     files: u32,
 }
 
-/// An output that is held, but does not count yet.
+/// A verified output that is not part of the result yet.
 #[derive(Debug)]
-pub struct Held {
+pub struct BufferedSegment {
     run: Run,
     stored_bytes: u64,
 }
 
-/// Why an output is not held.
+/// Why an output is not stored.
 #[derive(Debug)]
-pub enum HoldError {
-    /// It did not come as it should: another try may help.
+pub enum BufferError {
+    /// The fetch failed: a retry may help.
     Fetch(FetchError),
-    /// Nothing can be held any more.
+    /// Nothing more can be stored.
     Failed(TaskFailure),
 }
 
-// === impl Held ===
+// === impl BufferedSegment ===
 
-impl Held {
-    /// What came over the wire.
+impl BufferedSegment {
+    /// Bytes that came over the wire.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes
@@ -86,7 +86,7 @@ impl<'a> CopiedOutputs<'a> {
     /// Nothing yet.
     #[must_use]
     pub fn new(rules: CopyRules<'a>, progress: &'a Progress) -> Self {
-        progress.counters().add(Framework::ReduceShuffleBytes, 0);
+        progress.counters().add(FrameworkCounter::ReduceShuffleBytes, 0);
         Self { rules, progress, state: Mutex::default() }
     }
 
@@ -97,24 +97,24 @@ impl<'a> CopiedOutputs<'a> {
     /// Reads an output to its end and verifies it.
     ///
     /// # Errors
-    /// [`HoldError`].
-    pub fn hold(&self, fetched: Fetched<'_>) -> Result<Held, HoldError> {
+    /// [`BufferError`].
+    pub fn buffer(&self, fetched: Fetched<'_>) -> Result<BufferedSegment, BufferError> {
         let lengths = fetched.lengths;
-        let (run, stored_bytes) = if self.reserve(lengths.raw_bytes).map_err(HoldError::Failed)? {
+        let (run, stored_bytes) = if self.reserve(lengths.raw_bytes).map_err(BufferError::Failed)? {
             match into_memory(fetched, self.rules.codec) {
                 Ok(bytes) => (Run::Memory(bytes), lengths.stored_bytes),
                 Err(error) => {
                     self.state().used_bytes -= lengths.raw_bytes;
-                    return Err(HoldError::Fetch(FetchError::Read(error)));
+                    return Err(BufferError::Fetch(FetchError::Read(error)));
                 }
             }
         } else {
             (self.onto_disk(fetched)?, lengths.stored_bytes)
         };
-        Ok(Held { run, stored_bytes })
+        Ok(BufferedSegment { run, stored_bytes })
     }
 
-    /// Promises memory for an output; `false`: it goes to disk.
+    /// Reserves memory for an output; `false`: it goes to disk.
     fn reserve(&self, raw_bytes: u64) -> Result<bool, TaskFailure> {
         let CopyRules { memory_bytes, .. } = self.rules;
         if raw_bytes > memory_bytes / LEAST_OUTPUTS_IN_MEMORY {
@@ -131,39 +131,39 @@ impl<'a> CopiedOutputs<'a> {
         Ok(fits)
     }
 
-    fn onto_disk(&self, fetched: Fetched<'_>) -> Result<Run, HoldError> {
+    fn onto_disk(&self, fetched: Fetched<'_>) -> Result<Run, BufferError> {
         let number = {
             let mut state = self.state();
             state.files += 1;
             state.files
         };
         let path = self.rules.folder.join(format!("map_{number}.out"));
-        let failed = |error| HoldError::Failed(TaskFailure::file("write", &path)(error));
+        let failed = |error| BufferError::Failed(TaskFailure::file("write", &path)(error));
         let mut file = create_file(&path).map_err(failed)?;
         let mut body = fetched.body;
-        let mut checked = Checked::new(Kept::new(&mut body, &mut file), fetched.lengths.stored_bytes);
+        let mut checked = CrcReader::new(TeeReader::new(&mut body, &mut file), fetched.lengths.stored_bytes);
         match io::copy(&mut checked, &mut io::sink()) {
             Ok(_) => {
                 let lengths = fetched.lengths;
-                self.progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
+                self.progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
                 Ok(Run::File { path, start_bytes: 0, lengths, is_temporary: true })
             }
             Err(error) => {
                 let is_ours = checked.source().write_failed;
                 let _ = std::fs::remove_file(&path);
-                Err(if is_ours { failed(error) } else { HoldError::Fetch(FetchError::Read(error)) })
+                Err(if is_ours { failed(error) } else { BufferError::Fetch(FetchError::Read(error)) })
             }
         }
     }
 
-    /// From now on it counts.
+    /// Adds it to the result.
     ///
     /// # Errors
     /// Those of a merge to disk that it causes.
-    pub fn add(&self, held: Held) -> Result<(), TaskFailure> {
-        self.progress.counters().add(Framework::ReduceShuffleBytes, held.stored_bytes);
+    pub fn add(&self, segment: BufferedSegment) -> Result<(), TaskFailure> {
+        self.progress.counters().add(FrameworkCounter::ReduceShuffleBytes, segment.stored_bytes);
         let mut state = self.state();
-        match held.run {
+        match segment.run {
             Run::Memory(bytes) => {
                 state.memory.push(bytes);
                 let bytes: u64 = state.memory.iter().map(|output| output.len() as u64).sum();
@@ -176,16 +176,15 @@ impl<'a> CopiedOutputs<'a> {
         Ok(())
     }
 
-    /// It is not wanted any more.
-    pub fn discard(&self, held: Held) {
-        match held.run {
+    /// Drops an unwanted output and releases its memory or file.
+    pub fn discard(&self, segment: BufferedSegment) {
+        match segment.run {
             Run::Memory(bytes) => self.state().used_bytes -= bytes.len() as u64,
             Run::File { path, .. } => drop(std::fs::remove_file(path)),
         }
     }
 
     fn merge_memory(&self, state: &mut State) -> Result<(), TaskFailure> {
-        // One output alone is as well where it is, unless it is all that there may be.
         if state.memory.is_empty() {
             return Ok(());
         }
@@ -197,13 +196,13 @@ impl<'a> CopiedOutputs<'a> {
         let merge = Merge::of(runs, self.rules.order, self.rules.codec, self.progress).map_err(unreadable)?;
         let (run, records) =
             write_run(merge, &path, self.rules.codec, self.progress).map_err(TaskFailure::file("write", &path))?;
-        self.progress.counters().add(Framework::SpilledRecords, records);
+        self.progress.counters().add(FrameworkCounter::SpilledRecords, records);
         state.disk.push(run);
         state.used_bytes -= bytes;
         Ok(())
     }
 
-    /// All that counts: what is in memory, and what is on disk.
+    /// The result: the runs in memory, and those on disk.
     #[must_use]
     pub fn into_runs(self) -> (Vec<Run>, Vec<Run>) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -213,9 +212,9 @@ impl<'a> CopiedOutputs<'a> {
 
 fn into_memory(fetched: Fetched<'_>, codec: Option<Codec>) -> io::Result<Vec<u8>> {
     let lengths = fetched.lengths;
-    let mut decoder = Decoder::new(codec, Checked::new(fetched.body, lengths.stored_bytes));
+    let mut decoder = Decoder::new(codec, CrcReader::new(fetched.body, lengths.stored_bytes));
     let mut bytes = Vec::with_capacity(usize::try_from(lengths.raw_bytes).unwrap_or(0));
-    // One byte more, to see whether it is longer than was said.
+    // One byte more, to see whether it is longer than announced.
     (&mut decoder).take(lengths.raw_bytes + 1).read_to_end(&mut bytes)?;
     io::copy(decoder.source_mut(), &mut io::sink())?;
     if bytes.len() as u64 != lengths.raw_bytes || lengths.stored_bytes < TRAILER_BYTES {
@@ -224,20 +223,20 @@ fn into_memory(fetched: Fetched<'_>, codec: Option<Codec>) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Passes bytes on and keeps them in a file.
-struct Kept<'a, R: Read> {
+/// Passes bytes on and writes them to a file.
+struct TeeReader<'a, R: Read> {
     source: BufReader<R>,
     file: &'a mut File,
     write_failed: bool,
 }
 
-impl<'a, R: Read> Kept<'a, R> {
+impl<'a, R: Read> TeeReader<'a, R> {
     fn new(source: R, file: &'a mut File) -> Self {
         Self { source: BufReader::with_capacity(64 << 10, source), file, write_failed: false }
     }
 }
 
-impl<R: Read> Read for Kept<'_, R> {
+impl<R: Read> Read for TeeReader<'_, R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(room)?;
         self.file.write_all(&room[..read]).inspect_err(|_| self.write_failed = true)?;

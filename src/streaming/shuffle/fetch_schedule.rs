@@ -1,22 +1,24 @@
-//! Whom to ask next, and when to give up: the rules of 1.2.1 `ReduceTask.ReduceCopier` without clock, thread or socket.
+//! Which output to fetch next, and when to give up: the rules of 1.2.1 `ReduceTask.ReduceCopier` without clock, thread or socket.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::AttemptId;
 
-/// First wait after a failure, ms; each further one makes it 1.3 times as long.
+use super::host_queues::{FetchOrder, HostQueues};
+
+/// First wait after a failure, ms; each further failure multiplies it by 1.3.
 const FIRST_PENALTY_MS: u64 = 10_000;
-/// No wait is longer, ms.
+/// Longest wait, ms.
 const LONGEST_PENALTY_MS: u64 = 3_600_000;
 /// Failures of one output that end the attempt, at least.
 const LEAST_FAILURES_TO_ABORT: u32 = 30;
 /// Outputs at the limit of failures that may end the attempt.
 const MOST_FAILED_OUTPUTS: usize = 5;
 
-/// News of a map, in the order of the job's completion events.
+/// A change of a map's output, in the order of the job's completion events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MapEvent {
-    /// Its output lies with the tracker at this URL.
+    /// The tracker at this URL serves its output.
     Succeeded {
         /// The attempt.
         attempt: AttemptId,
@@ -25,31 +27,22 @@ pub enum MapEvent {
         /// How long it ran, ms.
         run_ms: u64,
     },
-    /// The attempt's output is not to be used any more.
+    /// The attempt's output must no longer be used.
     Obsolete(AttemptId),
-    /// The map has failed for good and the job goes on without it: it counts as done, without data.
+    /// The map has failed permanently and the job continues without it: it counts as done, without data.
     GivenUp(AttemptId),
 }
 
-/// One output to fetch.
+/// The next step of a fetching thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchOrder {
-    /// The map's attempt.
-    pub attempt: AttemptId,
-    /// `http://host:port`.
-    pub tracker: String,
-}
-
-/// What to do now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Fetch this; one of [`Schedule::fetched`] and [`Schedule::failed`] must follow.
+pub enum FetchDecision {
+    /// Fetch this; one of [`FetchSchedule::on_fetched`] and [`FetchSchedule::on_fetch_failed`] must follow.
     Fetch(FetchOrder),
     /// Nothing before this time, ms, unless an event or the end of a fetch comes.
     WaitUntil(u64),
     /// Nothing until an event or the end of a fetch comes.
     Wait,
-    /// All is there.
+    /// All maps are in.
     Complete,
 }
 
@@ -58,22 +51,22 @@ pub enum Next {
 pub enum FetchFault {
     /// There was no connection.
     Connect,
-    /// The connection stood, but no sound output came.
+    /// The connection was made, but no valid output arrived.
     Read,
-    /// What came was sound, but an answer to something else: tried again without a report.
+    /// A valid answer to another request: retried without a report.
     Answer,
 }
 
-/// What follows from a failed fetch.
+/// The consequence of a failed fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// The JobTracker is to be told.
-    pub reports: bool,
-    /// The attempt is to end, with these words.
-    pub gives_up: Option<&'static str>,
+pub struct FailureResponse {
+    /// Whether the JobTracker gets a report.
+    pub is_reported: bool,
+    /// Why the attempt must give up, if so.
+    pub give_up_reason: Option<&'static str>,
 }
 
-/// The numbers that the rules depend on.
+/// Parameters of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
     /// Maps of the job.
@@ -86,14 +79,11 @@ pub struct ScheduleRules {
     pub seed: u32,
 }
 
-/// The state of one reduce's copying.
+/// What one reduce still has to fetch.
 #[derive(Debug)]
-pub struct Schedule {
+pub struct FetchSchedule {
     rules: ScheduleRules,
-    /// By host name, what is to be fetched there; hosts whose lists are empty stay.
-    hosts: BTreeMap<String, Host>,
-    /// The host asked last: the next one after it comes first.
-    last_host: Option<String>,
+    queues: HostQueues,
     /// Maps that are copied, or go without data.
     done: BTreeSet<i32>,
     copied: u32,
@@ -107,23 +97,15 @@ pub struct Schedule {
     longest_map_ms: u64,
 }
 
-#[derive(Debug, Default)]
-struct Host {
-    orders: VecDeque<FetchOrder>,
-    is_busy: bool,
-    not_before_ms: u64,
-}
+// === impl FetchSchedule ===
 
-// === impl Schedule ===
-
-impl Schedule {
-    /// Nothing known yet.
+impl FetchSchedule {
+    /// An empty schedule.
     #[must_use]
     pub fn new(rules: ScheduleRules, now_ms: u64) -> Self {
         Self {
             rules,
-            hosts: BTreeMap::new(),
-            last_host: None,
+            queues: HostQueues::default(),
             done: BTreeSet::new(),
             copied: 0,
             obsolete: BTreeSet::new(),
@@ -136,34 +118,24 @@ impl Schedule {
         }
     }
 
-    /// Takes news of a map.
-    pub fn take(&mut self, event: MapEvent) {
+    /// Applies a completion event.
+    pub fn apply_event(&mut self, event: MapEvent) {
         match event {
             MapEvent::Succeeded { attempt, tracker, run_ms } => {
                 self.longest_map_ms = self.longest_map_ms.max(run_ms);
-                let host = host_of(&tracker).to_owned();
                 if !self.done.contains(&attempt.task.number) && !self.obsolete.contains(&attempt) {
-                    let orders = &mut self.hosts.entry(host).or_default().orders;
-                    if orders.iter().all(|order| order.attempt != attempt) {
-                        orders.push_back(FetchOrder { attempt, tracker });
-                    }
+                    self.queues.push_back(FetchOrder { attempt, tracker });
                 }
             }
             MapEvent::Obsolete(attempt) => {
                 self.obsolete.insert(attempt);
-                self.drop_orders(|order| order.attempt == attempt);
+                self.queues.remove_attempt(attempt);
             }
             MapEvent::GivenUp(attempt) => {
                 let map = attempt.task.number;
                 self.done.insert(map);
-                self.drop_orders(|order| order.attempt.task.number == map);
+                self.queues.remove_map(map);
             }
-        }
-    }
-
-    fn drop_orders(&mut self, dropped: impl Fn(&FetchOrder) -> bool) {
-        for host in self.hosts.values_mut() {
-            host.orders.retain(|order| !dropped(order));
         }
     }
 
@@ -179,39 +151,20 @@ impl Schedule {
         self.done.len()
     }
 
-    /// What to do now. One fetch at a time from each host.
-    pub fn next(&mut self, now_ms: u64) -> Next {
+    /// Chooses the next fetch. At most one at a time from each host.
+    pub fn next_fetch(&mut self, now_ms: u64) -> FetchDecision {
         if self.is_complete() {
-            return Next::Complete;
+            return FetchDecision::Complete;
         }
-        let open = |host: &Host| !host.is_busy && !host.orders.is_empty();
-        let ready: Vec<&String> = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| open(host) && host.not_before_ms <= now_ms)
-            .map(|(name, _)| name)
-            .collect();
-        let name = match &self.last_host {
-            // Spread over the hosts, so that not all reduces begin with the same.
-            None => ready.get(self.rules.seed as usize % ready.len().max(1)),
-            Some(last) => ready.iter().find(|name| **name > last).or_else(|| ready.first()),
-        };
-        let Some(name) = name.map(|name| (*name).clone()) else {
-            let soonest = self.hosts.values().filter(|host| open(host)).map(|host| host.not_before_ms).min();
-            return soonest.map_or(Next::Wait, Next::WaitUntil);
-        };
-        let order = self.hosts.get_mut(&name).and_then(|host| {
-            let order = host.orders.pop_front()?;
-            host.is_busy = true;
-            Some(order)
-        });
-        self.last_host = Some(name);
-        order.map_or(Next::Wait, Next::Fetch)
+        match self.queues.pop(now_ms, self.rules.seed) {
+            Some(order) => FetchDecision::Fetch(order),
+            None => self.queues.next_ready_ms().map_or(FetchDecision::Wait, FetchDecision::WaitUntil),
+        }
     }
 
-    /// An output came; `false` when it is not wanted any more.
-    pub fn fetched(&mut self, order: &FetchOrder, now_ms: u64) -> bool {
-        self.free(order);
+    /// Records a fetched output; `false` when it is no longer wanted.
+    pub fn on_fetched(&mut self, order: &FetchOrder, now_ms: u64) -> bool {
+        self.queues.release(&order.tracker);
         let is_new = !self.obsolete.contains(&order.attempt) && self.done.insert(order.attempt.task.number);
         if is_new {
             self.copied += 1;
@@ -221,33 +174,25 @@ impl Schedule {
         is_new
     }
 
-    fn free(&mut self, order: &FetchOrder) {
-        if let Some(host) = self.hosts.get_mut(host_of(&order.tracker)) {
-            host.is_busy = false;
-        }
-    }
-
-    /// No output came. It is tried again, first of all from that host, after a wait.
-    pub fn failed(&mut self, order: FetchOrder, fault: FetchFault, now_ms: u64) -> Verdict {
-        self.free(&order);
+    /// Records a failed fetch. It is retried after a wait, before all others of its host.
+    pub fn on_fetch_failed(&mut self, order: FetchOrder, fault: FetchFault, now_ms: u64) -> FailureResponse {
+        self.queues.release(&order.tracker);
         let map = order.attempt.task.number;
         if self.obsolete.contains(&order.attempt) || self.done.contains(&map) {
-            return Verdict::default();
+            return FailureResponse::default();
         }
         self.total_failures += 1;
         let count = self.failures.entry(order.attempt).or_default();
         *count += 1;
         let count = *count;
-        let host = self.hosts.entry(host_of(&order.tracker).to_owned()).or_default();
-        host.not_before_ms = now_ms + penalty_ms(count);
-        host.orders.push_front(order);
+        self.queues.push_front(order, now_ms + penalty_ms(count));
         let limit = self.rules.max_fetch_failures.max(1);
         if count == limit {
             self.failed_maps.insert(map);
         }
-        Verdict {
-            reports: (fault == FetchFault::Read && self.rules.notifies_read_errors) || count.is_multiple_of(limit),
-            gives_up: self.reason_to_give_up(count, limit, now_ms),
+        FailureResponse {
+            is_reported: (fault == FetchFault::Read && self.rules.notifies_read_errors) || count.is_multiple_of(limit),
+            give_up_reason: self.reason_to_give_up(count, limit, now_ms),
         }
     }
 
@@ -266,14 +211,6 @@ impl Schedule {
         (count == limit && many_failed && is_unhealthy && (!is_far || is_stalled))
             .then_some("Exceeded MAX_FAILED_UNIQUE_FETCHES")
     }
-}
-
-/// The host name of a tracker's URL: two trackers of one host are not asked at the same time.
-#[must_use]
-pub fn host_of(tracker: &str) -> &str {
-    let rest = tracker.split_once("://").map_or(tracker, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
-    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
 }
 
 fn penalty_ms(failures: u32) -> u64 {
@@ -296,13 +233,13 @@ mod tests {
         MapEvent::Succeeded { attempt: attempt(map, 0), tracker: format!("http://{host}:50060"), run_ms: 1000 }
     }
 
-    fn schedule(maps: u32) -> Schedule {
-        Schedule::new(ScheduleRules { maps, max_fetch_failures: 10, notifies_read_errors: true, seed: 0 }, 0)
+    fn schedule(maps: u32) -> FetchSchedule {
+        FetchSchedule::new(ScheduleRules { maps, max_fetch_failures: 10, notifies_read_errors: true, seed: 0 }, 0)
     }
 
-    fn order(schedule: &mut Schedule, now_ms: u64) -> FetchOrder {
-        match schedule.next(now_ms) {
-            Next::Fetch(order) => order,
+    fn order(schedule: &mut FetchSchedule, now_ms: u64) -> FetchOrder {
+        match schedule.next_fetch(now_ms) {
+            FetchDecision::Fetch(order) => order,
             other => panic!("{other:?}"),
         }
     }
@@ -310,29 +247,29 @@ mod tests {
     #[test]
     fn one_fetch_at_a_time_from_each_host() {
         let mut schedule = schedule(3);
-        assert_eq!(schedule.next(0), Next::Wait);
+        assert_eq!(schedule.next_fetch(0), FetchDecision::Wait);
         for event in [event(0, "a"), event(1, "a"), event(2, "b"), event(2, "b")] {
-            schedule.take(event);
+            schedule.apply_event(event);
         }
         let (first, second) = (order(&mut schedule, 0), order(&mut schedule, 0));
         assert_eq!((first.attempt, second.attempt), (attempt(0, 0), attempt(2, 0)));
-        assert_eq!(schedule.next(0), Next::Wait);
-        assert!(schedule.fetched(&first, 1));
+        assert_eq!(schedule.next_fetch(0), FetchDecision::Wait);
+        assert!(schedule.on_fetched(&first, 1));
         let third = order(&mut schedule, 1);
         assert_eq!(third.attempt, attempt(1, 0));
-        assert!(schedule.fetched(&third, 2) && !schedule.is_complete() && schedule.fetched(&second, 3));
-        assert_eq!((schedule.next(3), schedule.done()), (Next::Complete, 3));
+        assert!(schedule.on_fetched(&third, 2) && !schedule.is_complete() && schedule.on_fetched(&second, 3));
+        assert_eq!((schedule.next_fetch(3), schedule.done()), (FetchDecision::Complete, 3));
     }
 
     #[test]
     fn a_host_waits_longer_after_each_failure() {
         let mut schedule = schedule(1);
-        schedule.take(event(0, "a"));
+        schedule.apply_event(event(0, "a"));
         let mut now_ms = 0;
         for wait_ms in [13_000, 16_900, 21_970] {
             let order = order(&mut schedule, now_ms);
-            assert_eq!(schedule.failed(order, FetchFault::Connect, now_ms), Verdict::default());
-            assert_eq!(schedule.next(now_ms), Next::WaitUntil(now_ms + wait_ms));
+            assert_eq!(schedule.on_fetch_failed(order, FetchFault::Connect, now_ms), FailureResponse::default());
+            assert_eq!(schedule.next_fetch(now_ms), FetchDecision::WaitUntil(now_ms + wait_ms));
             now_ms += wait_ms;
         }
         assert_eq!(penalty_ms(1000), LONGEST_PENALTY_MS);
@@ -341,31 +278,34 @@ mod tests {
     #[test]
     fn obsolete_outputs_are_forgotten_and_new_ones_taken() {
         let mut schedule = schedule(2);
-        schedule.take(event(0, "a"));
+        schedule.apply_event(event(0, "a"));
         let under_way = order(&mut schedule, 0);
-        schedule.take(MapEvent::Obsolete(attempt(0, 0)));
-        assert!(!schedule.fetched(&under_way, 1));
-        schedule.take(event(0, "a"));
-        assert_eq!(schedule.next(1), Next::Wait);
-        schedule.take(MapEvent::Succeeded { attempt: attempt(0, 1), tracker: "http://b:1".to_owned(), run_ms: 0 });
+        schedule.apply_event(MapEvent::Obsolete(attempt(0, 0)));
+        assert!(!schedule.on_fetched(&under_way, 1));
+        schedule.apply_event(event(0, "a"));
+        assert_eq!(schedule.next_fetch(1), FetchDecision::Wait);
+        schedule.apply_event(MapEvent::Succeeded {
+            attempt: attempt(0, 1),
+            tracker: "http://b:1".to_owned(),
+            run_ms: 0,
+        });
         let again = order(&mut schedule, 1);
-        assert!(schedule.fetched(&again, 2));
+        assert!(schedule.on_fetched(&again, 2));
         // What is copied is kept.
-        schedule.take(MapEvent::Obsolete(attempt(0, 1)));
-        schedule.take(MapEvent::GivenUp(attempt(1, 3)));
-        assert_eq!(schedule.next(2), Next::Complete);
+        schedule.apply_event(MapEvent::Obsolete(attempt(0, 1)));
+        schedule.apply_event(MapEvent::GivenUp(attempt(1, 3)));
+        assert_eq!(schedule.next_fetch(2), FetchDecision::Complete);
     }
 
     #[test]
     fn reads_that_fail_are_reported_at_once_and_connections_at_every_tenth() {
         let reports = |fault, failures: u32| {
             let mut schedule = schedule(10);
-            schedule.take(event(0, "a"));
+            schedule.apply_event(event(0, "a"));
             let mut reported = Vec::new();
             for count in 1..=failures {
                 let order = order(&mut schedule, u64::MAX / 2);
-                schedule.hosts.values_mut().for_each(|host| host.not_before_ms = 0);
-                if schedule.failed(order, fault, 0).reports {
+                if schedule.on_fetch_failed(order, fault, 0).is_reported {
                     reported.push(count);
                 }
             }
@@ -379,33 +319,26 @@ mod tests {
     #[test]
     fn too_many_failures_end_the_attempt() {
         let mut schedule = schedule(100);
-        schedule.take(event(0, "a"));
-        let verdicts = (1..=30).map(|_| {
+        schedule.apply_event(event(0, "a"));
+        let responses = (1..=30).map(|_| {
             let order = order(&mut schedule, u64::MAX / 2);
-            schedule.failed(order, FetchFault::Connect, 0).gives_up
+            schedule.on_fetch_failed(order, FetchFault::Connect, 0).give_up_reason
         });
-        let verdicts: Vec<_> = verdicts.collect();
-        assert!(verdicts[..29].iter().all(Option::is_none));
-        assert_eq!(verdicts[29], Some("Exceeded the abort failure limit"));
+        let responses: Vec<_> = responses.collect();
+        assert!(responses[..29].iter().all(Option::is_none));
+        assert_eq!(responses[29], Some("Exceeded the abort failure limit"));
         // The only map that is missing, and nothing else came for a long time.
-        let mut schedule = Schedule::new(ScheduleRules { maps: 2, ..schedule.rules }, 0);
-        schedule.take(event(0, "a"));
-        schedule.take(event(1, "b"));
+        let mut schedule = FetchSchedule::new(ScheduleRules { maps: 2, ..schedule.rules }, 0);
+        schedule.apply_event(event(0, "a"));
+        schedule.apply_event(event(1, "b"));
         let first = order(&mut schedule, 0);
-        assert!(schedule.fetched(&first, 1000));
+        assert!(schedule.on_fetched(&first, 1000));
         let mut now_ms = 1000;
         for count in 1..=10 {
             now_ms += 1_000_000;
             let order = order(&mut schedule, now_ms);
-            let gives_up = schedule.failed(order, FetchFault::Connect, now_ms).gives_up;
-            assert_eq!(gives_up.is_some(), count == 10, "{count}");
+            let give_up_reason = schedule.on_fetch_failed(order, FetchFault::Connect, now_ms).give_up_reason;
+            assert_eq!(give_up_reason.is_some(), count == 10, "{count}");
         }
-    }
-
-    #[test]
-    fn hosts_are_read_off_urls() {
-        assert_eq!(host_of("http://a.b:50060"), "a.b");
-        assert_eq!(host_of("http://a.b:50060/x"), "a.b");
-        assert_eq!(host_of("a"), "a");
     }
 }

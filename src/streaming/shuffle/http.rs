@@ -1,4 +1,4 @@
-//! Asking a tracker for one output over HTTP/1.1, stock tracker or ours.
+//! Fetches one map output over HTTP/1.1 from a stock or built-in tracker.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -8,16 +8,17 @@ use thiserror::Error;
 
 use super::super::progress::Progress;
 use super::super::segment_writer::SegmentLengths;
-use super::fetch_schedule::{FetchFault, FetchOrder};
+use super::fetch_schedule::FetchFault;
+use super::host_queues::FetchOrder;
 use super::servlet::PATH;
 use super::signature::{ShuffleSecret, is_same_hash};
 
 /// The longest answer before its body, bytes.
 const LONGEST_HEAD_BYTES: u64 = 64 << 10;
-/// The longest line that tells the length of a chunk, bytes.
+/// The longest line with the length of a chunk, bytes.
 const LONGEST_CHUNK_LINE_BYTES: u64 = 1 << 10;
-/// How often a wait for bytes looks whether the attempt is to end.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between two checks for a stop while waiting for bytes.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// A connection is tried that long at a time.
 const CONNECT_TRY: Duration = Duration::from_secs(5);
 
@@ -27,15 +28,15 @@ pub enum FetchError {
     /// There was no connection.
     #[error("no connection: {0}")]
     Connect(io::Error),
-    /// The connection broke, or what came is damaged.
+    /// The connection broke, or the output is damaged.
     #[error("{0}")]
     Read(io::Error),
-    /// The answer is no output, or not the one that was asked for.
+    /// The answer is no output, or another than the requested one.
     #[error("{what}: {found}")]
     Answer {
         /// What is wrong.
         what: &'static str,
-        /// What came.
+        /// The received text.
         found: String,
         /// Whether the tracker refused, which is reported at once.
         is_refusal: bool,
@@ -44,9 +45,9 @@ pub enum FetchError {
 
 /// An output on its way.
 pub struct Fetched<'a> {
-    /// Its lengths, as the tracker told them.
+    /// Its lengths, as the tracker sent them.
     pub lengths: SegmentLengths,
-    /// As many bytes as its stored length says, CRC included.
+    /// Bytes of its stored length, CRC included.
     pub body: Box<dyn Read + 'a>,
 }
 
@@ -59,20 +60,20 @@ pub trait FetchMapOutput: Sync {
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError>;
 }
 
-/// Asks trackers.
+/// Fetches over HTTP.
 #[derive(Debug)]
 pub struct HttpFetcher<'a> {
-    /// Of the job.
+    /// The job's.
     pub secret: ShuffleSecret,
     /// For a connection.
     pub connect_timeout: Duration,
     /// For its next bytes.
     pub read_timeout: Duration,
-    /// Who waits here ends when the attempt is to end.
+    /// A stopped attempt stops waiting.
     pub progress: &'a Progress,
 }
 
-/// A connection that is given up when the attempt is to end.
+/// A connection that is abandoned when the attempt is stopped.
 #[derive(Debug)]
 struct Connection<'a> {
     stream: TcpStream,
@@ -98,7 +99,7 @@ struct Body<R> {
 // === impl FetchError ===
 
 impl FetchError {
-    /// What it means to the schedule.
+    /// How the schedule counts it.
     #[must_use]
     pub fn fault(&self) -> FetchFault {
         match self {
@@ -116,20 +117,20 @@ impl<'a> Connection<'a> {
     fn open(authority: &str, fetcher: &HttpFetcher<'a>) -> io::Result<Self> {
         let address = authority.to_socket_addrs()?.next();
         let address = address.ok_or_else(|| io::Error::new(ErrorKind::NotFound, "the host has no address"))?;
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let left =
-                fetcher.connect_timeout.saturating_sub(begun.elapsed()).clamp(Duration::from_millis(1), CONNECT_TRY);
+                fetcher.connect_timeout.saturating_sub(start.elapsed()).clamp(Duration::from_millis(1), CONNECT_TRY);
             match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => {
-                    stream.set_read_timeout(Some(LOOK))?;
+                    stream.set_read_timeout(Some(STOP_CHECK_INTERVAL))?;
                     stream.set_write_timeout(Some(fetcher.read_timeout))?;
                     stream.set_nodelay(true)?;
                     return Ok(Self { stream, timeout: fetcher.read_timeout, progress: fetcher.progress });
                 }
                 Err(error) => {
                     let is_slow = error.kind() == ErrorKind::TimedOut;
-                    if !is_slow || begun.elapsed() >= fetcher.connect_timeout || fetcher.progress.is_stopped() {
+                    if !is_slow || start.elapsed() >= fetcher.connect_timeout || fetcher.progress.is_stopped() {
                         return Err(error);
                     }
                 }
@@ -141,16 +142,16 @@ impl<'a> Connection<'a> {
 impl Read for Connection<'_> {
     #[expect(clippy::disallowed_methods, reason = "a time limit is about the clock of the machine")]
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             match self.stream.read(room) {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if self.progress.is_stopped() || begun.elapsed() >= self.timeout {
+                    if self.progress.is_stopped() || start.elapsed() >= self.timeout {
                         return Err(ErrorKind::TimedOut.into());
                     }
                 }
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }
@@ -180,7 +181,7 @@ impl FetchMapOutput for HttpFetcher<'_> {
     }
 }
 
-/// Reads an answer up to its body and verifies what it says of itself.
+/// Reads an answer up to its body and verifies its headers.
 ///
 /// # Errors
 /// [`FetchError`].
@@ -206,7 +207,7 @@ pub fn read_answer<'a, R: BufRead + 'a>(
     };
     if !is_same_hash(header("ReplyHash"), reply_hash) {
         let found = header("ReplyHash").to_owned();
-        return Err(FetchError::Answer { what: "signed by somebody else", found, is_refusal: true });
+        return Err(FetchError::Answer { what: "signed with another secret", found, is_refusal: true });
     }
     if header("from-map-task") != order.attempt.to_string() {
         return Err(wrong("the output of another map", header("from-map-task")));

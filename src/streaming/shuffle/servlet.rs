@@ -19,7 +19,7 @@ use super::signature::{ShuffleSecret, is_same_hash};
 pub const PATH: &str = "/mapOutput";
 /// The longest index that is read: of more reduces than a job may have. Bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
-/// Most characters of what was asked for that a refusal repeats.
+/// Most characters of a request that a refusal repeats.
 const MAX_REPEATED_CHARS: usize = 64;
 
 /// What this tracker knows of jobs and outputs.
@@ -34,7 +34,7 @@ pub trait ServedOutputs {
 /// The folder of a map's output. Commands of the job could have put links and pipes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFolder {
-    /// A folder of ours that it lies in: from there on no link is followed.
+    /// The tracker's own folder around it: below it no link is followed.
     pub root: PathBuf,
     /// The folder.
     pub path: PathBuf,
@@ -47,14 +47,14 @@ pub struct ServletRequest<'a> {
     pub path_and_query: &'a str,
     /// The header `UrlHash`.
     pub url_hash: Option<&'a str>,
-    /// The port of ours that it came to.
+    /// The port that received it.
     pub local_port: u16,
 }
 
 /// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// Where [`OUTPUT_FILE`] lies.
+    /// The folder of [`OUTPUT_FILE`].
     pub folder: OutputFolder,
     /// First byte.
     pub start_bytes: u64,
@@ -73,14 +73,14 @@ pub struct ServletAnswer {
     pub headers: Vec<(&'static str, String)>,
     /// The body, for status 200.
     pub body: Option<FileRange>,
-    /// An output of ours that cannot be read any more: its map must run again.
+    /// An output of this tracker that can no longer be read: its map must run again.
     pub lost: Option<AttemptId>,
 }
 
 // === impl OutputFolder ===
 
 impl OutputFolder {
-    /// Opens a file in it, which must be ours and under no other name.
+    /// Opens a file in it, which must belong to our own user and have one link only.
     ///
     /// # Errors
     /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.
@@ -110,7 +110,7 @@ pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -
     Verified::of(request, outputs).map(|verified| verified.job)
 }
 
-/// Answers a request. Reads the index, not the output: whoever sends the body tells if that fails ([`unreadable`]).
+/// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
 #[must_use]
 pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
     match Verified::of(request, outputs) {
@@ -123,7 +123,7 @@ pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Serv
     }
 }
 
-/// What is asked for, by somebody who knows the job's secret.
+/// A request with a valid signature.
 struct Verified {
     job: JobId,
     map: String,
@@ -150,7 +150,7 @@ impl Verified {
         let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
             return Err(Box::new(refusal(401, "Verification of the hashReply failed")));
         };
-        // Only who knows the secret learns more.
+        // Only a client that knows the secret learns more.
         Ok(Self { job, map, reduce, reply_hash: secret.reply_hash(url_hash) })
     }
 }
@@ -205,7 +205,7 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
     ServletAnswer { status, reason, headers: Vec::new(), body: None, lost: None }
 }
 
-/// An output that ought to be here cannot be read.
+/// The answer when an output of this tracker cannot be read.
 #[must_use]
 pub fn unreadable(attempt: AttemptId, reduce: &str, error: &str) -> ServletAnswer {
     let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));

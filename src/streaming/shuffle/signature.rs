@@ -1,4 +1,4 @@
-//! Who may fetch map output: whoever holds the job's secret (1.2.1 `SecureShuffleUtils`).
+//! Signatures of map output requests, made with the job's secret (1.2.1 `SecureShuffleUtils`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

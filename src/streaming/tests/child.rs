@@ -34,7 +34,7 @@ fn run_with(
         arguments: &arguments,
         folder: "/".into(),
         environment: &environment,
-        keeper: None,
+        supervisor: None,
         rules,
         progress,
         log,
@@ -42,7 +42,7 @@ fn run_with(
     let mut output = Vec::new();
     let mut feed = |stdin: &mut CommandInput<'_>| stdin.write_all(input).map_err(TaskFailure::Pipe);
     let mut take = |stdout: &mut dyn Read| stdout.read_to_end(&mut output).map(drop).map_err(TaskFailure::Pipe);
-    let result = progress.watched(|| command.stream(&mut feed, &mut take));
+    let result = progress.run_with_time_limit(|| command.stream(&mut feed, &mut take));
     (result, String::from_utf8(output).unwrap())
 }
 
@@ -94,12 +94,12 @@ fn reports_count_and_other_words_are_logged() {
     let counters = seen.counters().snapshot();
     let of_command = counters.groups.iter().find(|group| &*group.name == "g").unwrap();
     assert_eq!(of_command.counters[0].value, 2);
-    assert_eq!(seen.told().1, "half");
+    assert_eq!(seen.status().1, "half");
     // The warning does not fit.
     assert_eq!(std::fs::read_to_string(folder.path().join("stderr")).unwrap(), "words\n");
     let silent = progress(None);
     run_with(script, b"", ChildRules { reports_count: false, ..RULES }, &silent, None).0.unwrap();
-    assert_eq!(silent.told().1, "initializing");
+    assert_eq!(silent.status().1, "initializing");
     assert!(silent.counters().snapshot().groups.iter().all(|group| &*group.name != "g"));
 }
 
@@ -183,7 +183,7 @@ fn what_cannot_be_started_says_so() {
         arguments: &[],
         folder: "/".into(),
         environment: &environment,
-        keeper: None,
+        supervisor: None,
         rules: RULES,
         progress: &progress,
         log: None,
@@ -200,7 +200,7 @@ fn a_reader_that_fails_ends_the_command() {
         arguments: &["-c".to_owned(), "yes".to_owned()],
         folder: "/".into(),
         environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
-        keeper: None,
+        supervisor: None,
         rules: RULES,
         progress: &progress,
         log: None,

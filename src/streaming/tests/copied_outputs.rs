@@ -1,4 +1,4 @@
-//! Outputs are held within memory, and none is lost on its way to disk.
+//! Outputs are segment within memory, and none is lost on its way to disk.
 
 use super::super::super::segment_reader::Records;
 use super::super::super::segment_writer::{SegmentLengths, SegmentWriter};
@@ -37,16 +37,16 @@ fn what_does_not_fit_goes_to_disk_and_nothing_is_lost() {
         let copied = CopiedOutputs::new(rules(folder.path(), memory_bytes, codec), &progress);
         for keys in [&["a", "c"][..], &["b"], &[], &[&long], &["d"], &["a"]] {
             let output = output(keys, codec);
-            let held = copied.hold(fetched(&output)).unwrap();
-            copied.add(held).unwrap();
+            let segment = copied.buffer(fetched(&output)).unwrap();
+            copied.add(segment).unwrap();
         }
         let (memory, disk) = copied.into_runs();
         assert_eq!(disk.is_empty(), memory_bytes == 1000, "{memory_bytes}");
         let is_in_memory = disk.is_empty();
         let runs = memory.into_iter().chain(disk).collect();
         let mut merge = Merge::of(runs, &KeyOrder::Bytes, codec, &progress).unwrap();
-        let [read, written] =
-            [Framework::FileBytesRead, Framework::FileBytesWritten].map(|counter| progress.counters().get(counter));
+        let [read, written] = [FrameworkCounter::FileBytesRead, FrameworkCounter::FileBytesWritten]
+            .map(|counter| progress.counters().get(counter));
         assert_eq!((read, written > 0), (written, !is_in_memory), "{memory_bytes}");
         let mut keys = Vec::new();
         while merge.advance().unwrap() {
@@ -66,9 +66,9 @@ fn many_outputs_in_memory_are_merged() {
     let copied = CopiedOutputs::new(rules, &progress);
     let output = output(&["a"], None);
     for _ in 0..3 {
-        copied.add(copied.hold(fetched(&output)).unwrap()).unwrap();
+        copied.add(copied.buffer(fetched(&output)).unwrap()).unwrap();
     }
-    let unwanted = copied.hold(fetched(&output)).unwrap();
+    let unwanted = copied.buffer(fetched(&output)).unwrap();
     copied.discard(unwanted);
     let (memory, disk) = copied.into_runs();
     assert_eq!((memory.len(), disk.len()), (1, 1));
@@ -85,11 +85,11 @@ fn damage_costs_a_fetch_and_no_memory() {
         let mut bad = output(&["a"], None);
         bad.0[2] ^= 1;
         for _ in 0..50 {
-            assert!(matches!(copied.hold(fetched(&bad)), Err(HoldError::Fetch(FetchError::Read(_)))));
+            assert!(matches!(copied.buffer(fetched(&bad)), Err(BufferError::Fetch(FetchError::Read(_)))));
         }
         let mut lies = output(&["a"], None);
         lies.1.raw_bytes += 1;
-        assert_eq!(copied.hold(fetched(&lies)).is_err(), memory_bytes > 0);
+        assert_eq!(copied.buffer(fetched(&lies)).is_err(), memory_bytes > 0);
         assert_eq!(copied.state().used_bytes, 0);
     }
 }

@@ -67,12 +67,12 @@ fn segments(folder: &Path, codec: Option<Codec>) -> Vec<Vec<(String, String)>> {
 
 fn counted(progress: &Progress) -> [i64; 6] {
     [
-        Framework::MapOutputRecords,
-        Framework::MapOutputBytes,
-        Framework::MapOutputMaterializedBytes,
-        Framework::CombineInputRecords,
-        Framework::CombineOutputRecords,
-        Framework::SpilledRecords,
+        FrameworkCounter::MapOutputRecords,
+        FrameworkCounter::MapOutputBytes,
+        FrameworkCounter::MapOutputMaterializedBytes,
+        FrameworkCounter::CombineInputRecords,
+        FrameworkCounter::CombineOutputRecords,
+        FrameworkCounter::SpilledRecords,
     ]
     .map(|counter| progress.counters().get(counter))
 }

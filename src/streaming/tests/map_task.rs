@@ -40,7 +40,7 @@ fn plain_maps_leave_the_recorded_output_and_counters() {
         assert_eq!(counted(&progress, &names), expected);
         let left = [OUTPUT_FILE, INDEX_FILE].map(|name| fs::metadata(stage.map_folder(task).join(name)).unwrap().len());
         assert_eq!(counted(&progress, &["FILE_BYTES_WRITTEN"]), [left.iter().sum::<u64>() as i64]);
-        assert_eq!(progress.told(), (Phase::Map, "mapper is done".to_owned()));
+        assert_eq!(progress.status(), (Phase::Map, "mapper is done".to_owned()));
         assert_eq!(progress.done_thousandths(), 1000);
     }
 }

@@ -11,7 +11,8 @@ use super::super::committer::OutputCommitter;
 use super::super::fixtures;
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::segment_writer::SegmentLengths;
-use super::super::shuffle::fetch_schedule::{FetchOrder, MapEvent};
+use super::super::shuffle::fetch_schedule::MapEvent;
+use super::super::shuffle::host_queues::FetchOrder;
 use super::super::shuffle::http::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::servlet;
 use super::super::shuffle::servlet::{OutputFolder, ServedOutputs, ServletRequest};
@@ -47,10 +48,10 @@ fn succeeded(attempt: AttemptId) -> MapEvent {
 /// Runs a reduce over maps that ran.
 fn reduce(stage: &Stage, maps: u32, partition: u32) -> (Result<(), TaskFailure>, Progress) {
     let progress = progress_of(attempt_id('r', partition), stage.plan.process.time_limit);
-    let news = MapNews::default();
-    news.push((0..maps).map(|map| succeeded(attempt_id('m', map))));
+    let feed = MapCompletionFeed::default();
+    feed.push((0..maps).map(|map| succeeded(attempt_id('m', map))));
     let fetcher = FromFolders { stage, failures: AtomicU32::new(0) };
-    let result = stage.attempt(partition, None, &progress, |attempt| run(attempt, maps, &news, &fetcher));
+    let result = stage.attempt(partition, None, &progress, |attempt| run(attempt, maps, &feed, &fetcher));
     (result, progress)
 }
 
@@ -87,7 +88,7 @@ fn a_plain_job_leaves_the_recorded_output_and_counters() {
         assert_eq!(counted(&progress, &NAMES), expected);
         let name = format!("part-0000{partition}");
         assert_eq!(committed(&stage, &progress, &name), fixtures::bytes(&format!("output/plain.{name}")));
-        let (phase, status) = progress.told();
+        let (phase, status) = progress.status();
         assert!(phase == Phase::Reduce && status.ends_with("> reduce"), "{status}");
     }
 }
@@ -182,19 +183,19 @@ fn news_may_come_late_and_a_kill_ends_the_wait() {
     let stage = Stage::new("plain", &[]);
     stage.map(0, "b").0.unwrap();
     let progress = progress_of(attempt_id('r', 0), None);
-    let (news, fetcher) = (MapNews::default(), FromFolders { stage: &stage, failures: AtomicU32::new(0) });
+    let (feed, fetcher) = (MapCompletionFeed::default(), FromFolders { stage: &stage, failures: AtomicU32::new(0) });
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !progress.told().1.starts_with("reduce > copy (0 of 2") {
+            while !progress.status().1.starts_with("reduce > copy (0 of 2") {
                 std::thread::yield_now();
             }
-            news.push([succeeded(attempt_id('m', 0))]);
-            while !progress.told().1.starts_with("reduce > copy (1 of 2") {
+            feed.push([succeeded(attempt_id('m', 0))]);
+            while !progress.status().1.starts_with("reduce > copy (1 of 2") {
                 std::thread::yield_now();
             }
             progress.kill();
         });
-        stage.attempt(0, None, &progress, |attempt| run(attempt, 2, &news, &fetcher))
+        stage.attempt(0, None, &progress, |attempt| run(attempt, 2, &feed, &fetcher))
     });
     assert!(matches!(result, Err(TaskFailure::Killed)), "{result:?}");
 }
@@ -204,9 +205,9 @@ fn maps_given_up_count_as_done() {
     let stage = Stage::new("plain", &[]);
     stage.map(0, "b").0.unwrap();
     let progress = progress_of(attempt_id('r', 1), None);
-    let (news, fetcher) = (MapNews::default(), FromFolders { stage: &stage, failures: AtomicU32::new(0) });
-    news.push([succeeded(attempt_id('m', 0)), MapEvent::GivenUp(attempt_id('m', 1))]);
-    stage.attempt(1, None, &progress, |attempt| run(attempt, 2, &news, &fetcher)).unwrap();
+    let (feed, fetcher) = (MapCompletionFeed::default(), FromFolders { stage: &stage, failures: AtomicU32::new(0) });
+    feed.push([succeeded(attempt_id('m', 0)), MapEvent::GivenUp(attempt_id('m', 1))]);
+    stage.attempt(1, None, &progress, |attempt| run(attempt, 2, &feed, &fetcher)).unwrap();
     assert_eq!(committed(&stage, &progress, "part-00001"), "dog\t1\nwörld\t1\n".as_bytes());
 }
 
@@ -258,9 +259,9 @@ fn outputs_travel_over_http_with_their_signatures() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let tracker = format!("http://{}", listener.local_addr().unwrap());
     let progress = progress_of(attempt_id('r', 1), None);
-    let news = MapNews::default();
+    let feed = MapCompletionFeed::default();
     for map in 0..3 {
-        news.push([MapEvent::Succeeded { attempt: attempt_id('m', map), tracker: tracker.clone(), run_ms: 1 }]);
+        feed.push([MapEvent::Succeeded { attempt: attempt_id('m', map), tracker: tracker.clone(), run_ms: 1 }]);
     }
     std::thread::scope(|scope| {
         let outputs = Serving(&stage);
@@ -275,7 +276,7 @@ fn outputs_travel_over_http_with_their_signatures() {
             read_timeout: stage.plan.shuffle.read_timeout,
             progress: &progress,
         };
-        stage.attempt(1, None, &progress, |attempt| run(attempt, 3, &news, &fetcher)).unwrap();
+        stage.attempt(1, None, &progress, |attempt| run(attempt, 3, &feed, &fetcher)).unwrap();
     });
     assert_eq!(committed(&stage, &progress, "part-00001"), fixtures::bytes("output/plain.part-00001"));
 }
@@ -284,9 +285,9 @@ fn outputs_travel_over_http_with_their_signatures() {
 fn a_failed_fetch_is_reported_by_the_rules() {
     let stage = Stage::new("plain", &[("mapreduce.reduce.shuffle.maxfetchfailures", "1")]);
     let progress = progress_of(attempt_id('r', 0), None);
-    let (news, fetcher) = (MapNews::default(), FromFolders { stage: &stage, failures: AtomicU32::new(1) });
-    news.push([succeeded(attempt_id('m', 0))]);
-    let result = stage.attempt(0, None, &progress, |attempt| run(attempt, 1, &news, &fetcher));
+    let (feed, fetcher) = (MapCompletionFeed::default(), FromFolders { stage: &stage, failures: AtomicU32::new(1) });
+    feed.push([succeeded(attempt_id('m', 0))]);
+    let result = stage.attempt(0, None, &progress, |attempt| run(attempt, 1, &feed, &fetcher));
     assert_eq!(result.unwrap_err().to_string(), "Shuffle Error: Exceeded MAX_FAILED_UNIQUE_FETCHES; bailing-out.");
     assert_eq!(progress.take_failed_fetches(), [attempt_id('m', 0)]);
     assert_eq!(progress.take_failed_fetches(), []);

@@ -10,8 +10,8 @@ use crate::fs::FileUri;
 use crate::model::AttemptId;
 use crate::wire::Phase;
 
-use super::attempt::Attempt;
-use super::environment::{AttemptFacts, SplitFacts, environment_of};
+use super::attempt::AttemptContext;
+use super::environment::{AttemptInfo, SplitInfo, build_environment};
 use super::failure::TaskFailure;
 use super::map_task::{MapResult, MapSplit};
 use super::plan::StreamingPlan;
@@ -95,12 +95,12 @@ impl Stage {
         partition: u32,
         split: Option<&MapSplit>,
         progress: &Progress,
-        run: impl FnOnce(&Attempt<'_>) -> T,
+        run: impl FnOnce(&AttemptContext<'_>) -> T,
     ) -> T {
         let folder = self.path(&progress.attempt().to_string());
         let work_folder = folder.join("work");
-        working_folder::prepare(&work_folder, Some(&self.path("jar")), &[], "tmp").unwrap();
-        let facts = AttemptFacts {
+        working_folder::prepare_working_folder(&work_folder, Some(&self.path("jar")), &[], "tmp").unwrap();
+        let facts = AttemptInfo {
             attempt: progress.attempt(),
             partition,
             user: "alice".to_owned(),
@@ -111,7 +111,7 @@ impl Stage {
             token_file: self.path("jobToken"),
             cache_files: Vec::new(),
             cache_archives: Vec::new(),
-            split: split.map(|split| SplitFacts {
+            split: split.map(|split| SplitInfo {
                 file: split.uri.clone(),
                 start_bytes: split.start_bytes,
                 length_bytes: split.length_bytes,
@@ -119,22 +119,22 @@ impl Stage {
             work_output: None,
         };
         let of_daemon = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
-        let environment = environment_of(&self.configuration, &facts, &of_daemon).unwrap();
+        let environment = build_environment(&self.configuration, &facts, &of_daemon).unwrap();
         let folder = folder.join("output");
         fs::create_dir(&folder).unwrap();
-        run(&Attempt {
+        run(&AttemptContext {
             plan: &self.plan,
             partition,
             folder: &folder,
             work_folder: &work_folder,
             environment: &environment,
-            keeper: None,
+            supervisor: None,
             log: None,
             progress,
         })
     }
 
-    /// Runs a map over an input file of the recorded jobs; gives back its result and what it told.
+    /// Runs a map over an input file of the recorded jobs; returns its result and its progress.
     pub(crate) fn map(&self, task: u32, file: &str) -> (Result<MapResult, TaskFailure>, Progress) {
         self.map_file(task, &fixtures::path(&format!("input/{file}.txt")))
     }

@@ -1,7 +1,7 @@
-//! Reads of files for the web, on threads of a pool. The files of one job may hang, those of the others are read all the same.
+//! Permits for file reads of the web, on a pool of threads. The files of one job may hang without blocking those of others.
 //!
-//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress any more, its further
-//! requests are refused at once, until one does.
+//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress,
+//! its further requests are rejected at once, until one does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,32 +14,32 @@ use crate::model::JobId;
 
 /// Threads of the pool.
 pub const READ_THREADS: usize = 256;
-/// A job has this part of the threads that are free.
-const SHARE_OF_FREE: usize = 8;
-/// A job hangs when all of its reads take so long.
+/// A job gets one in this many free threads.
+const FREE_SHARE: usize = 8;
+/// A job hangs when all its reads take this long.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
-/// So long an answer waits for one read. The thread waits on.
+/// Longest wait of an answer for one read. The thread keeps waiting.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The reads under way, by job.
+/// The running reads, by job.
 #[derive(Debug)]
-pub struct ReadTurns {
-    jobs: Mutex<BTreeMap<JobId, OfJob>>,
+pub struct ReadPermits {
+    jobs: Mutex<BTreeMap<JobId, JobReads>>,
     threads: usize,
     /// A read has ended.
     ended: Notify,
 }
 
 #[derive(Debug)]
-struct OfJob {
+struct JobReads {
     reads: usize,
-    /// When one of them began or ended last.
+    /// When one of them last started or ended.
     progress: Instant,
 }
 
-/// One read; given back when dropped.
-struct Turn {
-    turns: Arc<ReadTurns>,
+/// Permit for one read; released when dropped.
+struct ReadPermit {
+    permits: Arc<ReadPermits>,
     job: JobId,
 }
 
@@ -51,87 +51,87 @@ pub struct FilesHang {
     pub job: JobId,
 }
 
-// === impl ReadTurns ===
+// === impl ReadPermits ===
 
-impl ReadTurns {
-    /// For a pool of so many threads.
+impl ReadPermits {
+    /// Permits for a pool of `threads`.
     pub fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self { jobs: Mutex::default(), threads, ended: Notify::new() })
     }
 
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, OfJob>> {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, JobReads>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `work` reads of a job's files, on a thread of the pool.
+    /// Runs `work`, which reads a job's files, on a thread of the pool.
     ///
     /// # Errors
-    /// [`FilesHang`]; the thread is waited for no longer then.
+    /// [`FilesHang`]; the thread is abandoned.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         job: JobId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, FilesHang> {
-        let turn = self.turn(job).await?;
+        let permit = self.acquire(job).await?;
         let reading = tokio::task::spawn_blocking(move || {
             let read = work();
-            drop(turn);
+            drop(permit);
             read
         });
         match timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(read)) => Ok(read),
-            // It panicked, or is still at it.
+            // It panicked, or still runs.
             Ok(Err(_)) | Err(_) => Err(FilesHang { job }),
         }
     }
 
-    async fn turn(self: &Arc<Self>, job: JobId) -> Result<Turn, FilesHang> {
+    async fn acquire(self: &Arc<Self>, job: JobId) -> Result<ReadPermit, FilesHang> {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             // From here on no end is missed.
             ended.as_mut().enable();
-            let hangs_from = match self.take(job) {
-                Ok(turn) => return Ok(turn),
+            let hangs_from = match self.try_acquire(job) {
+                Ok(permit) => return Ok(permit),
                 Err(hangs_from) => hangs_from,
             };
             if Instant::now() >= hangs_from {
                 return Err(FilesHang { job });
             }
-            // Not heard of in time: looked at once more.
+            // After a timeout it is checked once more.
             let _ = timeout_at(hangs_from, ended).await;
         }
     }
 
-    /// A turn, or when the job counts as hanging.
-    fn take(self: &Arc<Self>, job: JobId) -> Result<Turn, Instant> {
+    /// A permit, or the time from which the job counts as hanging.
+    fn try_acquire(self: &Arc<Self>, job: JobId) -> Result<ReadPermit, Instant> {
         let mut jobs = self.jobs();
-        let free = self.threads - jobs.values().map(|of_job| of_job.reads).sum::<usize>().min(self.threads);
+        let free = self.threads - jobs.values().map(|reads_of_job| reads_of_job.reads).sum::<usize>().min(self.threads);
         let now = Instant::now();
-        let of_job = jobs.entry(job).or_insert(OfJob { reads: 0, progress: now });
-        let most = free / SHARE_OF_FREE;
-        if free == 0 || of_job.reads >= most.max(1) {
-            return Err(of_job.progress + HANGS_AFTER);
+        let reads_of_job = jobs.entry(job).or_insert(JobReads { reads: 0, progress: now });
+        let most = free / FREE_SHARE;
+        if free == 0 || reads_of_job.reads >= most.max(1) {
+            return Err(reads_of_job.progress + HANGS_AFTER);
         }
-        if of_job.reads == 0 {
-            of_job.progress = now;
+        if reads_of_job.reads == 0 {
+            reads_of_job.progress = now;
         }
-        of_job.reads += 1;
-        Ok(Turn { turns: self.clone(), job })
+        reads_of_job.reads += 1;
+        Ok(ReadPermit { permits: self.clone(), job })
     }
 }
 
-impl Drop for Turn {
+impl Drop for ReadPermit {
     fn drop(&mut self) {
-        let mut jobs = self.turns.jobs();
-        if let Some(of_job) = jobs.get_mut(&self.job) {
-            of_job.reads -= 1;
-            of_job.progress = Instant::now();
-            if of_job.reads == 0 {
+        let mut jobs = self.permits.jobs();
+        if let Some(reads_of_job) = jobs.get_mut(&self.job) {
+            reads_of_job.reads -= 1;
+            reads_of_job.progress = Instant::now();
+            if reads_of_job.reads == 0 {
                 jobs.remove(&self.job);
             }
         }
         drop(jobs);
-        self.turns.ended.notify_waiters();
+        self.permits.ended.notify_waiters();
     }
 }
 
@@ -147,23 +147,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn files_that_hang_take_no_thread_from_other_jobs() {
-        let turns = ReadTurns::new(64);
+        let permits = ReadPermits::new(64);
         let (answer, hangs) = mpsc::channel::<()>();
         let hangs = Arc::new(Mutex::new(hangs));
         let reads: Vec<_> = (0..520)
             .map(|_| {
-                let (turns, hangs) = (turns.clone(), hangs.clone());
+                let (permits, hangs) = (permits.clone(), hangs.clone());
                 let hang = move || drop(hangs.lock().map(|hangs| hangs.recv()));
-                tokio::spawn(async move { turns.read(job(1), hang).await })
+                tokio::spawn(async move { permits.read(job(1), hang).await })
             })
             .collect();
         for _ in 0..100 {
-            assert_eq!(turns.read(job(2), || 7).await, Ok(7));
+            assert_eq!(permits.read(job(2), || 7).await, Ok(7));
         }
-        assert!(turns.jobs()[&job(1)].reads <= 64 / SHARE_OF_FREE);
+        assert!(permits.jobs()[&job(1)].reads <= 64 / FREE_SHARE);
         tokio::time::advance(HANGS_AFTER).await;
         let asked = Instant::now();
-        assert_eq!(turns.read(job(1), || 7).await, Err(FilesHang { job: job(1) }));
+        assert_eq!(permits.read(job(1), || 7).await, Err(FilesHang { job: job(1) }));
         assert_eq!(asked.elapsed(), Duration::ZERO);
         tokio::time::advance(READ_TIMEOUT).await;
         for read in reads {
@@ -172,13 +172,13 @@ mod tests {
         // The files answer again.
         drop(answer);
         loop {
-            let mut ended = std::pin::pin!(turns.ended.notified());
+            let mut ended = std::pin::pin!(permits.ended.notified());
             ended.as_mut().enable();
-            if !turns.jobs().contains_key(&job(1)) {
+            if !permits.jobs().contains_key(&job(1)) {
                 break;
             }
             ended.await;
         }
-        assert_eq!(turns.read(job(1), || 7).await, Ok(7));
+        assert_eq!(permits.read(job(1), || 7).await, Ok(7));
     }
 }

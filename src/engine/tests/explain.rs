@@ -222,7 +222,7 @@ fn what_is_done_or_over_waits_for_nothing() {
     live(&mut cluster, 1_000, hang);
     assert_eq!(explain(&cluster, job, false).why, [PendingReason::NothingWaits]);
     cluster.run(job, |_| Fate::Succeed);
-    assert_eq!(why(&cluster, job), ["it is over: SUCCEEDED"]);
+    assert_eq!(why(&cluster, job), ["it is finished: SUCCEEDED"]);
     assert!(explain(&cluster, job, false).cost.is_some());
 }
 

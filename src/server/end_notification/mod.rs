@@ -289,7 +289,7 @@ mod tests {
         let notifier = notifier();
         let target = notifier.target(&format!("http://{address}/")).unwrap_or_else(|error| panic!("{error}"));
         let error = notifier.call(&target, 5_000).await.unwrap_err();
-        assert_eq!(error.to_string(), "it did not answer within 5000 ms");
+        assert_eq!(error.to_string(), "no answer within 5000 ms");
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! `jobtracker`: a replacement for the Hadoop 1.x JobTracker with a market inside.
 //!
-//! The rooms and what may depend on what are told in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
+//! The rooms and their dependencies are described in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
 pub mod api;
 pub mod channel;

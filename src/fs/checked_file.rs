@@ -123,7 +123,7 @@ impl Expected {
         Self { owners: Some(owners.into_iter().collect()), ..Self::file_of_any_owner() }
     }
 
-    /// A regular file, whoever it belongs to.
+    /// A regular file of any owner.
     #[must_use]
     pub fn file_of_any_owner() -> Self {
         Self { owners: None, max_bytes: u64::MAX, is_single: false }
@@ -135,7 +135,7 @@ impl Expected {
         Self { max_bytes, ..self }
     }
 
-    /// With one name only: nobody linked a file of another user here.
+    /// With one name only: no hard link to another user's file.
     #[must_use]
     pub fn with_one_link(self) -> Self {
         Self { is_single: true, ..self }

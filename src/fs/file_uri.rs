@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// An absolute path on the local file system, in the form 1.2.1 `Path` keeps it: no `.`, no `..`, no double or trailing
-/// slash. Prints as `file:/a/b`, which is how stock trackers and clients are told a path.
+/// slash. Prints as `file:/a/b`, the form that stock trackers and clients expect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileUri {
@@ -68,7 +68,7 @@ impl FileUri {
             }
             _ => path,
         };
-        // A NUL cannot stand in a path of the system; nobody means one.
+        // A NUL cannot stand in a path of the system; a URI with one is a mistake.
         if !path.starts_with('/') || path.contains('\0') {
             return Err(FileUriError::NotAbsolute { uri: uri() });
         }

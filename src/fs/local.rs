@@ -65,7 +65,7 @@ impl LocalFileSystem {
         })
     }
 
-    /// Writes a file that was not there, with exactly these permission bits. It is whole for whoever is told of it afterwards, but
+    /// Writes a file that was not there, with exactly these permission bits. Readers that learn of it afterwards see it whole, but
     /// not on disk: for what can be made again.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ impl FileSystem {
         }
     }
 
-    /// Writes a file that was not there; whole for whoever is told of it afterwards, but not on disk.
+    /// Writes a file that was not there; readers that learn of it afterwards see it whole, but it is not synced.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected; also when the file is there.

@@ -39,7 +39,7 @@ pub(super) enum Links {
     Followed,
     /// It is followed where every part of the path belongs to root or to this process, so that no other user decides where it leads.
     FollowedIfTrusted,
-    /// As before, and all of the path is asked for, with or without links: nobody else decides where it leads, and what it is.
+    /// As before, and all of the path is asked for, with or without links: no other user decides where it leads, and what it is.
     FollowedAllTrusted {
         /// Missing folders are made, the last one with this mode.
         make: Option<u32>,
@@ -72,7 +72,7 @@ pub(super) struct Found<'a> {
     pub(super) group_writable: Vec<PathBuf>,
 }
 
-/// Who a path must belong to so that nobody else decides what it leads to.
+/// The owners that a path must have so that no other user decides where it leads.
 #[derive(Debug)]
 struct Trust<'a> {
     asked: &'a Path,
@@ -232,7 +232,7 @@ fn open_entry(folder: &OpenFolder<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 /// The number under which this user namespace shows all users that it does not know, if there are such: of a container without rights,
 /// root of the machine is one.
 fn unmapped_uid() -> Option<u32> {
-    // Whoever made the namespace has written its map once and for all.
+    // The map of a namespace is written once.
     static UNMAPPED_UID: OnceLock<Option<u32>> = OnceLock::new();
     *UNMAPPED_UID.get_or_init(|| {
         let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
@@ -258,7 +258,7 @@ impl Trust<'_> {
     fn look_at_folder(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
         self.look_at_end(path, stat)?;
         if stat.st_mode & WRITABLE_FOR_OTHERS != 0 {
-            // Below, an owner who is not known may be any user of the machine. Above, it is whoever has set this place up.
+            // Below, an owner who is not known may be any user of the machine. Above, it is the maker of the container.
             self.unmapped_uid = None;
         }
         if stat.st_mode & WRITABLE_FOR_GROUP != 0 && stat.st_mode & STICKY == 0 {

@@ -13,7 +13,7 @@ const WRITABLE_FOR_OTHERS: u32 = 0o002;
 /// Who may add names to a folder of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// Nobody else: what is opened in it by its name must be ours.
+    /// Only this user: what is opened in it by its name must be ours.
     Private,
     /// Others too, if the sticky bit keeps them from each other's: the staging root.
     Shared,
@@ -32,7 +32,7 @@ pub struct TrustedFolder {
 ///
 /// Each folder and link on the path must belong to root or to the user of this process, and no folder may be writable for others unless
 /// its sticky bit is set, as that of `/tmp` is. In a user namespace that does not know the machine's root (a container without rights),
-/// folders above the first one that is writable for others may belong to an unknown user too: whoever made the container.
+/// folders above the first one that is writable for others may belong to an unknown user too: the maker of the container.
 ///
 /// Called at start, with: `open_trusted_folder(state_dir, 0o700, Privacy::Private)?`. What lies in it is then opened through
 /// [`FolderHandle`].

@@ -11,7 +11,7 @@
 //! - [`crate::fs::FolderHandle`]: several things below one folder, also making and removing.
 //!
 //! No open waits for the other end of a pipe, and no file of procfs and the like is read, but a file system that hangs (a dead NFS
-//! server, FUSE) hangs its callers: deadlines are theirs to keep. Whoever calls from a pool gives the work back after a deadline of its own.
+//! server, FUSE) hangs its callers: callers keep their own deadlines.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ pub fn open_behind_links(path: &Path, expected: &Expected) -> Result<CheckedFile
 }
 
 /// Opens a file that a configuration of ours names. Links are followed where each of them, and each folder before and after it, belongs
-/// to root or to the user of this process and is writable for nobody else: `/etc/hadoop` often is one.
+/// to root or to the user of this process and is writable by no other user: `/etc/hadoop` often is one.
 ///
 /// # Errors
 /// [`FsError`]: no regular file; links that another user could point elsewhere.

@@ -67,7 +67,7 @@ pub async fn accept_until(
         }
     }
     drop(listener);
-    // Fails only when no connection is left to be told.
+    // Fails only when no connection is left.
     let _ = stop.send(true);
     let drained = timeout(limits.drain, async { while connections.join_next().await.is_some() {} }).await;
     if drained.is_err() {

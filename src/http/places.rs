@@ -1,4 +1,4 @@
-//! Which connections are open, of whom, and which of them give way when places run out.
+//! The open connections of each peer, and which of them are closed when places run out.
 //!
 //! A connection is busy from the head of a request until its answer is written, and idle otherwise: fresh, between two requests, or with
 //! half a request. A peer has at most its share of places. Beyond it the peer's own oldest idle connection is closed; where all of them

@@ -12,7 +12,7 @@ pub(super) enum Wake {
     Client(usize),
     /// A user asks the market.
     Bidder(usize),
-    /// A submission under way goes on.
+    /// The next step of a submission.
     Submission(u64),
     /// An administrator asks the market.
     Administrator,
@@ -26,7 +26,7 @@ pub(super) enum Wake {
     EarlyTimer,
     /// Something is to befall the JobTracker.
     Crash,
-    /// What befalls it goes on.
+    /// The next step of its crash.
     Fall,
     /// It starts again.
     Start,

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::random::mixed;
 use super::{Cuts, Part};
 
-/// How an attempt ends, if nobody ends it before.
+/// How an attempt ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Succeed,
@@ -123,7 +123,7 @@ impl SimAttempt {
         self.end_mono_ms = self.end_mono_ms.min(now_mono_ms + 100);
     }
 
-    /// Its tracker is told to end it.
+    /// Its tracker is ordered to end it.
     pub(super) fn kill(&mut self) {
         use AttemptState as S;
         self.state = match self.state {
@@ -142,7 +142,7 @@ impl SimAttempt {
         }
     }
 
-    /// Whether its tracker goes on reporting it once it has been answered. Such attempts hold slots.
+    /// Whether its tracker still reports it after an answer. Such attempts hold slots.
     pub(super) fn is_kept(&self) -> bool {
         match self.state {
             AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
@@ -162,8 +162,8 @@ impl SimAttempt {
         self.state == AttemptState::Succeeded && self.id.task.kind == Kind::Map && !self.is_aside
     }
 
-    /// The tracker has been answered: what it told once is not told again.
-    pub(super) fn told(&mut self) {
+    /// The tracker has been answered: what it reports once is not repeated.
+    pub(super) fn acknowledge(&mut self) {
         if self.state == AttemptState::Running {
             self.failed_fetches.clear();
         }

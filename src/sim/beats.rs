@@ -105,8 +105,8 @@ impl World<'_> {
             tracker.restart(connection);
             return Ok(tracker.random.between(2_000, 15_000));
         };
-        let told = tracker.done_but_preempted(&step);
-        if let Some(id) = told {
+        let preempted = tracker.done_but_preempted(&step);
+        if let Some(id) = preempted {
             return Err(
                 self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
             );
@@ -161,7 +161,7 @@ impl World<'_> {
         }
     }
 
-    /// Racks that were asked for are told, once the heartbeat is judged by the racks that it was answered with.
+    /// Resolves requested racks, after the heartbeat was checked against the racks that it was answered with.
     fn resolve_racks(&mut self, step: &Step) -> Result<(), Violation> {
         let racks = step.effects.iter().filter_map(|effect| match effect {
             crate::engine::Effect::ResolveRack { host } => Some(host.clone()),
@@ -181,7 +181,7 @@ impl World<'_> {
     fn mishap(&mut self, tracker: &mut SimTracker) -> Mishap {
         let random = &mut tracker.random;
         let expiry_ms = self.plan.engine.tracker_expiry_ms;
-        // Drawn whether it is cut or not: what is left of a run goes on as it did.
+        // Drawn whether it is cut or not: the rest of a run continues as it did.
         let (chance, pause) = (random.below(10_000), random.number());
         let below = |most_ms: u64| pause % most_ms.max(1);
         if !self.may_choose() {
@@ -223,7 +223,7 @@ impl World<'_> {
     }
 }
 
-/// Slots that are left when a heartbeat has been answered: as the tracker told them, less what it was given.
+/// Slots that are left when a heartbeat has been answered: as the tracker reported them, less what it was given.
 fn free_slots(tracker: &SimTracker, busy: PerKind<u32>, step: &Step) -> PerKind<u32> {
     let given = |kind: Kind| {
         let is_launch = |fact: &&Fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { attempt, .. }) if attempt.task.kind == kind);

@@ -25,7 +25,7 @@ pub(super) struct Submission {
     held: Option<Held<Answered>>,
 }
 
-/// What a client is told.
+/// What a client is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answered {
     Goes(Phase),
@@ -164,7 +164,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The client hears how its submission goes on.
+    /// The client receives the next answer on its submission.
     fn take_answer(&mut self, number: u64, mut submission: Submission, answer: Answered, pause_ms: u64) {
         match answer {
             Answered::Goes(phase) => {

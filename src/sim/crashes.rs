@@ -1,8 +1,8 @@
 //! The JobTracker itself crashes, at any moment and at moments that were chosen to hurt, and is started again.
 //!
 //! A crash cuts at a durable fact, always between two steps: the facts of a step are stored together. What comes after the
-//! cut is gone, with everything that was to wait for it. What was durable may have been told, or its answer was lost on the
-//! way. The judge falls back to what it knew at the cut; what trackers and users were told stays told.
+//! cut is gone, with everything that was to wait for it. What was durable may have been answered, or its answer was lost on the
+//! way. The judge falls back to what it knew at the cut; what trackers and users received stays received.
 
 use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
 use crate::mapreduce::JobFact;
@@ -63,7 +63,7 @@ struct Fall {
     /// Nothing is sent any more.
     is_mute: bool,
     until_mono_ms: u64,
-    /// Then something more becomes durable, of which nobody hears, and it falls after so long, ms.
+    /// Then something more becomes durable without an answer, and the daemon crashes after so long, ms.
     then_ms: Option<u64>,
 }
 
@@ -241,7 +241,7 @@ impl World<'_> {
         let most_ms = [10, 500, 3_000][random.below(3) as usize];
         let (first_ms, then_ms) = (random.below(most_ms), random.below(most_ms));
         match random.below(8) {
-            // A stop, or a crash in a quiet moment: all is durable and told.
+            // A stop, or a crash in a quiet moment: all is durable and answered.
             0 => {
                 self.fall_in(0, None);
                 self.crash()
@@ -272,14 +272,14 @@ impl World<'_> {
         self.agenda.enter(until_mono_ms, Wake::Fall);
     }
 
-    /// What befalls the daemon goes on.
+    /// The next step of the daemon's crash.
     pub(super) fn fall(&mut self) -> Result<(), Violation> {
         let State::Falling(fall) = &mut self.incarnation.state else { return Ok(()) };
         if self.now.mono_ms < fall.until_mono_ms {
             return Ok(());
         }
         let Some(then_ms) = fall.then_ms.take() else { return self.crash() };
-        // A commit takes place, and nobody is told of it.
+        // A commit takes place, and its answers are lost.
         fall.durable = self.engine.last_fact();
         fall.judge = self.judge.clone();
         fall.is_mute = true;
@@ -390,7 +390,7 @@ impl World<'_> {
         }
     }
 
-    /// A user whose submission was cut off asks what became of it, and submits anew.
+    /// A user whose submission was cut off asks for its state, and submits again.
     pub(super) fn resubmit(&mut self) -> Result<(), Violation> {
         if self.incarnation.is_down() {
             return Ok(());
@@ -416,7 +416,7 @@ impl World<'_> {
         }
     }
 
-    /// A tracker finds nobody at the port: it keeps what it wanted to say, and says that and nothing else.
+    /// A tracker finds the port closed: it keeps its heartbeat, and repeats exactly that one.
     pub(super) fn refused(&mut self, tracker: &mut SimTracker) -> u64 {
         let (chance, pause_ms) = (tracker.random.below(1_000), 900 + tracker.random.below(200));
         if chance < 5 && self.has(Part::Restarts) {

@@ -57,7 +57,7 @@ pub enum Part {
     Tracker(usize),
     /// One user, by its place.
     User(usize),
-    /// One of `STRETCHES` parts of the time, in which nobody chooses anything.
+    /// One of `STRETCHES` parts of the time, in which no actor chooses anything.
     Stretch(u64),
 }
 
@@ -100,7 +100,7 @@ pub struct PartError(String);
 pub struct Cuts {
     /// The parts.
     pub without: BTreeSet<Part>,
-    /// From this moment on nobody chooses anything, ms since the start.
+    /// From this time on no actor chooses anything, ms since the start.
     pub until_ms: Option<u64>,
 }
 

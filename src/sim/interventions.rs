@@ -54,7 +54,7 @@ impl World<'_> {
 
     /// The wall clock jumps, either way. The other clock never does.
     pub(super) fn clock_steps(&mut self) {
-        // Rarely far back: until the clock has come so far again nobody may sign.
+        // Rarely far back: until the clock has come so far again no signature is accepted.
         let far_ms = [2_000, 2_000, 20_000, 20_000, 600_000, 2 * HOUR_MS][self.mishaps.below(6) as usize];
         let (jump_ms, goes_back) = (self.mishaps.below(far_ms).cast_signed(), self.mishaps.one_in(2));
         let pause_ms = self.mishaps.between(5_000, 200_000);

@@ -45,7 +45,7 @@ impl World<'_> {
         }
     }
 
-    /// A tracker is told to start anew, and must not have anything that counts.
+    /// A tracker is ordered to reinitialize, and must not have anything that counts.
     pub(super) fn judge_new_start(&self, tracker: &SimTracker, answer: &HeartbeatAnswer) -> Result<(), Violation> {
         let HeartbeatAnswer::Fresh(response) = answer else { return Ok(()) };
         if !response.actions.contains(&Action::ReinitTracker) {
@@ -55,7 +55,9 @@ impl World<'_> {
         let lost = at_work.chain(tracker.outputs.iter().copied()).find(|id| self.judge.counts_on(*id, &tracker.name));
         match lost {
             None => Ok(()),
-            Some(id) => Err(self.violation(Law::End, format!("{} is told to start anew, and has {id}", tracker.name))),
+            Some(id) => {
+                Err(self.violation(Law::End, format!("{} is ordered to reinitialize, and has {id}", tracker.name)))
+            }
         }
     }
 

@@ -48,7 +48,7 @@ pub struct Plan {
     pub trackers: Vec<TrackerPlan>,
     /// The users, by place.
     pub users: Vec<UserPlan>,
-    /// What the engine is told.
+    /// The engine's configuration.
     pub engine: EngineConfig,
     /// Typical time of a task, ms.
     pub task_ms: u64,

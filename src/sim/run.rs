@@ -13,7 +13,7 @@ use super::world::World;
 pub struct RunOptions {
     /// The one source of chance.
     pub seed: u64,
-    /// After so many events nobody chooses anything any more, and what is under way comes to its end.
+    /// After so many events no actor chooses anything any more, and what is under way comes to its end.
     pub events: u64,
     /// Which scheduler.
     pub policy: PolicyChoice,

@@ -19,7 +19,7 @@ pub struct Shrunk {
 /// Times that everything is tried again, at most: less may be needed once something else is gone.
 const MOST_ROUNDS: usize = 3;
 
-/// Cuts a run down that breaks a law, as `play` tells; what is left breaks the same law.
+/// Shrinks a run in which `play` finds a broken law; the rest breaks the same law.
 pub fn shrink(
     options: &RunOptions,
     violation: Violation,

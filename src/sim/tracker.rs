@@ -28,11 +28,11 @@ pub(super) struct SimTracker {
     pub(super) unanswered: Option<HeartbeatRequest>,
     /// The answer to it, which waits for the store.
     pub(super) held: Option<Held<HeartbeatAnswer>>,
-    /// Its attempts have gone on while nobody heard of it.
+    /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,
     /// The incarnation of the JobTracker whose answer came last.
     pub(super) known_to: u64,
-    /// When it called last and was heard, by the world's clock, ms.
+    /// When its last call was received, by the world's clock, ms.
     pub(super) heard_mono_ms: u64,
     /// Maps whose output lies there.
     pub(super) outputs: BTreeSet<AttemptId>,
@@ -101,7 +101,7 @@ impl SimTracker {
         if let Some(request) = &self.unanswered {
             return request.clone();
         }
-        // Whoever was away has seen each state; nobody else does.
+        // Only a tracker that was away has seen each state.
         let states = if std::mem::take(&mut self.is_behind) { 3 } else { 1 };
         for attempt in &mut self.attempts {
             (0..states).for_each(|_| attempt.advance(now_mono_ms));
@@ -131,7 +131,7 @@ impl SimTracker {
         }
     }
 
-    /// Does what an answer says; the error tells what no JobTracker may say.
+    /// Does what an answer says; the error names what no JobTracker may answer.
     pub(super) fn obey(
         &mut self,
         answer: &HeartbeatAnswer,
@@ -158,7 +158,7 @@ impl SimTracker {
         let outputs = self.attempts.iter().filter(|attempt| attempt.is_output()).map(|attempt| attempt.id);
         self.outputs.extend(outputs);
         self.attempts.retain(SimAttempt::is_kept);
-        self.attempts.iter_mut().for_each(SimAttempt::told);
+        self.attempts.iter_mut().for_each(SimAttempt::acknowledge);
         for action in &response.actions {
             match action {
                 Action::LaunchTask(task) => self.launch(task, &mut obeyed, now_mono_ms, weather)?,

@@ -52,7 +52,7 @@ pub(super) struct World<'a> {
     pub(super) last_submission: u64,
     /// Submissions that a crash has cut off and that come again.
     pub(super) resubmissions: Vec<Submission>,
-    /// Jobs of which a client has heard that they were accepted; some may be over.
+    /// Jobs whose acceptance was acknowledged to a client; some may have ended.
     pub(super) acknowledged: BTreeSet<JobId>,
     /// Attempts whose launch has reached a tracker. Never iterated.
     pub(super) delivered: FxHashSet<AttemptId>,
@@ -68,7 +68,7 @@ pub(super) struct World<'a> {
     pub(super) journal: &'a mut dyn Journal,
     /// Until then the store stands still, and this was its last fact.
     pub(super) store_stall: Option<(u64, FactNumber)>,
-    /// Nobody chooses anything any more, nothing goes wrong.
+    /// No actor chooses anything any more, nothing goes wrong.
     pub(super) is_calm: bool,
     last_connection: u64,
     /// When the engine wants the timer, and when it rings.
@@ -295,7 +295,7 @@ impl<'a> World<'a> {
         self.timer = (due, at_mono_ms);
     }
 
-    /// Nobody begins anything new and nothing goes wrong any more: every job must come to its end (law 5).
+    /// No actor begins anything new and nothing goes wrong any more: every job must come to its end (law 5).
     fn come_to_an_end(&mut self) -> Result<(), Violation> {
         self.is_calm = true;
         self.store_stall = None;
@@ -350,6 +350,6 @@ fn acl(plan: &Plan) -> Acl {
     for user in &plan.users {
         text.push_str(&format!("{} user {}-key\n", user.name, user.name));
     }
-    // Names and keys are plain words, so every line can be read; without it nobody could sign, and no market moved.
+    // Names and keys are plain words, so every line can be read; without it no request could be signed.
     Acl::parse(&text, "simulated").unwrap_or_default()
 }

@@ -24,7 +24,7 @@ struct JobBook {
     done: FxHashMap<TaskId, AttemptId>,
     maps: u32,
     reduces: u32,
-    /// It may end without some of its reduces: when nobody reads its maps any more is not known here.
+    /// It may end without some of its reduces: when its maps are last read is not known here.
     may_lack_reduces: bool,
     /// Its end has been decided.
     is_ending: bool,
@@ -81,7 +81,7 @@ impl AttemptBooks {
         self.jobs.iter().find(|(_, job)| !job.is_over).map(|(id, _)| *id)
     }
 
-    /// Takes in a fact; the error tells why it cannot be.
+    /// Applies a fact; the error says why it is impossible.
     pub(super) fn take(&mut self, fact: &Fact) -> Result<(), String> {
         match fact {
             Fact::Job(fact) => self.take_job(fact),
@@ -217,13 +217,13 @@ impl AttemptBooks {
     }
 
     /// The daemon has restarted: it knows all jobs that it should, and none has come to life again. `acknowledged` are
-    /// those of whose acceptance somebody was told.
+    /// those whose acceptance was acknowledged.
     pub(super) fn restart(&mut self, acknowledged: &BTreeSet<JobId>, engine: &Engine) -> Result<(), String> {
         // What attempts of jobs that were over still held is not known any more; their trackers tell.
         let over: Vec<JobId> = self.jobs.iter().filter(|(_, job)| job.is_over).map(|(id, _)| *id).collect();
         over.into_iter().for_each(|id| self.release(id, |_, _| true));
         if let Some(id) = acknowledged.iter().find(|id| !self.jobs.contains_key(id) && !self.over.contains(id)) {
-            return Err(format!("{id} was accepted, its client was told, and a restart has lost it"));
+            return Err(format!("{id} was accepted and acknowledged, and a restart has lost it"));
         }
         let known = engine.inspect().live_jobs();
         let known: BTreeSet<JobId> = known.values().flatten().copied().collect();

@@ -31,7 +31,7 @@ use work::WorkJudge;
 pub enum Law {
     /// Facts and answers are such as edges and trackers can work with; no step panics.
     Order,
-    /// Credits are conserved; who buys pays, and nobody else.
+    /// Credits are conserved; only buyers pay.
     Money,
     /// No slot stays free that a waiting task may use.
     Work,
@@ -278,7 +278,7 @@ impl Judge {
         Ok(())
     }
 
-    /// A tracker has called and was answered anew.
+    /// A tracker has called and got a new answer.
     pub(super) fn after_beat(&mut self, beat: Beat<'_>, step: &Step, engine: &Engine) -> Result<(), Violation> {
         let judged = self.work.after_beat(beat, engine).map_err(|text| (Law::Work, text)).and_then(|()| {
             let preemption = self.preemption.as_mut();
@@ -292,7 +292,7 @@ impl Judge {
         Ok(())
     }
 
-    /// The run is over, nothing is left to do and everybody has been told.
+    /// The run is over, nothing is left to do and every end is reported.
     pub(super) fn finish(&mut self, engine: &Engine) -> Result<(), Violation> {
         self.compare(engine)?;
         let inspection = engine.inspect();
@@ -302,7 +302,7 @@ impl Judge {
             return Err(self.violation(Law::End, format!("no job is left, but {totals:?}")));
         }
         if inspection.pending_kill_jobs() > 0 {
-            return Err(self.violation(Law::End, "a tracker has not been told of a job's end".to_owned()));
+            return Err(self.violation(Law::End, "a tracker has not received a job's end".to_owned()));
         }
         Ok(())
     }
@@ -364,7 +364,7 @@ impl Judge {
         self.attempts.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
         let (kept, counted) = (engine.inspect().scheduler().totals(), engine.inspect().scheduler().recount());
         if kept != counted {
-            let text = format!("the sums over the cluster are kept as {kept:?}, and counted anew they are {counted:?}");
+            let text = format!("the sums over the cluster are kept as {kept:?}, and a recount gives {counted:?}");
             return Err(self.violation(Law::Order, text));
         }
         let Some(auditor) = &self.money else { return Ok(()) };

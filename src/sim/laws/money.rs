@@ -386,7 +386,7 @@ impl Auditor {
         }
     }
 
-    /// Nobody is sold what is not there.
+    /// No more slots are sold than there are.
     fn judge_quotas(&self) -> Result<(), String> {
         for kind in Kind::ALL {
             let sold: u64 =

@@ -36,13 +36,13 @@ struct Standing {
 pub(super) struct PreemptionJudge {
     interval_ms: u64,
     next_mono_ms: u64,
-    /// Whom the round at hand could choose; none when none is due.
+    /// The attempts that the current round could choose; none when none is due.
     candidates: Option<Vec<Candidate>>,
     /// Registered nodes before it.
     nodes: usize,
-    /// Those that took work then, with their slots: a tracker whose answer was held back counts as heard right after.
+    /// Those that took work then, with their slots: a tracker whose answer was held back counts as served right after.
     at_work: BTreeMap<NodeId, PerKind<u32>>,
-    /// Who was chosen and has not been told, with its node.
+    /// Chosen attempts whose tracker has not received the kill yet, with their node.
     marked: BTreeMap<AttemptId, NodeId>,
 }
 
@@ -60,7 +60,7 @@ impl PreemptionJudge {
         }
     }
 
-    /// The daemon has restarted: whoever was chosen and not told is free again.
+    /// The daemon has restarted: choices whose kill was not delivered are dropped.
     pub(super) fn restart(&mut self, now: Now) {
         *self = Self::new(now.mono_ms, self.interval_ms);
     }
@@ -97,7 +97,7 @@ impl PreemptionJudge {
         self.candidates = Some(jobs.flat_map(candidates).collect());
     }
 
-    /// The timer has rung. Tells whether anybody must leave.
+    /// The timer has rung. Returns whether an attempt must be preempted.
     pub(super) fn after_round(&mut self, facts: &[Fact], engine: &Engine) -> Result<bool, (Law, String)> {
         let Some(mut candidates) = self.candidates.take() else { return Ok(false) };
         let inspection = engine.inspect();
@@ -134,7 +134,7 @@ impl PreemptionJudge {
         Ok(candidates.iter().any(|candidate| candidate.is_chosen))
     }
 
-    /// A tracker has called: whoever was chosen on it has been told, or spared; nobody else is told.
+    /// A tracker has called: the attempts chosen on it got their kill or were spared; no other one got a kill.
     pub(super) fn after_beat(&mut self, tracker: &str, facts: &[Fact], engine: &Engine) -> Result<(), (Law, String)> {
         for fact in facts {
             if let Fact::Job(JobFact::AttemptKillRequested { attempt, request: KillRequest::Preempt }) = fact
@@ -155,7 +155,10 @@ impl PreemptionJudge {
                 .is_some_and(|job| job.undelivered_preemption(*id) == node && node.is_some())
         };
         if let Some((id, _)) = self.marked.iter().find(|(id, _)| is_waiting(id)) {
-            return Err((Law::Guarantee, format!("{id} must leave, and its tracker has called without being told")));
+            return Err((
+                Law::Guarantee,
+                format!("{id} must be preempted, and its tracker has called without receiving the kill"),
+            ));
         }
         self.marked.retain(|_, at| Some(*at) != node);
         Ok(())
@@ -234,8 +237,8 @@ impl Round<'_> {
         }
     }
 
-    /// Nobody leaves while another should leave before: of the queues over quota the one with the latest job first, of its
-    /// attempts the one launched last. `equal` tells whether slots of two nodes are of the same use.
+    /// The order of victims: of the queues over quota the one with the latest job first, of its
+    /// attempts the one launched last. `equal`: whether slots of two nodes are of the same use.
     fn judge_order(
         &self,
         kind: Kind,

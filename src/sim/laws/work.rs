@@ -14,7 +14,7 @@ use super::Beat;
 ///
 /// Exceptions, each on purpose: compatible first-in-first-out keeps the original's caps on a heartbeat, so nothing is
 /// judged there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a node, to spread a light load;
-/// not for two. With more jobs than one heartbeat may ask in vain the next one goes on where it stopped.
+/// not for two. With more jobs than one heartbeat may ask in vain the next one continues where it stopped.
 #[derive(Clone, Debug)]
 pub(super) struct WorkJudge {
     is_compatible: bool,
@@ -37,7 +37,7 @@ impl WorkJudge {
     pub(super) fn after_beat(&mut self, beat: Beat<'_>, engine: &Engine) -> Result<(), String> {
         let inspection = engine.inspect();
         let has_market = engine.market().is_some();
-        // A process that starts anew is another node.
+        // A restarted process is another node.
         let Some(node) = inspection.node_of(beat.tracker) else { return Ok(()) };
         for kind in Kind::ALL {
             let wanted = self.usable(beat, node, kind, inspection);

@@ -13,6 +13,8 @@ mod rooms;
 mod source;
 #[path = "tidy/style.rs"]
 mod style;
+#[path = "tidy/words.rs"]
+mod words;
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::LazyLock;
@@ -100,6 +102,13 @@ fn nothing_panics_outside_tests() {
 #[test]
 fn nothing_speaks_of_its_making() {
     holds(prose::making);
+}
+
+#[test]
+fn texts_are_in_plain_words() {
+    holds(|file| words::banned_words(file, words::EXCEPTIONS));
+    assert_eq!(words::unused_exceptions(&TREE, words::EXCEPTIONS), [""; 0]);
+    assert!(words::EXCEPTIONS.len() <= words::MAX_EXCEPTIONS);
 }
 
 #[test]

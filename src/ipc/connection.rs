@@ -76,13 +76,11 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     /// Number of the last connection.
     pub(super) numbers: Cell<u64>,
-    /// Open connections, by number.
     pub(super) open: RefCell<BTreeMap<u64, Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
     /// No further reads or writes: connections become [`InheritedConnection`].
     pub(super) leaving: Cell<bool>,
-    /// Detached connections.
     pub(super) detached: RefCell<Vec<InheritedConnection>>,
     /// One read buffer and one encode buffer serve all connections, since they take turns on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
@@ -231,7 +229,6 @@ impl Connection {
         }
     }
 
-    /// Whether an answer is being sent in parts.
     pub(super) fn is_in_parts(&self) -> bool {
         self.in_parts.get()
     }

@@ -46,7 +46,7 @@ const MAX_NAMES_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
-/// Attempts of a job send mostly the same names; where each sends its own, those beyond [`MAX_SCHEMAS`] are added by
+/// Attempts of a job send mostly the same names; where each sends its own, those beyond `MAX_SCHEMAS` are added by
 /// name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {

@@ -1,7 +1,7 @@
 //! Commands under a supervisor process: whatever a command starts ends with it.
 //!
-//! [`command`] describes and starts a command, [`process`] is the supervisor process and the handle on it,
-//! [`running_command`] starts, ends and reaps a command, [`process_tree`] reads `/proc`. Nothing here knows of tasks:
+//! `command` describes and starts a command, `process` is the supervisor process and the handle on it,
+//! `running_command` starts, ends and reaps a command, `process_tree` reads `/proc`. Nothing here knows of tasks:
 //! streaming attempts are one user.
 
 pub(crate) mod command;

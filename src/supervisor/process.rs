@@ -5,7 +5,7 @@
 //! kills until none is left.
 //!
 //! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it
-//! receives a [`CommandSpec`] and the command's ends of the three pipes, replies with the result of the start, and
+//! receives a `CommandSpec` and the command's ends of the three pipes, replies with the result of the start, and
 //! sends one byte when the command has ended. It accepts `TERMINATE`; the end of the channel means kill. Its own
 //! environment is empty, so that the job's cannot mislead it.
 

@@ -1,12 +1,12 @@
 //! The built-in tasktracker: it registers with a JobTracker, this program or the Java one, and runs the attempts that
 //! it launches.
 //!
-//! [`daemon`] starts and ends it. [`heartbeat_loop`] exchanges heartbeats, [`attempt_table`] holds the state of the
-//! attempts, [`attempt_runner`] runs each on a thread of its own, [`hang_monitor`] ends it when its files hang,
-//! [`localized_jobs`] copies the jobs' files here, [`map_completion_poller`] polls for completion events, [`web`]
+//! `daemon` starts and ends it. `heartbeat_loop` exchanges heartbeats, `attempt_table` holds the state of the
+//! attempts, `attempt_runner` runs each on a thread of its own, `hang_monitor` ends it when its files hang,
+//! `localized_jobs` copies the jobs' files here, `map_completion_poller` polls for completion events, `web`
 //! serves map outputs and logs.
 //!
-//! Invariant: attempts change state only in [`attempt_table`], on one thread; all others send it events.
+//! Invariant: attempts change state only in `attempt_table`, on one thread; all others send it events.
 
 pub mod attempt_handle;
 pub mod attempt_logs;

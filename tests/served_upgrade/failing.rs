@@ -63,10 +63,11 @@ fn one_that_cannot_go_on_says_why() {
         let program = script(&place, name, &text);
         fails(&place, &serving, program.to_str().unwrap(), expected);
     }
-    place.database().execute("UPDATE meta SET value = 1000 WHERE key = 'schema_version'", []).unwrap();
-    fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "has schema version 1000");
-    place.database().execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'", []).unwrap();
-    fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "would migrate state.db from schema version 1 to");
+    for version in [1000, 0] {
+        place.database().pragma_update(None, "user_version", version).unwrap();
+        let text = format!("has schema version {version}, expected schema version 1");
+        fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), &text);
+    }
     assert!(!place.path("elsewhere").exists());
     assert_eq!(serving.process_id(), before);
     assert!(!serving.log.text().contains("hand-over failed"), "it never stopped:\n{}", serving.log.text());

@@ -113,13 +113,13 @@ impl World<'_> {
             return Ok(());
         }
         while self.submissions.get(&number).is_some_and(|submission| submission.held.is_none()) {
-            self.submission_check_stop(number)?;
+            self.continue_submission(number)?;
         }
         Ok(())
     }
 
     /// The next phase of a submission; a slow one waits before the one after.
-    pub(super) fn submission_check_stop(&mut self, number: u64) -> Result<(), Violation> {
+    pub(super) fn continue_submission(&mut self, number: u64) -> Result<(), Violation> {
         let Some(mut submission) = self.submissions.remove(&number) else { return Ok(()) };
         let (place, id) = (submission.user, submission.id);
         let Some(Some(user)) = self.users.get_mut(place) else { return Ok(()) };

@@ -266,7 +266,7 @@ impl<'a> World<'a> {
             Wake::Tracker(place) => self.tracker_wakes(place)?,
             Wake::Client(place) => self.client_wakes(place)?,
             Wake::Bidder(place) => self.bidder_wakes(place)?,
-            Wake::Submission(number) => self.submission_check_stop(number)?,
+            Wake::Submission(number) => self.continue_submission(number)?,
             Wake::Administrator => self.administrator_wakes()?,
             Wake::Intervention => self.intervene()?,
             Wake::ClockStep => self.clock_steps(),
@@ -303,7 +303,7 @@ impl<'a> World<'a> {
         self.end_crashes()?;
         self.end_interventions()?;
         for number in self.submissions.keys().copied().collect::<Vec<_>>() {
-            self.submission_check_stop(number)?;
+            self.continue_submission(number)?;
             self.agenda.clear();
         }
         for place in 0..self.trackers.len() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::api::{Explanation, QueueStatuses};
@@ -17,14 +17,9 @@ use super::signed_request::{HttpRequest, answer_json, check_method, request_mark
 use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// Handles `/scheduler`.
-pub(super) async fn scheduler<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response<Body> {
+pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
-    match request_market(&state, HttpRequest { method, uri, headers }, ParsedQuery::parse, error).await {
+    match request_market(&state, request, ParsedQuery::parse, error).await {
         Ok(answer) => fresh(StatusCode::OK, XML, render(&answer, short_host(&state.host))),
         Err(refusal) => *refusal,
     }
@@ -33,27 +28,19 @@ pub(super) async fn scheduler<O: Owner>(
 /// Handles `/scheduler/queues`: the live status of queues.
 pub(super) async fn queue_status<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
+    request: HttpRequest,
 ) -> Response<Body> {
     let read = async |answer| match answer {
         Answer::QueueStatuses(queues) => Ok(json(&QueueStatuses { queues })),
         _ => Err(unexpected_answer()),
     };
-    answer_json(&state, HttpRequest { method, uri, headers }, ParsedQuery::parse_queue_status, read).await
+    answer_json(&state, request, ParsedQuery::parse_queue_status, read).await
 }
 
 /// Handles `/scheduler/statement`: the ledger entries of a queue. The market decides who may read them; they are read
 /// without the owner.
-pub(super) async fn statement<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response<Body> {
-    let query = uri.query().unwrap_or_default().to_owned();
-    let request = HttpRequest { method, uri, headers };
+pub(super) async fn statement<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
+    let query = request.uri.query().unwrap_or_default().to_owned();
     let read = |answer| read_statement(&state, answer, &query);
     answer_json(&state, request, ParsedQuery::parse_statement, read).await
 }
@@ -75,14 +62,8 @@ async fn read_statement<O: Owner>(
 }
 
 /// Handles `/scheduler/history`: the price over time for everyone, and what a queue has paid for its signers.
-pub(super) async fn history<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response<Body> {
-    let query = uri.query().unwrap_or_default().to_owned();
-    let request = HttpRequest { method, uri, headers };
+pub(super) async fn history<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
+    let query = request.uri.query().unwrap_or_default().to_owned();
     let read = |answer| read_history(&state, answer, &query);
     answer_json(&state, request, ParsedQuery::parse_history, read).await
 }
@@ -111,13 +92,7 @@ async fn read_history<O: Owner>(
 
 /// Handles `/scheduler/explain`: why a job has the slots that it has. Signed by the queue's user or an administrator;
 /// without a market there are no keys, and unsigned requests are answered, with no more than the start page shows.
-pub(super) async fn explain<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response<Body> {
-    let request = HttpRequest { method, uri, headers };
+pub(super) async fn explain<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let permitted = if state.has_market { permit_signed(&state, request).await } else { permit_unsigned(&request) };
     let (job, sees_names) = match permitted {
         Ok(permitted) => permitted,

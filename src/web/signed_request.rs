@@ -3,8 +3,12 @@
 //! The signature is verified here. Role, timestamp and operation are one step of the engine, so that no other request
 //! comes between.
 
+use std::convert::Infallible;
+
 use axum::body::Body;
+use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
@@ -25,6 +29,16 @@ pub(super) struct HttpRequest {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
+}
+
+// === impl HttpRequest ===
+
+impl<S: Sync> FromRequestParts<S> for HttpRequest {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self { method: parts.method.clone(), uri: parts.uri.clone(), headers: parts.headers.clone() })
+    }
 }
 
 /// Verifies a request and passes it to the market. Returns the answer, or else the response to send: a denial, or what

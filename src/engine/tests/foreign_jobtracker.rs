@@ -203,24 +203,24 @@ fn our_jobs_that_it_had_restart_and_those_it_ended_are_complete() {
     for host in ["h0", "h1"] {
         cluster.add_tracker(host, 2, 2);
     }
-    let check_stop = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
+    let resumed = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
     let ended = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
     for _ in 0..6 {
         cluster.beat(0, |task| if task.attempt.task.number == 0 { Fate::Succeed } else { hang(task) });
         cluster.beat(1, hang);
     }
-    assert!(cluster.engine.jobs.get(check_stop).unwrap().finished().map > 0);
+    assert!(cluster.engine.jobs.get(resumed).unwrap().finished().map > 0);
     // It reinitialised the first tracker, and has run the job from its own start; the second one was not reached.
     cluster.trackers[0].tasks.clear();
     cluster.trackers[0].outputs.clear();
-    cluster.give_elsewhere(0, [map(check_stop, 0, 0), map(check_stop, 3, 1)]);
-    cluster.restart_after(unfinished_jobs(&[check_stop], &[]));
-    assert_eq!((cluster.state(check_stop), cluster.state(ended)), (RunState::Prep, RunState::Killed));
+    cluster.give_elsewhere(0, [map(resumed, 0, 0), map(resumed, 3, 1)]);
+    cluster.restart_after(unfinished_jobs(&[resumed], &[]));
+    assert_eq!((cluster.state(resumed), cluster.state(ended)), (RunState::Prep, RunState::Killed));
     assert!(cluster.engine.job_status(ended).value.unwrap().failure_info.0.contains("another JobTracker"));
-    assert_eq!(cluster.engine.jobs.get(check_stop).unwrap().finished().map, 0);
-    assert!(cluster.engine.completion_events(check_stop, 0, 100).value.is_empty());
-    assert_eq!(cluster.run(check_stop, succeed), RunState::Succeeded);
-    assert_eq!(numbers(&cluster, check_stop), BTreeSet::from([0, 1_000]));
+    assert_eq!(cluster.engine.jobs.get(resumed).unwrap().finished().map, 0);
+    assert!(cluster.engine.completion_events(resumed, 0, 100).value.is_empty());
+    assert_eq!(cluster.run(resumed, succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, resumed), BTreeSet::from([0, 1_000]));
     assert!(cluster.engine.pending_kill_jobs.is_empty() || cluster.state(ended) == RunState::Killed);
 }
 

@@ -30,7 +30,7 @@ fn graylisted() -> Cluster {
 }
 
 #[test]
-fn a_host_that_four_succeeded_jobs_avoided_is_shown_and_check_stop_working() {
+fn a_host_that_four_succeeded_jobs_avoided_is_shown_and_still_works() {
     let mut cluster = graylisted();
     let shown = status(&cluster);
     assert_eq!((shown.active.count, shown.blacklisted.count, shown.graylisted.count), (5, 0, 1));

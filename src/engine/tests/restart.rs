@@ -57,7 +57,7 @@ fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
 }
 
 #[test]
-fn what_runs_check_stop_and_nothing_runs_again() {
+fn running_attempts_continue_and_no_finished_task_runs_again() {
     let (mut cluster, job) = at_work(8, 2);
     cluster.crash(3_000, hang);
     assert_eq!(cluster.state(job), RunState::Running);

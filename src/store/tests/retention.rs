@@ -157,7 +157,7 @@ fn answers_go_with_the_attempts_they_launched() {
 }
 
 #[test]
-fn a_large_job_goes_in_small_steps_and_check_stop_after_a_crash() {
+fn a_large_job_goes_in_small_steps_and_deletion_resumes_after_a_crash() {
     let mut database = schema::in_memory().unwrap();
     insert(&database, 1, Some(1), 100);
     insert(&database, 2, Some(2), 1);

@@ -23,6 +23,9 @@ use super::session::{Service, Session};
 const BACKLOG: i32 = 4_096;
 /// Silence after which the kernel probes the peer.
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
+/// Connections accepted before the calls of other connections are read: those of thousands that arrive at once would
+/// otherwise all be read before the next heartbeat.
+const ACCEPT_BURST: u32 = 16;
 /// Pause after a failed accept, for example when file descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the search for silent connections while all places are taken.
@@ -61,7 +64,12 @@ impl<S: Service> RpcServer<S> {
     /// connection is accepted and then closed retries without pause, one whose connection is not accepted waits.
     pub async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut is_refused = false;
+        let mut burst = 0;
         loop {
+            if burst == ACCEPT_BURST {
+                burst = 0;
+                tokio::task::yield_now().await;
+            }
             let Some(place) = self.place().await else { return };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -75,6 +83,7 @@ impl<S: Service> RpcServer<S> {
                 }
             };
             is_refused = false;
+            burst += 1;
             if let Err(error) = prepare(&stream) {
                 tracing::debug!("a connection closed right after the accept: {error}");
                 continue;

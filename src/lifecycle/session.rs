@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,21 +12,33 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::Clock;
-use crate::config::keys;
+use crate::config::{Settings, keys};
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
-use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Store};
+use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::ServedNames;
 
 use super::acl_watch::AclWatch;
+use super::build_engine::{StartState, build_engine};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
-use super::start::{ServeError, Serving, StartState, build_engine, store_options};
+use super::serve_error::ServeError;
 use super::web_thread::{WebOptions, WebThread};
+
+/// What is known once the daemon serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Address of RPC.
+    pub rpc: SocketAddr,
+    /// Address of the web server.
+    pub http: SocketAddr,
+    /// The folder of state.db.
+    pub state_dir: PathBuf,
+}
 
 /// How a session ends.
 pub(super) enum SessionEnd {
@@ -124,18 +138,18 @@ impl DaemonProcess<'_> {
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
-        let daemon = daemon.with_background_task(reload.run(hang_up, self.supervisor.clone()));
+        let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();
         }
-        let health_reports = self.supervisor.clone().report_health(store.durable(), status.clone());
+        let health_reports = self.service.clone().report_health(store.durable(), status.clone());
         let daemon = daemon.with_background_task(async move {
             if let Some((request, why)) = failed_upgrade {
                 request.answer(UpgradeOutcome::Refused { why }).await;
             }
             if let Some(predecessor) = predecessor {
-                // The supervisor accepts messages only from a process that it knows.
+                // The service manager accepts messages only from a process that it knows.
                 let _ = tokio::task::spawn_blocking(|| predecessor.await_acknowledgement()).await;
             }
             health_reports.await;
@@ -167,7 +181,7 @@ impl DaemonProcess<'_> {
                     request = request => request,
                     () = self.stop.requested() => break,
                 };
-                self.supervisor.reloading();
+                self.service.reloading();
                 let prepared = tokio::select! {
                     prepared = preparation.prepare(&request) => prepared,
                     () = self.stop.requested() => {
@@ -182,11 +196,11 @@ impl DaemonProcess<'_> {
                     }
                     Err(why) => {
                         request.answer(UpgradeOutcome::Refused { why: why.clone() }).await;
-                        self.supervisor.ready(&format!("{status}; upgrade failed: {why}"));
+                        self.service.ready(&format!("{status}; upgrade failed: {why}"));
                     }
                 }
             }
-            self.supervisor.stopping();
+            self.service.stopping();
             rpc.close();
             http.close();
             // Requests in progress have the same timeout as calls.
@@ -211,6 +225,21 @@ impl DaemonProcess<'_> {
                 Ok(SessionEnd::Stopped)
             }
         }
+    }
+}
+
+fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
+    StoreOptions {
+        look_for: system_dir.jobs().clone(),
+        ledger_detail_days: settings.ledger_detail_days,
+        finished_jobs: settings.job_limits.finished_jobs_kept,
+        retention: Retention {
+            jobs: settings.state_finished_jobs,
+            days: settings.state_finished_job_days,
+            // Clients read their tasks from the disk, and may still change their priority.
+            always: settings.job_limits.finished_jobs_kept as u64,
+        },
+        ..StoreOptions::new(&settings.directories.state)
     }
 }
 

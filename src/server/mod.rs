@@ -6,6 +6,7 @@
 mod acl_file;
 mod admission;
 mod advertised;
+mod answer;
 mod answer_memory;
 mod dispatch;
 mod durability_queue;

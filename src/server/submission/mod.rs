@@ -27,7 +27,7 @@ use crate::model::{FactNumber, JobId};
 use crate::store::{FaultPoint, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
-use super::dispatch::{answer_of, id_owner};
+use super::answer::answer_of;
 use super::fair_pool::{FairPool, FairPoolError, FairShares, StuckThreads};
 use super::owner::Owner;
 use super::topology::Topology;
@@ -322,6 +322,11 @@ impl Submissions {
         let failed = |error| RemoteError::io(format_args!("the JobTracker failed internally: {error}"));
         tokio::task::spawn_blocking(work).await.map_err(failed)
     }
+}
+
+/// The owner of a job id: the caller that requested it or submits under it.
+pub(super) fn id_owner(pending: &PendingCall) -> IdOwner {
+    IdOwner { user: pending.user().clone(), connection: pending.connection(), origin: pending.origin() }
 }
 
 /// An error if the client disconnected: a client that leaves removes its files.

@@ -21,8 +21,6 @@ use crate::model::DEFAULT_RACK;
 
 /// Maximum wait of a job for racks, while no other user waits, and while others do.
 const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
-/// Concurrent runs, one of them reserved for trackers.
-const MAX_RUNS: usize = 4;
 /// Longest host name, bytes.
 const MAX_NAME_BYTES: usize = 255;
 

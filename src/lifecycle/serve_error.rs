@@ -63,6 +63,12 @@ pub enum ServeError {
     /// The hand-over from the running daemon failed.
     #[error("takeover failed: {0}")]
     TakeOver(String),
+    /// The disk of the state or of the budget file hangs at the stop.
+    #[error(
+        "the state did not close in time: its disk or that of the budget file hangs; everything acknowledged is durable, \
+         and the next start recovers it"
+    )]
+    CloseTimeout,
     /// Serving ended with an error.
     #[error("{0}: see the log; a restart continues from the durable state")]
     Run(#[from] RunError),

@@ -6,14 +6,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::Clock;
-use crate::config::{Settings, keys};
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
@@ -39,6 +40,11 @@ pub struct Serving {
     /// The folder of state.db.
     pub state_dir: PathBuf,
 }
+
+/// A stop takes so long at most, whatever hangs.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// Minimum time for closing the store at a stop.
+const MIN_CLOSE_TIME: Duration = Duration::from_millis(500);
 
 /// How a session ends.
 pub(super) enum SessionEnd {
@@ -168,6 +174,7 @@ impl DaemonProcess<'_> {
             clock,
         };
         let mut handover = None;
+        let mut stopping_since_ms = None;
         let exit = async {
             loop {
                 let control = &mut self.control;
@@ -200,6 +207,7 @@ impl DaemonProcess<'_> {
                     }
                 }
             }
+            stopping_since_ms = Some(clock.mono_ms());
             self.service.stopping();
             rpc.close();
             http.close();
@@ -213,7 +221,11 @@ impl DaemonProcess<'_> {
         self.open_ids = owner.with_engine(|engine| engine.reserved_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let speakers: Vec<_> = owner.with_engine(|engine| engine.tracker_connections(clock.now()).collect());
-        let closed = close(budget_image, owner, store);
+        let close_time = stopping_since_ms.map(|since_ms| {
+            let passed = Duration::from_millis(clock.mono_ms().saturating_sub(since_ms));
+            STOP_LIMIT.saturating_sub(passed).max(MIN_CLOSE_TIME)
+        });
+        let closed = close(budget_image, owner, store, close_time);
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {
                 self.connections = with_trackers(inherited, speakers);
@@ -258,20 +270,42 @@ fn with_trackers(
     inherited
 }
 
-/// Closes what a session has opened.
-fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+/// Closes what a session has opened, at a stop within `limit`.
+fn close(
+    budget_image: Option<Rc<BudgetPublisher>>,
+    owner: Rc<Owner>,
+    store: Store,
+    limit: Option<Duration>,
+) -> Result<(), ServeError> {
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
-    if let Some(image) = budget_image {
+    let image = budget_image.and_then(|image| {
         if let Some((accounts, tick)) = owner.budgets() {
             image.publish(accounts, tick);
         }
-        if let Some(image) = Rc::into_inner(image) {
-            image.close(owner.last_fact())?;
-        }
-    }
+        Rc::into_inner(image)
+    });
+    let shown = owner.last_fact();
     drop(owner);
-    Ok(store.close()?)
+    let close = move || -> Result<(), ServeError> {
+        if let Some(image) = image {
+            image.close(shown)?;
+        }
+        Ok(store.close()?)
+    };
+    match limit {
+        None => close(),
+        Some(limit) => within(limit, close),
+    }
+}
+
+/// Does the work on a thread of its own, which is abandoned at the limit: the disk may never answer.
+fn within(limit: Duration, work: impl FnOnce() -> Result<(), ServeError> + Send + 'static) -> Result<(), ServeError> {
+    let (done, closed) = mpsc::sync_channel(1);
+    let closing = std::thread::Builder::new().name("closing".to_owned());
+    let started = closing.spawn(move || drop(done.send(work())));
+    started.map_err(|source| ServeError::System { what: "a thread that closes the state", source })?;
+    closed.recv_timeout(limit).unwrap_or(Err(ServeError::CloseTimeout))
 }
 
 // === impl HandoverPreparation ===

@@ -22,7 +22,7 @@ pub use crate::store::Precedence;
 pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{ControlError, Predecessor, UpgradeOutcome, request_upgrade};
 pub use ports::as_others_name;
-pub use signals::{StopRequest, stop_signal};
 pub use serve_error::ServeError;
 pub use session::Serving;
+pub use signals::{StopRequest, stop_signal};
 pub use start::{ServeOptions, serve};

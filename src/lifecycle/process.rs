@@ -14,9 +14,9 @@ use crate::store::check_schema;
 
 use super::handover::{Control, InheritedState, Offer, Predecessor, UpgradeRequest};
 use super::ports::OpenPort;
-use super::signals::{StopRequest, StopSource};
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
+use super::signals::{StopRequest, StopSource};
 
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";

@@ -9,6 +9,7 @@ use crate::scheduler::NodeId;
 
 use super::job::{Job, TaskKey};
 use super::job_state::JobState;
+use super::stragglers::Stragglers;
 use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
@@ -71,13 +72,12 @@ impl Job {
     /// request.
     pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested())?;
-        let lagging = self.stragglers[kind].up_to(limit).take(SEARCH_LIMIT);
-        let mut suits = lagging.filter(|number| {
+        let suits = |number: &u32| {
             let task = self.task(TaskKey::Work(kind, *number));
             let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.node == node;
             !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
-        });
-        let number = suits.next()?;
+        };
+        let number = self.stragglers[kind].up_to(limit).take(SEARCH_LIMIT).find(suits)?;
         self.stragglers[kind].set_slot_requested(false);
         Some(number)
     }

@@ -6,8 +6,8 @@ use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
-use super::daemon_run::DelayedAnswer;
 use super::cuts::Part;
+use super::daemon_run::DelayedAnswer;
 use super::laws::{Beat, Intent, Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
@@ -138,7 +138,11 @@ impl World<'_> {
     }
 
     /// An answer was held back: here it is, or not yet.
-    fn look_for_answer(&mut self, tracker: &mut SimTracker, held: DelayedAnswer<HeartbeatAnswer>) -> Result<u64, Violation> {
+    fn look_for_answer(
+        &mut self,
+        tracker: &mut SimTracker,
+        held: DelayedAnswer<HeartbeatAnswer>,
+    ) -> Result<u64, Violation> {
         if !self.is_sent(held.wait_for) {
             tracker.held = Some(held);
             return Ok(self.until_sent_ms());

@@ -140,8 +140,7 @@ impl World<'_> {
     fn fall_in(&mut self, lasts_ms: u64, then_ms: Option<u64>) {
         let until_mono_ms = self.now.mono_ms + lasts_ms;
         let (durable, judge) = (self.engine.last_fact(), self.judge.clone());
-        self.daemon.state =
-            State::Falling(Box::new(Fall { durable, judge, is_mute: false, until_mono_ms, then_ms }));
+        self.daemon.state = State::Falling(Box::new(Fall { durable, judge, is_mute: false, until_mono_ms, then_ms }));
         self.agenda.enter(until_mono_ms, Wake::Fall);
     }
 
@@ -220,12 +219,10 @@ impl World<'_> {
         let restored = self.journal.reopen();
         let restored = restored.map_err(|text| self.violation(Law::End, format!("a start fails: {text}")))?;
         if restored.last_fact != self.daemon.recorded {
-            let text =
-                format!("fact {} is the last to a start, not {:?}", restored.last_fact.0, self.daemon.recorded);
+            let text = format!("fact {} is the last to a start, not {:?}", restored.last_fact.0, self.daemon.recorded);
             return Err(self.violation(Law::End, text));
         }
-        let config =
-            crate::engine::EngineConfig { identifier: self.daemon.identifier, ..self.plan.engine.clone() };
+        let config = crate::engine::EngineConfig { identifier: self.daemon.identifier, ..self.plan.engine.clone() };
         let now = self.daemon_now();
         self.engine = Engine::new(config, restored, now);
         let (first, facts) = self.engine.take_start_facts();

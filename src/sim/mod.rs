@@ -21,8 +21,6 @@ mod random;
 mod run;
 mod run_options;
 mod shrink;
-#[cfg(test)]
-mod tests;
 mod tracker;
 mod user;
 mod world;

@@ -77,7 +77,7 @@ fn only_what_depends_on_facts_waits_for_them() {
 /// actions and what it waits for, and the last facts before and after the submission.
 fn wait_of_answer_and_repetition(cluster: &mut Cluster, request: &HeartbeatRequest) -> [(usize, u64); 3] {
     let connection = cluster.trackers[0].connection;
-    let mut beat = |cluster: &mut Cluster| {
+    let beat = |cluster: &mut Cluster| {
         let (reply, wait_for) = cluster.step(Event::Heartbeat { request: request.clone(), connection });
         let Reply::Heartbeat(answer) = reply else { panic!("{reply:?}") };
         (decode(answer).actions.len(), wait_for.0)
@@ -93,6 +93,7 @@ fn wait_of_answer_and_repetition(cluster: &mut Cluster, request: &HeartbeatReque
 fn a_repeated_answer_without_actions_waits_for_no_later_fact() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Succeed);
     cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let launch = cluster.request(0);
     let [first, repeated, (before, after)] = wait_of_answer_and_repetition(&mut cluster, &launch);

@@ -42,9 +42,9 @@ impl Dispatcher {
                         return this.refuse(pending, refusal.into());
                     }
                     let dispatcher = this.clone();
-                    this.refreshes.nodes.run(&this.owner, (caller, pending), move |caller| {
-                        dispatcher.clone().reread_hosts(caller)
-                    });
+                    this.refreshes
+                        .nodes
+                        .run(&this.owner, (caller, pending), move |caller| dispatcher.clone().reread_hosts(caller));
                 });
             }
         }

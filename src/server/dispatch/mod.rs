@@ -112,4 +112,3 @@ fn can_be_long(call: &Call) -> bool {
         )
     )
 }
-

@@ -76,7 +76,13 @@ impl Claim {
     }
 }
 
-pub(super) fn decide(own: &TrackerConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, probe: &Probe) -> ClaimDecision {
+pub(super) fn decide(
+    own: &TrackerConnection,
+    began_ms: u64,
+    now_ms: u64,
+    timeout_ms: u64,
+    probe: &Probe,
+) -> ClaimDecision {
     if own.last_seen_mono_ms > began_ms {
         return ClaimDecision::OtherHost;
     }

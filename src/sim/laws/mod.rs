@@ -25,8 +25,8 @@ use super::plan::Plan;
 pub use law::{Law, Violation};
 pub(super) use money::{Change, Intent};
 use preemption::PreemptionJudge;
-use work::WorkJudge;
 pub(super) use work::Beat;
+use work::WorkJudge;
 
 /// What a run has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

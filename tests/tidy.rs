@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/files.rs"]
 mod files;
 #[path = "tidy/prose.rs"]
@@ -77,6 +79,14 @@ fn rooms_name_only_whom_they_may() {
 #[test]
 fn permissions_of_rooms_are_used() {
     assert_eq!(rooms::unused_permissions(&TREE), [""; 0]);
+}
+
+#[test]
+fn files_of_a_room_make_no_circle() {
+    let mut found = circles::circles(&TREE);
+    // Not broken yet.
+    found.retain(|circle| !circle.path.starts_with("src/engine/"));
+    none(found);
 }
 
 #[test]

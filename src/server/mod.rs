@@ -7,6 +7,7 @@ mod acl_file;
 mod admission;
 mod advertised;
 mod answer_memory;
+mod broken_invariants;
 mod dispatch;
 mod durability_queue;
 mod effects;
@@ -22,6 +23,7 @@ mod topology;
 
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
+pub use broken_invariants::BrokenInvariants;
 pub use dispatch::Dispatcher;
 pub use durability_queue::DurabilityQueue;
 pub(crate) use effects::EffectHandler;

@@ -21,6 +21,7 @@ use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
 use super::fair_pool::StuckThreads;
 use super::owner::Owner;
+use super::quarantine::RefusedSenders;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -45,6 +46,7 @@ pub struct OwnerHandle {
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
+    refused_senders: Option<RefusedSenders>,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -94,6 +96,7 @@ impl OwnerHandle {
             ledger: None,
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
+            refused_senders: None,
         };
         (handle, Requests { requests, serving })
     }
@@ -116,6 +119,12 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
         Self { broken_invariants, ..self }
+    }
+
+    /// Adds the senders that are refused, for health.
+    #[must_use]
+    pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
+        Self { refused_senders: Some(refused_senders), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -188,7 +197,8 @@ impl crate::web::Owner for OwnerHandle {
         let defect = self.broken_invariants.complaint();
         let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
         let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
-        let complaints = [&defect, &store_error, &acl_error, &budget_error];
+        let refused_senders = self.refused_senders.as_ref().and_then(RefusedSenders::complaint);
+        let complaints = [&refused_senders, &defect, &store_error, &acl_error, &budget_error];
         let text = match (&store, complaints.into_iter().flatten().next()) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving: starting or stopping".to_owned(),
@@ -218,6 +228,7 @@ impl crate::web::Owner for OwnerHandle {
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,
+            refused_senders,
             defect,
             invariant_violations: self.broken_invariants.violations(),
         }

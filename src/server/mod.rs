@@ -18,6 +18,7 @@ mod groups;
 mod handle;
 mod owner;
 mod program;
+mod quarantine;
 mod submission;
 mod topology;
 
@@ -33,6 +34,7 @@ pub(crate) use engine_config::{host_lists, no_minute, queue_configs};
 pub use fair_pool::StuckThreads;
 pub use handle::{OwnerHandle, Requests};
 pub use owner::{Owner, StoreGone};
+pub use quarantine::{Quarantine, RefusedSenders};
 pub use submission::{Leftovers, SubmissionError, SubmissionRequest, Submissions, make_system_dir};
 pub(crate) use submission::{SystemDirAtStart, make_staging_root};
 pub use topology::Topology;

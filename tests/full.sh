@@ -84,7 +84,7 @@ crash_points() {
 
 # What production runs dies at nobody's word.
 no_fault_points() {
-    ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
+    ! grep --quiet -e JOBTRACKER_CRASH_AT -e JOBTRACKER_PANIC_STEP "$target/release/jobtracker"
 }
 
 whole_overload() {

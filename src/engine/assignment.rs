@@ -35,7 +35,7 @@ impl Engine {
             }
         }
         if (!compatible || self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
-            let mut granting = self.jobs.grant_source(&self.nodes, now);
+            let mut granting = self.jobs.grant_source(&self.nodes, now, &mut self.invariants.violations);
             self.scheduler.assign_slots(NodeOffer { node, free }, &mut granting);
             self.launches.extend(granting.launches);
         }

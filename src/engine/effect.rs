@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{EndNotification, JobId};
+use crate::model::{BrokenInvariant, EndNotification, JobId};
 
 /// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub enum Effect {
     },
     /// The budgets have changed: write the budget file.
     WriteBudgetImage,
+    /// An invariant is broken: count it, log its place once, show it as health.
+    ReportBrokenInvariant(BrokenInvariant),
     /// A line for the operator's log.
     Log {
         /// Its level.

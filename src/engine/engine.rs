@@ -12,6 +12,7 @@ use super::fact_log::FactLog;
 use super::finished_jobs::{PendingKillJob, RetainedJobs};
 use super::foreign_state::ForeignRecovery;
 use super::host_faults::HostFaults;
+use super::invariants::Invariants;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::live_bytes::LiveBytes;
@@ -28,6 +29,7 @@ pub struct Engine {
     pub(super) log: FactLog,
     pub(super) effects: Vec<Effect>,
     pub(super) job_facts: Vec<JobFact>,
+    pub(super) invariants: Invariants,
     pub(super) scheduler: Scheduler,
     pub(super) nodes: NodeRegistry,
     pub(super) jobs: Jobs,
@@ -156,6 +158,7 @@ macro_rules! job_context {
             housekeeping: &mut $engine.housekeeping,
             facts: &mut $engine.job_facts,
             counter_limits: $engine.config.limits.counters,
+            violations: &mut $engine.invariants.violations,
             now: $now,
         }
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mapreduce::{Job, JobFact, JobOutcome, JobState};
-use crate::model::{EndNotification, JobId, Kind};
+use crate::model::{EndNotification, JobId, Kind, lower};
 
 use super::engine::Engine;
 use super::finished_jobs::PendingKillJob;
@@ -48,9 +48,10 @@ impl Engine {
         }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             if live.remove(&id) {
-                self.live_job_count = self.live_job_count.saturating_sub(1);
-                self.live_tasks = self.live_tasks.saturating_sub(Limits::weight(&job.spec));
-                self.live_bytes.remove(&job.spec.user, job.bytes);
+                let violations = &mut self.invariants.violations;
+                lower(&mut self.live_job_count, 1_u32, violations);
+                lower(&mut self.live_tasks, Limits::weight(&job.spec), violations);
+                self.live_bytes.remove(&job.spec.user, job.bytes, violations);
             }
             if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);
@@ -92,7 +93,7 @@ impl Engine {
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
-                    job.release_after_end(attempt, &mut self.scheduler);
+                    job.release_after_end(attempt, &mut self.scheduler, &mut self.invariants.violations);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::JobId;
+use crate::model::{JobId, Violations, lower};
 
 use super::Refusal;
 
@@ -29,10 +29,10 @@ impl LiveBytes {
     }
 
     /// Removes a completed job.
-    pub(super) fn remove(&mut self, user: &str, bytes: u64) {
-        self.all = self.all.saturating_sub(bytes);
+    pub(super) fn remove(&mut self, user: &str, bytes: u64, violations: &mut Violations) {
+        lower(&mut self.all, bytes, violations);
         if let Some(sum) = self.by_user.get_mut(user) {
-            *sum = sum.saturating_sub(bytes);
+            lower(sum, bytes, violations);
             if *sum == 0 {
                 self.by_user.remove(user);
             }

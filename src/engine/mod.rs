@@ -20,6 +20,7 @@ mod graylist;
 mod heartbeat;
 mod host_faults;
 mod inspection;
+mod invariants;
 mod job_completion;
 mod job_control;
 mod job_cost;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mapreduce::NodeInfo;
-use crate::model::{AttemptState, DEFAULT_RACK, FactNumber, Kind, Now, PerKind};
+use crate::model::{AttemptState, DEFAULT_RACK, FactNumber, Kind, Now, PerKind, Violations, lower, raise};
 use crate::scheduler::NodeId;
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
 use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only};
@@ -167,7 +167,7 @@ impl Engine {
                 *busy = busy.saturating_add(slots(report.num_slots));
             }
         }
-        move_busy(&mut self.busy_slots, was_busy, tracker.busy);
+        move_busy(&mut self.busy_slots, was_busy, tracker.busy, &mut self.invariants.violations);
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
         let name = tracker.name.clone();
@@ -184,9 +184,10 @@ impl Engine {
 }
 
 /// Updates the sum of busy slots over all trackers by the change of one.
-pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>) {
+pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>, violations: &mut Violations) {
     for kind in Kind::ALL {
-        sum[kind] = (sum[kind] + u64::from(is[kind])).saturating_sub(u64::from(was[kind]));
+        lower(&mut sum[kind], was[kind], violations);
+        raise(&mut sum[kind], is[kind], violations);
     }
 }
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::JobId;
+use crate::model::{JobId, Violations, lower};
 
 /// Most reserved ids.
 pub(super) const MAX_RESERVED_IDS: usize = 20_000;
@@ -33,6 +33,7 @@ pub(super) struct ReservedIds {
     users: Ranking<u128, Arc<str>>,
     connections: Ranking<(u128, Arc<str>), u64>,
     last_age: u64,
+    pub(super) violations: Violations,
 }
 
 #[derive(Debug)]
@@ -100,9 +101,9 @@ impl ReservedIds {
             return false;
         };
         self.oldest.remove(&(origin, user.clone(), connection, age));
-        self.origins.remove((), origin);
-        self.users.remove(origin, user.clone());
-        self.connections.remove((origin, user), connection);
+        self.origins.remove((), origin, &mut self.violations);
+        self.users.remove(origin, user.clone(), &mut self.violations);
+        self.connections.remove((origin, user), connection, &mut self.violations);
         true
     }
 
@@ -142,9 +143,11 @@ impl<G: Ord + Clone, K: Ord + Clone + Default> Ranking<G, K> {
         self.rank(group, member, count, count + 1);
     }
 
-    fn remove(&mut self, group: G, member: K) {
-        let count = self.counts.get(&(group.clone(), member.clone())).copied().unwrap_or(0);
-        self.rank(group, member, count, count.saturating_sub(1));
+    fn remove(&mut self, group: G, member: K, violations: &mut Violations) {
+        let before = self.counts.get(&(group.clone(), member.clone())).copied().unwrap_or(0);
+        let mut count = before;
+        lower(&mut count, 1_usize, violations);
+        self.rank(group, member, before, count);
     }
 
     fn rank(&mut self, group: G, member: K, before: usize, after: usize) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{FactNumber, JobId, Now};
+use crate::model::{FactNumber, JobId, Now, lower};
 
 use super::engine::Engine;
 use super::limits::Limits;
@@ -49,7 +49,7 @@ impl Engine {
                 // The job was forgotten meanwhile.
                 None => {}
             }
-            self.retained_jobs.tasks = self.retained_jobs.tasks.saturating_sub(weight);
+            lower(&mut self.retained_jobs.tasks, weight, &mut self.invariants.violations);
         }
         waiting.append(&mut self.retained_jobs.jobs);
         self.retained_jobs.jobs = waiting;

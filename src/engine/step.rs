@@ -13,6 +13,7 @@ use super::fact_log::FactLog;
 use super::finished_jobs::RetainedJobs;
 use super::foreign_state::ForeignRecovery;
 use super::host_faults::HostFaults;
+use super::invariants::Invariants;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::live_bytes::LiveBytes;
@@ -34,6 +35,7 @@ impl Engine {
             log: FactLog::after(restored.last_fact),
             effects: Vec::new(),
             job_facts: Vec::new(),
+            invariants: Invariants::default(),
             scheduler,
             nodes: if config.policy.is_compatible() {
                 NodeRegistry::counting_all_hosts()
@@ -92,6 +94,7 @@ impl Engine {
             Wait::All => self.log.last(),
             Wait::For(fact) => fact,
         };
+        self.check_invariants();
         let effects = std::mem::take(&mut self.effects);
         let is_final = effects.iter().any(Effect::needs_facts);
         let effects_wait_for = if is_final { self.log.last() } else { FactNumber::default() };

@@ -40,7 +40,7 @@ impl Engine {
     pub(super) fn lose_tracker(&mut self, name: &Arc<str>, why: &str, now: Now) {
         let Some(tracker) = self.trackers.remove(name) else { return };
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
-        move_busy(&mut self.busy_slots, tracker.busy, PerKind::default());
+        move_busy(&mut self.busy_slots, tracker.busy, PerKind::default(), &mut self.invariants.violations);
         // The node stays until the events about its attempts are written: they contain its address.
         let mut affected: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {

@@ -18,6 +18,9 @@ pub trait Service: 'static {
     /// Handles a call, answered now or later; a dropped `pending` leaves the call unanswered.
     fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall);
 
+    /// The bytes of a heartbeat, right before [`Self::handle_call`]; empty right after it.
+    fn keep_frame(&self, _frame: &[u8]) {}
+
     /// A connection with a tracker's session has closed.
     fn on_tracker_disconnected(&self, connection: u64);
 
@@ -244,8 +247,12 @@ fn take_call<S: Service>(
         (Ok(CallFrame { id, call }), ProtocolKind::Served(_)) => {
             if matches!(call, Call::InterTracker(InterTrackerCall::Heartbeat { .. })) {
                 connection.set_sent_heartbeat();
+                service.keep_frame(frame);
+                service.handle_call(call, pending(id));
+                service.keep_frame(&[]);
+            } else {
+                service.handle_call(call, pending(id));
             }
-            service.handle_call(call, pending(id));
             return Ok(());
         }
         // A protocol's version may be requested on a connection of any other.

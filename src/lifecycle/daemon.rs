@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, RackResolver, Requests, StoreGone,
-    Submissions, Targets,
+    AclFile, BrokenInvariants, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, RackResolver,
+    Requests, StoreGone, Submissions, Targets,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
@@ -104,9 +104,11 @@ impl Daemon {
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
-        let handle = handle.with_stuck_threads(submissions.stuck());
+        let broken_invariants = BrokenInvariants::default();
+        let handle = handle.with_stuck_threads(submissions.stuck()).with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let effect_handler = EffectHandler { owner: owner.clone(), resolver, submissions, notifier, budget_image };
+        let effect_handler =
+            EffectHandler { owner: owner.clone(), resolver, submissions, notifier, broken_invariants, budget_image };
         (
             Self {
                 owner,

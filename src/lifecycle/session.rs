@@ -17,7 +17,9 @@ use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
-use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
+use crate::server::{
+    AclFile, Leftovers, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root, make_system_dir,
+};
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::ServedNames;
 
@@ -135,8 +137,10 @@ impl DaemonProcess<'_> {
         };
         let (daemon, handle) = Daemon::new(parts);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
-        let handle = handle.with_ledger(store.ledger());
+        let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
+        let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
         let owner = daemon.owner().clone();
+        owner.set_quarantine(quarantine.clone());
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
         let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
@@ -145,6 +149,7 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
+        let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::AttemptState;
+use crate::model::{AttemptId, AttemptState, Violations};
 use crate::scheduler::NodeId;
 use crate::wire::Phase;
 
@@ -136,6 +136,18 @@ impl Attempt {
         }
     }
 
+    /// Changes the state and returns the one before: the only place that does so. `id` is the attempt's own.
+    #[track_caller]
+    pub(super) fn enter_state(
+        &mut self,
+        next: AttemptState,
+        id: AttemptId,
+        violations: &mut Violations,
+    ) -> AttemptState {
+        violations.check(self.state.can_become(next), || format!("{id} turns from {:?} to {next:?}", self.state));
+        std::mem::replace(&mut self.state, next)
+    }
+
     /// Whether its tracker may still work on it.
     pub fn is_active(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
@@ -212,6 +224,26 @@ mod tests {
                 assert_ne!(report_effect, ReportEffect::Update, "{old:?} -> {new:?}");
             }
         }
+    }
+
+    #[test]
+    fn every_transition_that_a_report_causes_is_legal_and_an_ended_attempt_stays_ended() {
+        for (old, new) in STATES.into_iter().flat_map(|old| STATES.map(|new| (old, new))) {
+            for cleaning in [false, true] {
+                let changes = report_effect(old, new, cleaning) == ReportEffect::Transition;
+                assert!(!changes || old.can_become(new), "{old:?} -> {new:?}");
+            }
+        }
+        let id = "job_1_0001".parse::<crate::model::JobId>().unwrap().task(crate::model::Kind::Map, 3).attempt(1);
+        let now = crate::model::Now { mono_ms: 0, wall_ms: 0 };
+        let mut attempt = Attempt::launched(1, AttemptRole::Work, Phase::Map, NodeId::default(), now);
+        let mut violations = Violations::counting();
+        for next in [AttemptState::Running, AttemptState::Succeeded, AttemptState::Killed] {
+            attempt.enter_state(next, id, &mut violations);
+        }
+        assert!(violations.is_empty());
+        attempt.enter_state(AttemptState::Running, id, &mut violations);
+        assert_eq!(violations.take()[0].text, "attempt_1_0001_m_000003_1 turns from Killed to Running");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, PerKind, TaskId};
+use crate::model::{AttemptState, Kind, PerKind, TaskId, lower};
 use crate::scheduler::HostId;
 use crate::wire::{CompletionStatus, WString};
 
@@ -17,8 +17,9 @@ impl Job {
     /// An attempt has succeeded: its task is done.
     pub(super) fn complete_task(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let event = self.add_event(key, position, CompletionStatus::Succeeded, context);
+        let id = self.task_id(key);
         let task = self.task_mut(key);
-        task.state = TaskState::Complete(position);
+        task.enter_state(TaskState::Complete(position), id, context.violations);
         task.finish_ms = context.now.wall_ms;
         task.success_event = Some(event);
         let counters = task.attempts[position].counters.clone();
@@ -66,6 +67,7 @@ impl Job {
         let longest_skip = self.longest_skip(key);
         let host = self.host_of(key, position, context);
         let over = self.is_over_or_ending();
+        let id = self.task_id(key);
         let task = self.task_mut(key);
         if task.committer == Some(position) {
             task.committer = None;
@@ -85,9 +87,9 @@ impl Job {
         let given_up = too_often && !task.is_over();
         let failures = task.failures;
         if given_up {
-            task.state = TaskState::Failed;
+            task.enter_state(TaskState::Failed, id, context.violations);
         } else if Self::is_task_idle(task) {
-            task.state = TaskState::Waiting;
+            task.enter_state(TaskState::Waiting, id, context.violations);
         }
         let (waits, task_state) = (task.state == TaskState::Waiting, task.state);
         self.refresh_counters(key);
@@ -143,18 +145,19 @@ impl Job {
 
     /// A finished map has lost its output.
     fn on_output_lost(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
-        let kind = key.kind();
+        let (kind, id) = (key.kind(), self.task_id(key));
         let task = self.task_mut(key);
         if task.state != TaskState::Complete(position) {
             return;
         }
         // Another attempt may still finish it.
-        task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
+        let state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
+        task.enter_state(state, id, context.violations);
         task.finish_ms = 0;
         let event = task.success_event.take();
         let counters = task.attempts[position].counters.clone();
         if key.is_work() {
-            self.finished[kind] = self.finished[kind].saturating_sub(1);
+            lower(&mut self.finished[kind], 1_u32, context.violations);
             if let Some(counters) = counters {
                 self.counter_sums[kind].subtract(&counters);
             }
@@ -259,9 +262,11 @@ impl Job {
         self.clear_stragglers();
         self.abandon_task_cleanups(context);
         for kind in Kind::ALL {
-            for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
+            let setup = self.task_id(TaskKey::Setup(kind));
+            let work = (0..).zip(&mut self.work[kind]).map(|(number, task)| (self.id.task(kind, number), task));
+            for (id, task) in work.chain([(setup, &mut self.setup[kind])]) {
                 if !task.is_over() {
-                    task.state = TaskState::Killed;
+                    task.enter_state(TaskState::Killed, id, context.violations);
                     task.counted = None;
                     task.recompute_progress();
                     task.refresh_releasing(self.app, kind, context.scheduler);

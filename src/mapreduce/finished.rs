@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState as S, CounterLimits, Kind, Now};
+use crate::model::{AttemptState as S, CounterLimits, Kind, Now, Violations};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
 
 use super::job::{FinishedSummary, Job};
@@ -62,6 +62,7 @@ impl Job {
             housekeeping: &mut housekeeping,
             facts: &mut Vec::new(),
             counter_limits: CounterLimits::default(),
+            violations: &mut Violations::default(),
             now: Now { mono_ms: 0, wall_ms: 0 },
         };
         job.restore(stored, &TrackerLocations::new(), &mut context);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, Violations, lower, raise};
 use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
@@ -17,8 +17,8 @@ use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::stragglers::Stragglers;
 use super::{
-    AcceptedJob, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable,
-    Task, TaskState,
+    AcceptedJob, Attempt, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
+    SplitTable, Task, TaskState,
 };
 
 /// A task of a job by its purpose.
@@ -272,6 +272,12 @@ impl Job {
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
+    /// The attempts that [`Self::running`] counts, in order of launch.
+    pub fn running_attempts(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
+        let attempt = move |&(_, number, attempt): &(u64, u32, i32)| self.attempt(TaskKey::Work(kind, number), attempt);
+        self.slot_holders[kind].iter().filter_map(attempt)
+    }
+
     /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt
     /// makes no difference.
     pub fn pending(&self) -> PerKind<u32> {
@@ -361,7 +367,7 @@ impl Job {
     }
 
     /// Updates the sums over tasks after a change to a task.
-    pub(super) fn refresh_task(&mut self, key: TaskKey) {
+    pub(super) fn refresh_task(&mut self, key: TaskKey, violations: &mut Violations) {
         let task = self.task_mut(key);
         let change = task.recompute_progress();
         let is_running = task.has_running_attempt();
@@ -369,8 +375,8 @@ impl Job {
         if let TaskKey::Work(kind, _) = key {
             let sum = self.progress_sum[kind] + change;
             self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
-            self.running_tasks[kind] =
-                self.running_tasks[kind].saturating_sub(u32::from(was_running)) + u32::from(is_running);
+            lower(&mut self.running_tasks[kind], was_running, violations);
+            raise(&mut self.running_tasks[kind], is_running, violations);
             self.refresh_straggler(key);
             self.refresh_counters(key);
         }
@@ -439,6 +445,7 @@ impl Job {
 
     /// Updates the scheduler and the housekeeping queue after a change.
     pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
+        self.check_counts(context.violations);
         self.refresh_housekeeping(context.housekeeping);
         let mut remaining = PerKind::default();
         if self.state == JobState::Running {
@@ -448,6 +455,22 @@ impl Job {
         }
         context.scheduler.set_remaining(self.app, remaining);
         context.scheduler.set_pending(self.app, self.pending());
+    }
+
+    fn check_counts(&self, violations: &mut Violations) {
+        for kind in Kind::ALL {
+            let (finished, failed, running) = (self.finished[kind], self.failed[kind], self.running_tasks[kind]);
+            // The tasks of a job that ends are killed one by one.
+            let running = if self.is_over_or_ending() { 0 } else { running };
+            let total = u64::from(finished) + u64::from(failed) + u64::from(running);
+            violations.check(total <= u64::from(self.total()[kind]), || {
+                format!(
+                    "{} has {finished} finished, {failed} failed and {running} running {kind:?} tasks of {}",
+                    self.id,
+                    self.total()[kind]
+                )
+            });
+        }
     }
 
     /// Whether every map and reduce is done or given up.

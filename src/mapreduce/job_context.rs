@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{CounterLimits, JobId, Now, PerKind};
+use crate::model::{CounterLimits, JobId, Now, PerKind, Violations};
 use crate::scheduler::Scheduler;
 
 use super::{CounterInterner, JobFact, NodeRegistry};
@@ -21,6 +21,8 @@ pub struct JobContext<'a> {
     pub facts: &'a mut Vec<JobFact>,
     /// How many counters the job may have.
     pub counter_limits: CounterLimits,
+    /// Invariants found broken.
+    pub violations: &'a mut Violations,
     /// The time of the event.
     pub now: Now,
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{JobId, Kind, Now};
+use crate::model::{JobId, Kind, Now, Violations};
 use crate::scheduler::{AppId, GrantResult, GrantSource, Level, NodeId};
 
 use super::{Job, Launch, NodeRegistry};
@@ -21,6 +21,7 @@ pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
     nodes: &'a NodeRegistry,
     now: Now,
+    violations: &'a mut Violations,
     /// Launches, in order.
     pub launches: Vec<(AppId, Launch)>,
 }
@@ -84,8 +85,13 @@ impl Jobs {
     }
 
     /// The jobs as a source of grants for one heartbeat.
-    pub fn grant_source<'a>(&'a mut self, nodes: &'a NodeRegistry, now: Now) -> JobGrants<'a> {
-        JobGrants { jobs: self, nodes, now, launches: Vec::new() }
+    pub fn grant_source<'a>(
+        &'a mut self,
+        nodes: &'a NodeRegistry,
+        now: Now,
+        violations: &'a mut Violations,
+    ) -> JobGrants<'a> {
+        JobGrants { jobs: self, nodes, now, violations, launches: Vec::new() }
     }
 }
 
@@ -95,7 +101,7 @@ impl GrantSource for JobGrants<'_> {
     fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
         let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
-        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now);
+        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
         GrantResult::Task { hosts, is_rerun }
     }

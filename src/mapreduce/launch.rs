@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptId, AttemptState, Kind, Now};
+use crate::model::{AttemptId, AttemptState, Kind, Now, Violations};
 use crate::scheduler::{HostId, Level, NodeId};
 use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
@@ -74,17 +74,18 @@ impl Job {
         node: NodeId,
         nodes: &NodeRegistry,
         now: Now,
+        violations: &mut Violations,
     ) -> (Launch, bool) {
         let key = TaskKey::Work(kind, number);
         let task = self.task(key);
         let is_rerun = !task.attempts.is_empty() && !task.has_live_attempt();
-        let launch = self.add_attempt(key, AttemptRole::Work, node, now);
+        let launch = self.add_attempt(key, AttemptRole::Work, node, now, violations);
         self.slot_holders[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
         if let (Kind::Map, Some(info)) = (kind, nodes.get(node)) {
             self.count_locality(key, info.host, info.rack);
         }
-        self.refresh_task(key);
+        self.refresh_task(key, violations);
         (launch, is_rerun)
     }
 
@@ -106,7 +107,8 @@ impl Job {
 
     /// Launches the job's setup, in the variant for `kind`, on a node.
     pub fn launch_setup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
-        let launch = self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now);
+        let launch =
+            self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now, context.violations);
         context.scheduler.occupy_slots(node, kind, 1);
         self.refresh_housekeeping(context.housekeeping);
         launch
@@ -114,7 +116,8 @@ impl Job {
 
     /// Launches the job's cleanup, in the variant for `kind`, on a node.
     pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
-        let launch = self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now);
+        let launch =
+            self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now, context.violations);
         context.scheduler.occupy_slots(node, kind, 1);
         self.refresh_housekeeping(context.housekeeping);
         launch
@@ -144,8 +147,15 @@ impl Job {
         launch
     }
 
-    fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {
-        let kind = key.kind();
+    fn add_attempt(
+        &mut self,
+        key: TaskKey,
+        role: AttemptRole,
+        node: NodeId,
+        now: Now,
+        violations: &mut Violations,
+    ) -> Launch {
+        let (kind, id) = (key.kind(), self.task_id(key));
         self.nodes.insert(node);
         let first_attempt = self.first_attempt;
         let task = self.task_mut(key);
@@ -158,11 +168,11 @@ impl Job {
             ranges.record_launch(number);
         }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
-        task.state = TaskState::Running;
+        task.enter_state(TaskState::Running, id, violations);
         if task.first_launch_ms == 0 {
             task.first_launch_ms = now.wall_ms;
         }
-        Launch { key, attempt: self.task_id(key).attempt(number), role }
+        Launch { key, attempt: id.attempt(number), role }
     }
 
     /// The fact that `launch` was sent in that response to a tracker.

@@ -1,6 +1,6 @@
 //! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use crate::model::{AttemptId, AttemptState, Kind};
+use crate::model::{AttemptId, AttemptState, Kind, Violations};
 use crate::scheduler::{NodeId, Scheduler};
 use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
@@ -185,14 +185,8 @@ impl Job {
             if let Some(new) = report.counters.filter(|_| !waits_for_commit) {
                 attempt.counters = Some(context.interner.intern(&new));
             }
-            if matches!(report.state, AttemptState::Running) {
-                attempt.state = match attempt.state {
-                    AttemptState::Unassigned => AttemptState::Running,
-                    other => other,
-                };
-            }
         }
-        self.refresh_task(key);
+        self.refresh_task(key, context.violations);
     }
 
     /// Sets the progress of all tasks of a kind to done.
@@ -202,7 +196,7 @@ impl Job {
 
     /// Changes the state of an attempt, with all consequences. Returns whether it has left its node.
     fn transition(&mut self, key: TaskKey, position: usize, state: AttemptState, context: &mut JobContext<'_>) -> bool {
-        let kind = key.kind();
+        let (kind, id) = (key.kind(), self.task_id(key));
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
             // This end fulfils the request; it does not apply to the task-cleanup.
@@ -210,7 +204,7 @@ impl Job {
             if request.is_some_and(|request| request != KillRequest::Preempt) {
                 attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
             }
-            std::mem::replace(&mut attempt.state, state)
+            attempt.enter_state(state, id.attempt(attempt.number), context.violations)
         };
         let left = match state {
             AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending => false,
@@ -238,7 +232,7 @@ impl Job {
                 true
             }
         };
-        self.refresh_task(key);
+        self.refresh_task(key, context.violations);
         self.refresh_releasing(key, context.scheduler);
         self.refresh_straggler_demand(kind, context);
         self.refresh(context);
@@ -292,16 +286,16 @@ impl Job {
     }
 
     /// Releases the slot of an attempt that its tracker purged with the finished job, without a report.
-    pub fn release_after_end(&mut self, id: crate::model::AttemptId, scheduler: &mut Scheduler) {
+    pub fn release_after_end(&mut self, id: AttemptId, scheduler: &mut Scheduler, violations: &mut Violations) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
         let finish_ms = self.finish_ms;
         self.free_slot(key, position, scheduler, finish_ms);
         let attempt = &mut self.task_mut(key).attempts[position];
         if attempt.is_active() {
-            attempt.state = AttemptState::Killed;
+            attempt.enter_state(AttemptState::Killed, id, violations);
         } else if let Some(state) = attempt.state_without_cleanup() {
-            attempt.state = state;
+            attempt.enter_state(state, id, violations);
         }
     }
 

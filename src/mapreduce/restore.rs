@@ -49,7 +49,7 @@ impl Job {
         let is_ending = self.ending.is_some();
         for key in self.all_task_keys() {
             self.derive_task_state(key, is_ending);
-            self.refresh_task(key);
+            self.refresh_task(key, context.violations);
             self.refresh_releasing(key, context.scheduler);
         }
         for kind in Kind::ALL {

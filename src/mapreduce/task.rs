@@ -1,6 +1,6 @@
 //! One logical task of a job (1.2.1 `TaskInProgress`).
 
-use crate::model::AttemptState;
+use crate::model::{AttemptState, TaskId, Violations};
 use crate::scheduler::HostId;
 
 use super::failed_ranges::FailedRanges;
@@ -52,6 +52,25 @@ pub struct Task {
     pub(super) counted: Option<CounterValues>,
 }
 
+// === impl TaskState ===
+
+impl TaskState {
+    /// Whether a task in this state may change to `next`.
+    pub fn can_become(self, next: TaskState) -> bool {
+        use TaskState as S;
+        match self {
+            // Given up at once when its only success is lost for the last time.
+            S::Waiting => matches!(next, S::Waiting | S::Running | S::Failed | S::Killed),
+            S::Running => true,
+            // Its output is lost.
+            S::Complete(_) => matches!(next, S::Waiting | S::Running),
+            S::Failed => false,
+            // The job ends, and an attempt was done nevertheless.
+            S::Killed => matches!(next, S::Complete(_)),
+        }
+    }
+}
+
 // === impl Task ===
 
 impl Task {
@@ -75,6 +94,13 @@ impl Task {
             is_counted_running: false,
             counted: None,
         }
+    }
+
+    /// Changes the state: the only place that does so, beside a restart. `id` is the task's own.
+    #[track_caller]
+    pub(super) fn enter_state(&mut self, next: TaskState, id: TaskId, violations: &mut Violations) {
+        violations.check(self.state.can_become(next), || format!("{id} turns from {:?} to {next:?}", self.state));
+        self.state = next;
     }
 
     /// The number of its next attempt; never one used before.
@@ -160,5 +186,32 @@ impl Task {
 impl Default for Task {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Kind, Violations};
+
+    #[test]
+    fn a_task_that_was_given_up_stays_so() {
+        let id = "job_1_0001".parse::<crate::model::JobId>().unwrap().task(Kind::Map, 3);
+        let (mut task, mut violations) = (Task::new(), Violations::counting());
+        for next in [TaskState::Running, TaskState::Waiting, TaskState::Running, TaskState::Complete(0)] {
+            task.enter_state(next, id, &mut violations);
+        }
+        task.enter_state(TaskState::Waiting, id, &mut violations);
+        task.enter_state(TaskState::Failed, id, &mut violations);
+        assert!(violations.is_empty());
+        task.enter_state(TaskState::Running, id, &mut violations);
+        assert_eq!(violations.take()[0].text, "task_1_0001_m_000003 turns from Failed to Running");
+    }
+
+    #[test]
+    fn a_task_that_has_no_attempt_is_not_done() {
+        assert!(!TaskState::Waiting.can_become(TaskState::Complete(0)));
+        assert!(!TaskState::Complete(0).can_become(TaskState::Failed));
+        assert!(TaskState::Killed.can_become(TaskState::Complete(0)), "done while the job ends");
     }
 }

@@ -1,6 +1,7 @@
-//! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, life-cycle states. Depends on no
-//! other room.
+//! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, life-cycle states, broken
+//! invariants. Depends on no other room.
 
+mod count;
 mod counter_limits;
 mod credits;
 mod end_notification;
@@ -13,7 +14,9 @@ mod order_class;
 mod queue_name;
 mod rack;
 mod states;
+mod violations;
 
+pub use count::{Count, lower, raise};
 pub use counter_limits::CounterLimits;
 pub use credits::{Credits, CreditsError};
 pub use end_notification::EndNotification;
@@ -26,3 +29,4 @@ pub use order_class::OrderClass;
 pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};
+pub use violations::{BrokenInvariant, Violations};

@@ -63,6 +63,23 @@ names!(Priority {
     VeryLow = "VERY_LOW",
 });
 
+// === impl AttemptState ===
+
+impl AttemptState {
+    /// Whether an attempt in this state may change to `next` (1.2.1 `TaskInProgress.updateStatus`).
+    pub fn can_become(self, next: AttemptState) -> bool {
+        use AttemptState as S;
+        match self {
+            S::Unassigned => next != S::Unassigned,
+            S::Running => !matches!(next, S::Unassigned | S::Running),
+            S::CommitPending => !matches!(next, S::Unassigned | S::Running | S::CommitPending),
+            // The output of a map may be lost.
+            S::Succeeded | S::FailedUnclean | S::KilledUnclean => matches!(next, S::Failed | S::Killed),
+            S::Failed | S::Killed => false,
+        }
+    }
+}
+
 names!(AttemptState {
     Running = "RUNNING",
     Succeeded = "SUCCEEDED",

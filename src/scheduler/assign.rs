@@ -29,7 +29,7 @@ impl Scheduler {
         report: &mut AssignmentReport,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.record_usage(kind, &mut self.totals);
+        node.record_usage(kind, &mut self.totals, &mut self.violations);
         if free == 0 || self.orders[kind].is_empty() {
             node.withheld[kind] = false;
             return;
@@ -75,6 +75,7 @@ impl Scheduler {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.withheld[kind] = withheld;
         }
+        self.violations.check(granted <= free, || format!("{granted} tasks are granted for {free} free slots of {id}"));
         report.granted[kind] = granted;
         report.skipped += parked.len() as u32;
         for app in parked {

@@ -1,8 +1,7 @@
 //! Demand and usage: each change updates the app, its group, its node and the cluster together.
 
-use crate::model::Kind;
+use crate::model::{Kind, lower, raise};
 
-use super::count::{lower, lower_sum, raise, raise_sum};
 use super::{AppId, HostId, NodeId, Scheduler};
 
 // === impl Scheduler ===
@@ -12,12 +11,12 @@ impl Scheduler {
     pub fn request_slots(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
-        app.tables[kind].add(hosts, count, &self.topology);
+        app.tables[kind].add(hosts, count, &self.topology, &mut self.violations);
         let group = app.spec.group;
         if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.waiting[kind], count);
+            raise(&mut group.waiting[kind], count, &mut self.violations);
         }
-        raise_sum(&mut self.totals.waiting[kind], count);
+        raise(&mut self.totals.waiting[kind], count, &mut self.violations);
         if !was_waiting {
             self.enqueue(id, kind);
         }
@@ -26,11 +25,15 @@ impl Scheduler {
     /// Withdraws `count` tasks that were requested with the same `hosts`: killed, or done by another attempt.
     pub fn withdraw_request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        let count = count.min(app.tables[kind].waiting());
+        let waiting = app.tables[kind].waiting();
+        // A removed app has withdrawn everything.
+        self.violations
+            .check(count <= waiting || app.draining, || format!("{count} of {waiting} tasks of {id} stop waiting"));
+        let count = count.min(waiting);
         if count == 0 {
             return;
         }
-        app.tables[kind].remove(hosts, count, &self.topology);
+        app.tables[kind].remove(hosts, count, &self.topology, &mut self.violations);
         let (group, left) = (app.spec.group, app.tables[kind].waiting());
         self.count_waiting_down(group, kind, count);
         if left == 0 {
@@ -42,30 +45,34 @@ impl Scheduler {
     /// restart.
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        raise(&mut app.running[kind], 1);
+        raise(&mut app.running[kind], 1_u32, &mut self.violations);
         let group = app.spec.group;
         if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.running[kind], 1);
+            raise(&mut group.running[kind], 1_u32, &mut self.violations);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.running[kind], 1);
+            raise(&mut node.running[kind], 1_u32, &mut self.violations);
         }
-        raise_sum(&mut self.totals.running[kind], 1);
+        raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         self.rekey(group, kind);
     }
 
     /// Counts an attempt that has released its slot.
     pub fn remove_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
-        lower(&mut app.running[kind], 1);
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        self.violations.check(app.running[kind] > 0, || format!("{id} has no {kind:?} attempt to remove"));
+        if app.running[kind] == 0 {
+            return;
+        }
+        lower(&mut app.running[kind], 1_u32, &mut self.violations);
         let group = app.spec.group;
         if let Some(group) = self.groups.get_mut(group) {
-            lower(&mut group.running[kind], 1);
+            lower(&mut group.running[kind], 1_u32, &mut self.violations);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.running[kind], 1);
+            lower(&mut node.running[kind], 1_u32, &mut self.violations);
         }
-        lower_sum(&mut self.totals.running[kind], 1);
+        lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         self.rekey(group, kind);
         self.forget_drained(id);
     }

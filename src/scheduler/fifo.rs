@@ -10,9 +10,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, Violations, lower, raise};
 
-use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Policy, SKIP_BUDGET};
@@ -127,13 +126,19 @@ impl Policy for Fifo {
         }
     }
 
-    fn on_app_resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
+    fn on_app_resized(
+        &mut self,
+        app: &AppSpec,
+        before: PerKind<u32>,
+        after: PerKind<u32>,
+        violations: &mut Violations,
+    ) {
         let entry = (self.app_key(app), app.id);
         if before.reduce > 0 && self.with_reduces.remove(&entry) {
-            Kind::ALL.into_iter().for_each(|kind| lower_sum(&mut self.desired[kind], before[kind]));
+            Kind::ALL.into_iter().for_each(|kind| lower(&mut self.desired[kind], before[kind], violations));
         }
         if after.reduce > 0 && self.with_reduces.insert(entry) {
-            Kind::ALL.into_iter().for_each(|kind| raise_sum(&mut self.desired[kind], after[kind]));
+            Kind::ALL.into_iter().for_each(|kind| raise(&mut self.desired[kind], after[kind], violations));
         }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, Violations, lower, raise};
 
 use super::GroupId;
-use super::count::{lower, raise};
+use super::invariants::GroupSums;
 
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +37,15 @@ pub(super) struct Groups {
     by_id: FxHashMap<GroupId, Group>,
     by_name: BTreeMap<String, GroupId>,
     last: GroupId,
+}
+
+// === impl Group ===
+
+impl Group {
+    pub(super) fn sums(&self) -> GroupSums {
+        let &Group { apps, running, waiting, pending, .. } = self;
+        GroupSums { apps, running, waiting, pending }
+    }
 }
 
 // === impl Groups ===
@@ -111,14 +120,14 @@ impl Groups {
     }
 
     /// Adds an app to the group's count; false when the group is not open.
-    pub(super) fn add_app(&mut self, id: GroupId) -> bool {
+    pub(super) fn add_app(&mut self, id: GroupId, violations: &mut Violations) -> bool {
         let group = self.by_id.get_mut(&id);
-        group.map(|group| raise(&mut group.apps, 1)).is_some()
+        group.map(|group| raise(&mut group.apps, 1_u32, violations)).is_some()
     }
 
-    pub(super) fn remove_app(&mut self, id: GroupId) {
+    pub(super) fn remove_app(&mut self, id: GroupId, violations: &mut Violations) {
         if let Some(group) = self.by_id.get_mut(&id) {
-            lower(&mut group.apps, 1);
+            lower(&mut group.apps, 1_u32, violations);
         }
     }
 
@@ -143,13 +152,13 @@ mod tests {
 
     #[test]
     fn a_group_with_apps_stays() {
-        let mut groups = Groups::default();
+        let (mut groups, violations) = (Groups::default(), &mut Violations::default());
         let a = groups.open("a");
-        assert!(groups.add_app(a));
+        assert!(groups.add_app(a, violations));
         let busy = groups.close(a).unwrap_err();
         assert_eq!(busy.to_string(), "queue a still has 1 unfinished jobs");
-        groups.remove_app(a);
+        groups.remove_app(a, violations);
         assert_eq!(groups.close(a), Ok(()));
-        assert!(!groups.add_app(a));
+        assert!(!groups.add_app(a, violations));
     }
 }

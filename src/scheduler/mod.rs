@@ -13,13 +13,13 @@
 
 mod app;
 mod assign;
-mod count;
 mod demand;
 mod dynamic;
 mod fifo;
 mod grant;
 mod group;
 mod ids;
+mod invariants;
 mod key;
 mod node;
 mod order;

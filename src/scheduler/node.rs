@@ -1,8 +1,7 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, Violations, lower, raise};
 
-use super::count::{lower_sum, raise_sum};
 use super::order::OrderEntry;
 use super::{HostId, RackId};
 
@@ -59,29 +58,29 @@ impl Node {
         }
     }
 
-    pub(super) fn set_slots(&mut self, slots: PerKind<u32>, totals: &mut Totals) {
+    pub(super) fn set_slots(&mut self, slots: PerKind<u32>, totals: &mut Totals, violations: &mut Violations) {
         for kind in Kind::ALL {
-            lower_sum(&mut totals.slots[kind], self.slots[kind]);
-            raise_sum(&mut totals.slots[kind], slots[kind]);
+            lower(&mut totals.slots[kind], self.slots[kind], violations);
+            raise(&mut totals.slots[kind], slots[kind], violations);
         }
         self.slots = slots;
     }
 
     /// Takes over the current usage as the reported one, at each heartbeat.
-    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals) {
-        lower_sum(&mut totals.reported[kind], self.reported[kind]);
+    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals, violations: &mut Violations) {
+        lower(&mut totals.reported[kind], self.reported[kind], violations);
         self.reported[kind] = self.in_use(kind);
-        raise_sum(&mut totals.reported[kind], self.reported[kind]);
+        raise(&mut totals.reported[kind], self.reported[kind], violations);
     }
 
     /// Subtracts the node from the sums. Its attempts stay in `running` until each is removed by
     /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
-    pub(super) fn subtract_from(&self, totals: &mut Totals) {
-        lower_sum(&mut totals.nodes, 1);
+    pub(super) fn subtract_from(&self, totals: &mut Totals, violations: &mut Violations) {
+        lower(&mut totals.nodes, 1_u32, violations);
         for kind in Kind::ALL {
-            lower_sum(&mut totals.slots[kind], self.slots[kind]);
-            lower_sum(&mut totals.occupied[kind], self.occupied[kind]);
-            lower_sum(&mut totals.reported[kind], self.reported[kind]);
+            lower(&mut totals.slots[kind], self.slots[kind], violations);
+            lower(&mut totals.occupied[kind], self.occupied[kind], violations);
+            lower(&mut totals.reported[kind], self.reported[kind], violations);
         }
     }
 
@@ -89,9 +88,9 @@ impl Node {
     pub(super) fn add_to(&self, totals: &mut Totals) {
         totals.nodes += 1;
         for kind in Kind::ALL {
-            raise_sum(&mut totals.slots[kind], self.slots[kind]);
-            raise_sum(&mut totals.occupied[kind], self.occupied[kind]);
-            raise_sum(&mut totals.reported[kind], self.reported[kind]);
+            totals.slots[kind] += u64::from(self.slots[kind]);
+            totals.occupied[kind] += u64::from(self.occupied[kind]);
+            totals.reported[kind] += u64::from(self.reported[kind]);
         }
     }
 

@@ -103,6 +103,11 @@ impl Order {
         Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
     }
 
+    /// How many apps are in it.
+    pub(super) fn apps(&self) -> usize {
+        self.leaves.values().map(|leaf| leaf.apps.len()).sum()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::model::{Kind, OrderClass, PerKind};
+use crate::model::{Kind, OrderClass, PerKind, Violations};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
@@ -53,7 +53,14 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
     /// The number of tasks of an app, or its spec, changed; called with zero before its start and after its end.
-    fn on_app_resized(&mut self, _app: &AppSpec, _before: PerKind<u32>, _after: PerKind<u32>) {}
+    fn on_app_resized(
+        &mut self,
+        _app: &AppSpec,
+        _before: PerKind<u32>,
+        _after: PerKind<u32>,
+        _violations: &mut Violations,
+    ) {
+    }
 
     /// Replaces the allocations of the market; groups that are not named have none.
     fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}

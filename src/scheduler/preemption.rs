@@ -168,7 +168,7 @@ impl Unserved {
             } else if can_use(app.app, node) {
                 *need -= 1;
                 app.tasks -= 1;
-                self.total = self.total.saturating_sub(1);
+                self.total -= 1;
                 return true;
             }
         }

@@ -1,9 +1,8 @@
 //! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
 //! counts, so that it takes nothing for slots that are being released already.
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, lower, raise};
 
-use super::count::{lower, raise};
 use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
@@ -13,10 +12,10 @@ impl Scheduler {
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
-            raise(&mut group.releasing[kind], 1);
+            raise(&mut group.releasing[kind], 1_u32, &mut self.violations);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.releasing[kind], 1);
+            raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }
     }
 
@@ -25,10 +24,10 @@ impl Scheduler {
     pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
-            lower(&mut group.releasing[kind], 1);
+            lower(&mut group.releasing[kind], 1_u32, &mut self.violations);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.releasing[kind], 1);
+            lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }
     }
 
@@ -36,7 +35,7 @@ impl Scheduler {
     pub fn start_task_cleanup(&mut self, node: NodeId, kind: Kind) {
         self.occupy_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.releasing[kind], 1);
+            raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }
     }
 
@@ -44,7 +43,7 @@ impl Scheduler {
     pub fn end_task_cleanup(&mut self, node: NodeId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.releasing[kind], 1);
+            lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }
     }
 

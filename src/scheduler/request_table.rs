@@ -8,7 +8,8 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::count::{lower, raise};
+use crate::model::{Violations, lower, raise};
+
 use super::{HostId, Level, RackId, Topology};
 
 /// The rows of one app and kind. An update costs O(copies), memory O(hosts + racks).
@@ -28,27 +29,27 @@ impl RequestTable {
     }
 
     /// Adds `count` tasks with their input on `hosts`; no hosts: no preference.
-    pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
+    pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
         if count == 0 {
             return;
         }
-        raise(&mut self.anywhere, count);
+        raise(&mut self.anywhere, count, violations);
         for host in distinct(hosts.iter().copied()) {
-            raise(self.hosts.entry(host).or_default(), count);
+            raise(self.hosts.entry(host).or_default(), count, violations);
         }
         for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
-            raise(self.racks.entry(rack).or_default(), count);
+            raise(self.racks.entry(rack).or_default(), count, violations);
         }
     }
 
     /// Removes `count` tasks that were added with the same `hosts`.
-    pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
-        lower(&mut self.anywhere, count);
+    pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
+        lower(&mut self.anywhere, count, violations);
         for host in distinct(hosts.iter().copied()) {
-            lower_row(&mut self.hosts, host, count);
+            lower_row(&mut self.hosts, host, count, violations);
         }
         for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
-            lower_row(&mut self.racks, rack, count);
+            lower_row(&mut self.racks, rack, count, violations);
         }
     }
 
@@ -64,12 +65,13 @@ impl RequestTable {
     }
 }
 
-fn lower_row<K: Hash + Eq>(rows: &mut FxHashMap<K, u32>, key: K, count: u32) {
-    if let Some(row) = rows.get_mut(&key) {
-        lower(row, count);
-        if *row == 0 {
-            rows.remove(&key);
-        }
+fn lower_row<K: Hash + Eq>(rows: &mut FxHashMap<K, u32>, key: K, count: u32, violations: &mut Violations) {
+    let row = rows.get_mut(&key);
+    violations.check(row.is_some(), || format!("no row to take {count} waiting tasks from"));
+    let Some(row) = row else { return };
+    lower(row, count, violations);
+    if *row == 0 {
+        rows.remove(&key);
     }
 }
 
@@ -97,11 +99,11 @@ mod tests {
     fn a_task_counts_once_for_each_host_and_rack() {
         let (topology, h) = topology(4, 2);
         let mut table = RequestTable::default();
-        table.add(&[h[0], h[0], h[2]], 3, &topology);
+        table.add(&[h[0], h[0], h[2]], 3, &topology, &mut Violations::default());
         assert_eq!(table.waiting(), 3);
         assert_eq!(table.hosts[&h[0]], 3);
         assert_eq!(table.racks[&topology.rack_of(h[0])], 3);
-        table.remove(&[h[0], h[0], h[2]], 3, &topology);
+        table.remove(&[h[0], h[0], h[2]], 3, &topology, &mut Violations::default());
         assert_eq!(table.waiting(), 0);
         assert!(table.hosts.is_empty() && table.racks.is_empty());
     }
@@ -111,7 +113,7 @@ mod tests {
         let (topology, h) = topology(4, 2);
         let level = |table: &RequestTable, host: HostId| table.best_level(host, topology.rack_of(host));
         let mut table = RequestTable::default();
-        table.add(&[h[0]], 1, &topology);
+        table.add(&[h[0]], 1, &topology, &mut Violations::default());
         assert_eq!(level(&table, h[0]), Level::Node);
         assert_eq!(level(&table, h[2]), Level::Rack);
         assert_eq!(level(&table, h[1]), Level::Any);
@@ -126,8 +128,8 @@ mod tests {
             let mut table = RequestTable::default();
             let sets: Vec<(Vec<HostId>, bool)> =
                 tasks.into_iter().map(|(set, stays)| (set.into_iter().map(|i| h[i]).collect(), stays)).collect();
-            sets.iter().for_each(|(set, _)| table.add(set, 1, &topology));
-            sets.iter().filter(|(_, stays)| !stays).for_each(|(set, _)| table.remove(set, 1, &topology));
+            sets.iter().for_each(|(set, _)| table.add(set, 1, &topology, &mut Violations::default()));
+            sets.iter().filter(|(_, stays)| !stays).for_each(|(set, _)| table.remove(set, 1, &topology, &mut Violations::default()));
 
             let left: Vec<&Vec<HostId>> = sets.iter().filter(|(_, stays)| *stays).map(|(set, _)| set).collect();
             prop_assert_eq!(table.waiting() as usize, left.len());

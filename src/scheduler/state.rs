@@ -4,10 +4,9 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, Violations, lower, raise};
 
 use super::app::App;
-use super::count::{lower, lower_sum, raise, raise_sum};
 use super::dynamic::Dynamic;
 use super::fifo::Fifo;
 use super::group::Groups;
@@ -57,10 +56,11 @@ pub struct Scheduler {
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<NodeId, Node>,
     /// Unfinished tasks of each running app; no entry for none.
-    remaining: FxHashMap<AppId, PerKind<u32>>,
+    pub(super) remaining: FxHashMap<AppId, PerKind<u32>>,
     last_node: NodeId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
+    pub(super) violations: Violations,
 }
 
 impl fmt::Debug for Scheduler {
@@ -104,6 +104,7 @@ impl Scheduler {
             last_node: NodeId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
+            violations: Violations::default(),
         }
     }
 
@@ -186,8 +187,8 @@ impl Scheduler {
         }
         self.last_node = id;
         let mut node = Node::new(host, self.topology.rack_of(host));
-        raise_sum(&mut self.totals.nodes, 1);
-        node.set_slots(slots, &mut self.totals);
+        raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
+        node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
         id
     }
@@ -195,7 +196,7 @@ impl Scheduler {
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
         if let Some(node) = self.nodes.get_mut(&node) {
-            node.set_slots(slots, &mut self.totals);
+            node.set_slots(slots, &mut self.totals, &mut self.violations);
         }
     }
 
@@ -211,24 +212,23 @@ impl Scheduler {
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, node: NodeId) {
         if let Some(node) = self.nodes.remove(&node) {
-            node.subtract_from(&mut self.totals);
+            node.subtract_from(&mut self.totals, &mut self.violations);
         }
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
     pub fn occupy_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.occupied[kind], slots);
-            raise_sum(&mut self.totals.occupied[kind], slots);
+            raise(&mut node.occupied[kind], slots, &mut self.violations);
+            raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
         }
     }
 
     /// Setup or cleanup attempts release their slots.
     pub fn release_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
-            let slots = slots.min(node.occupied[kind]);
-            lower(&mut node.occupied[kind], slots);
-            lower_sum(&mut self.totals.occupied[kind], slots);
+            lower(&mut node.occupied[kind], slots, &mut self.violations);
+            lower(&mut self.totals.occupied[kind], slots, &mut self.violations);
         }
     }
 
@@ -244,12 +244,12 @@ impl Scheduler {
         self.nodes.values().for_each(|node| node.add_to(&mut totals));
         for app in self.apps.values() {
             for kind in Kind::ALL {
-                raise_sum(&mut totals.running[kind], app.running[kind]);
-                raise_sum(&mut totals.waiting[kind], app.tables[kind].waiting());
+                totals.running[kind] += u64::from(app.running[kind]);
+                totals.waiting[kind] += u64::from(app.tables[kind].waiting());
             }
         }
         for remaining in self.remaining.values() {
-            Kind::ALL.into_iter().for_each(|kind| raise_sum(&mut totals.remaining[kind], remaining[kind]));
+            Kind::ALL.into_iter().for_each(|kind| totals.remaining[kind] += u64::from(remaining[kind]));
         }
         totals
     }
@@ -266,7 +266,7 @@ impl Scheduler {
         if self.apps.contains_key(&spec.id) {
             return Err(AddAppError::Exists(spec.id));
         }
-        if !self.groups.add_app(spec.group) {
+        if !self.groups.add_app(spec.group, &mut self.violations) {
             return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
         }
         self.apps.insert(spec.id, App::new(spec));
@@ -311,7 +311,7 @@ impl Scheduler {
     pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
         let before = std::mem::replace(&mut app.desired, desired);
-        self.policy.on_app_resized(&app.spec, before, desired);
+        self.policy.on_app_resized(&app.spec, before, desired, &mut self.violations);
     }
 
     /// Sets the unfinished tasks of a running app, its load by the original's spreading; zero once it is over.
@@ -322,8 +322,8 @@ impl Scheduler {
             self.remaining.insert(id, remaining)
         };
         for kind in Kind::ALL {
-            lower_sum(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind]);
-            raise_sum(&mut self.totals.remaining[kind], remaining[kind]);
+            lower(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind], &mut self.violations);
+            raise(&mut self.totals.remaining[kind], remaining[kind], &mut self.violations);
         }
     }
 
@@ -334,7 +334,8 @@ impl Scheduler {
         let before = std::mem::replace(&mut app.pending, pending);
         let sum = |pending: PerKind<u32>| u64::from(pending.map) + u64::from(pending.reduce);
         if let Some(group) = self.groups.get_mut(app.spec.group).filter(|_| before != pending) {
-            group.pending = group.pending.saturating_sub(sum(before)).saturating_add(sum(pending));
+            lower(&mut group.pending, sum(before), &mut self.violations);
+            raise(&mut group.pending, sum(pending), &mut self.violations);
         }
     }
 
@@ -361,9 +362,9 @@ impl Scheduler {
     /// Subtracts tasks of a group that stop waiting.
     pub(super) fn count_waiting_down(&mut self, group: GroupId, kind: Kind, count: u32) {
         if let Some(group) = self.groups.get_mut(group) {
-            lower(&mut group.waiting[kind], count);
+            lower(&mut group.waiting[kind], count, &mut self.violations);
         }
-        lower_sum(&mut self.totals.waiting[kind], count);
+        lower(&mut self.totals.waiting[kind], count, &mut self.violations);
     }
 
     pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
@@ -389,7 +390,7 @@ impl Scheduler {
     /// Drops a removed app that holds no slot any more.
     pub(super) fn forget_drained(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
-        self.groups.remove_app(app.spec.group);
+        self.groups.remove_app(app.spec.group, &mut self.violations);
         self.apps.remove(&id);
     }
 }

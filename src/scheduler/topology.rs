@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::model::{Violations, lower, raise};
+
 /// A host in one rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(u32);
@@ -43,6 +45,7 @@ pub struct Topology {
     last_host: u32,
     last_rack: u32,
     last_idle: u64,
+    pub(super) violations: Violations,
 }
 
 #[derive(Debug)]
@@ -92,7 +95,7 @@ impl Topology {
     /// Keeps a host until a matching [`Self::release`].
     pub fn hold(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
-        known.holders = known.holders.saturating_add(1);
+        raise(&mut known.holders, 1_u32, &mut self.violations);
         if let Some(place) = known.idle.take() {
             self.idle.remove(&place);
         }
@@ -109,7 +112,7 @@ impl Topology {
     /// Releases a host that was held.
     pub fn release(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
-        known.holders = known.holders.saturating_sub(1);
+        lower(&mut known.holders, 1_u32, &mut self.violations);
         if known.holders > 0 {
             return;
         }
@@ -216,7 +219,7 @@ impl Topology {
             self.host_by_name.remove(&host.name);
         }
         let Some(rack) = self.racks.get_mut(&host.rack) else { return };
-        rack.hosts = rack.hosts.saturating_sub(1);
+        lower(&mut rack.hosts, 1_u32, &mut self.violations);
         if rack.hosts == 0
             && let Some(rack) = self.racks.remove(&host.rack)
         {

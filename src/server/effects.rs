@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use crate::engine::{Effect, Event, LogLevel};
 use crate::store::BudgetPublisher;
 
+use super::broken_invariants::BrokenInvariants;
 use super::end_notification::Notifier;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
@@ -19,6 +20,7 @@ pub(crate) struct EffectHandler {
     pub(crate) resolver: Arc<RackResolver>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
+    pub(crate) broken_invariants: BrokenInvariants,
     /// Writes the budget file; `None` without a market.
     pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
@@ -30,6 +32,7 @@ impl EffectHandler {
     pub(crate) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {
             match effect {
+                Effect::ReportBrokenInvariant(broken) => self.broken_invariants.add(&broken),
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
                 Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),
                 Effect::RemoveJobFiles { job, submit_dir } => {

@@ -18,8 +18,10 @@ use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, S
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
+use super::broken_invariants::BrokenInvariants;
 use super::fair_pool::StuckThreads;
 use super::owner::Owner;
+use super::quarantine::RefusedSenders;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -43,6 +45,8 @@ pub struct OwnerHandle {
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
+    broken_invariants: BrokenInvariants,
+    refused_senders: Option<RefusedSenders>,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -83,8 +87,17 @@ impl OwnerHandle {
     ) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
-        let handle =
-            Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None, stuck_threads: None };
+        let handle = Self {
+            requests: sender,
+            acl,
+            budget,
+            store,
+            serving: serving.clone(),
+            ledger: None,
+            stuck_threads: None,
+            broken_invariants: BrokenInvariants::default(),
+            refused_senders: None,
+        };
         (handle, Requests { requests, serving })
     }
 
@@ -100,6 +113,18 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_stuck_threads(self, stuck_threads: StuckThreads) -> Self {
         Self { stuck_threads: Some(stuck_threads), ..self }
+    }
+
+    /// Adds the broken invariants, for health.
+    #[must_use]
+    pub fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
+        Self { broken_invariants, ..self }
+    }
+
+    /// Adds the senders that are refused, for health.
+    #[must_use]
+    pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
+        Self { refused_senders: Some(refused_senders), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -169,9 +194,12 @@ impl crate::web::Owner for OwnerHandle {
         let store_error = missed_updates.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
+        let defect = self.broken_invariants.complaint();
         let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
         let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
-        let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
+        let refused_senders = self.refused_senders.as_ref().and_then(RefusedSenders::complaint);
+        let complaints = [&refused_senders, &defect, &store_error, &acl_error, &budget_error];
+        let text = match (&store, complaints.into_iter().flatten().next()) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving: starting or stopping".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
@@ -200,6 +228,9 @@ impl crate::web::Owner for OwnerHandle {
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,
+            refused_senders,
+            defect,
+            invariant_violations: self.broken_invariants.violations(),
         }
     }
 }

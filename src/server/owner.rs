@@ -1,15 +1,17 @@
 //! Owns the engine: passes events to it, facts to the store, and releases replies and effects once their facts are
 //! durable.
 
-use std::cell::{Cell, RefCell};
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
-use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply};
+use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply, Step};
 use crate::ipc::{Answer, PendingCall};
 use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
@@ -18,6 +20,7 @@ use crate::store::{Durable, FactSender, Health, Pressure};
 
 use super::answer_memory::{AnswerMemory, MemoryReservation};
 use super::durability_queue::DurabilityQueue;
+use super::quarantine::{Quarantine, panic_if_chosen};
 
 /// Items released before yielding.
 const RELEASED_AT_ONCE: usize = 64;
@@ -38,6 +41,7 @@ pub struct Owner {
     timer_moved: Notify,
     effects: mpsc::UnboundedSender<Effect>,
     log_rate: LogRate,
+    quarantine: OnceCell<Rc<Quarantine>>,
 }
 
 /// What waits for a fact.
@@ -50,17 +54,6 @@ enum DelayedAnswer {
     Retry(PendingCall, Box<dyn FnOnce(PendingCall)>),
     Effects(Vec<Effect>),
     Waiter(oneshot::Sender<()>),
-}
-
-/// Guards a step. After a panic the state may be inconsistent and must not decide anything: the durable state is
-/// consistent, so the process aborts and a restart continues from there.
-struct StepGuard;
-
-impl Drop for StepGuard {
-    fn drop(&mut self) {
-        tracing::error!("a bug interrupted a step of the engine; aborting, a restart continues from the durable state");
-        std::process::abort();
-    }
 }
 
 /// The store's thread has ended: no further fact becomes durable.
@@ -95,6 +88,7 @@ impl Owner {
             timer_moved: Notify::new(),
             effects,
             log_rate: LogRate::default(),
+            quarantine: OnceCell::new(),
         };
         (Rc::new(owner), performed)
     }
@@ -110,13 +104,10 @@ impl Owner {
     }
 
     fn step_of(&self, caller: Option<IpAddr>, event: Event) -> (Reply, FactNumber) {
-        let (step, next_timer_ms) = {
-            let mut engine = self.engine.borrow_mut();
-            let whole = StepGuard;
-            let step = engine.step(event, self.clock.now());
-            std::mem::forget(whole);
-            (step, engine.next_timer_ms())
-        };
+        if let Some(refusal) = self.quarantine.get().and_then(|quarantine| quarantine.refusal(&event)) {
+            return (refusal, FactNumber::default());
+        }
+        let (step, next_timer_ms) = self.step_engine(event);
         if !step.facts.is_empty() {
             self.sink.append(step.first_fact, step.facts);
         }
@@ -132,6 +123,48 @@ impl Owner {
             self.timer_moved.notify_one();
         }
         (step.reply, step.wait_for)
+    }
+
+    /// Steps the engine. After a panic its state may be inconsistent and must not decide anything: the durable state is
+    /// consistent, so the process aborts, and a restart continues from there.
+    fn step_engine(&self, event: Event) -> (Step, Option<u64>) {
+        let quarantine = self.quarantine.get();
+        if let Some(quarantine) = quarantine {
+            quarantine.begin_step(&event);
+        }
+        let mut engine = self.engine.borrow_mut();
+        let now = self.clock.now();
+        let stepped = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(quarantine) = quarantine {
+                panic_if_chosen(quarantine);
+            }
+            engine.step(event, now)
+        }));
+        match stepped {
+            Ok(step) => (step, engine.next_timer_ms()),
+            Err(panic) => {
+                // The panic hook has logged the place.
+                let noted = quarantine.map(|quarantine| quarantine.note_panic(panic_text(&*panic)));
+                tracing::error!(
+                    "a bug interrupted a step of the engine: {}; aborting, a restart continues from the durable state",
+                    noted.unwrap_or_default()
+                );
+                std::process::abort();
+            }
+        }
+    }
+
+    /// Refuses the senders of `quarantine`. It is set once, before the first call.
+    pub fn set_quarantine(&self, quarantine: Rc<Quarantine>) {
+        // A second one has the same content: there is one state folder.
+        let _ = self.quarantine.set(quarantine);
+    }
+
+    /// Keeps the bytes of the heartbeat that is being handled, for the note about a panic; empty: it is handled.
+    pub(super) fn keep_frame(&self, frame: &[u8]) {
+        if let Some(quarantine) = self.quarantine.get() {
+            quarantine.keep_frame(frame);
+        }
     }
 
     /// Reads from the engine.
@@ -316,4 +349,10 @@ impl Owner {
             DelayedAnswer::Waiter(waiter) => drop(waiter.send(())),
         }
     }
+}
+
+/// The text of a panic.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
 }

@@ -127,6 +127,11 @@ impl Scrape {
             "Facts without a row to change in state.db: more than 0 is a defect",
             self.health.rowless_updates,
         )?;
+        writer.counter(
+            "jobtracker_invariant_violations",
+            "Invariants found broken: more than 0 is a defect",
+            self.health.invariant_violations,
+        )?;
         let is_ready = u32::from(self.health.is_ready);
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
     }

@@ -99,6 +99,12 @@ pub struct Health {
     pub budget_error: Option<String>,
     /// What the store accepted and cannot restore after a restart.
     pub store_error: Option<String>,
+    /// Senders that are refused because they stopped the daemon by a bug.
+    pub refused_senders: Option<String>,
+    /// Invariants of the program that were found broken.
+    pub defect: Option<String>,
+    /// How many were found broken: more than 0 is a defect.
+    pub invariant_violations: u64,
     /// Store updates without a row to change: more than 0 is a defect.
     pub rowless_updates: u64,
 }
@@ -108,6 +114,9 @@ pub struct Health {
 impl Health {
     /// Problems that do not keep jobs from running.
     pub fn complaints(&self) -> impl Iterator<Item = &str> {
-        [&self.store_error, &self.acl_error, &self.budget_error].into_iter().flatten().map(String::as_str)
+        [&self.refused_senders, &self.defect, &self.store_error, &self.acl_error, &self.budget_error]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
     }
 }

@@ -85,6 +85,7 @@ pub(super) async fn request_market<O: Owner>(
             ErrorClass::BadRequest => refuse(StatusCode::BAD_REQUEST, &refusal.to_string()),
             ErrorClass::NotFound => refuse(StatusCode::NOT_FOUND, &refusal.to_string()),
             ErrorClass::Conflict => refuse(StatusCode::CONFLICT, &refusal.to_string()),
+            ErrorClass::Unavailable => refuse(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string()),
         },
     }
 }

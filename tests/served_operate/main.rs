@@ -11,6 +11,7 @@
 mod backup;
 mod hold_kills;
 mod notify;
+mod quarantine;
 mod refused;
 mod reload;
 #[path = "../served/mod.rs"]

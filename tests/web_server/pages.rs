@@ -215,6 +215,8 @@ async fn bad_files_are_told_though_jobs_run() {
         budget_error: Some("cannot write hadoop.budget".to_owned()),
         store_error: Some("facts that found no row: 2".to_owned()),
         rowless_updates: 2,
+        defect: Some("invariants of the program are broken: 3 times, first at a.rs:1: b".to_owned()),
+        invariant_violations: 3,
         ..Health::default()
     };
     let page = stage.get("/").await.body;
@@ -223,12 +225,14 @@ async fn bad_files_are_told_though_jobs_run() {
         "hadoop.acl:2: &#60;carol user&#62;; the last good list",
         "cannot write hadoop.budget",
         "facts that found no row: 2",
+        "invariants of the program are broken: 3 times",
     ];
     for text in told {
         assert!(page.contains(text), "{text} in {page}");
     }
     let bad = stage.get("/metrics").await.body;
     assert!(bad.contains("\njobtracker_store_rowless_updates_total 2\n"), "{bad}");
+    assert!(bad.contains("\njobtracker_invariant_violations_total 3\n"), "{bad}");
     for name in ["acl", "budget"] {
         assert!(bad.contains(&format!("\njobtracker_{name}_file_good 0\n")), "{bad}");
     }
@@ -275,6 +279,9 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_store_rowless_updates Facts without a row to change in state.db: more than 0 is a defect
     # TYPE jobtracker_store_rowless_updates counter
     jobtracker_store_rowless_updates_total 0
+    # HELP jobtracker_invariant_violations Invariants found broken: more than 0 is a defect
+    # TYPE jobtracker_invariant_violations counter
+    jobtracker_invariant_violations_total 0
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1

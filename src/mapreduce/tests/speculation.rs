@@ -14,7 +14,7 @@ const OLD_MS: i64 = 61_000;
 fn take(stage: &mut Stage, node: NodeId) -> Option<AttemptId> {
     stage.act(|job, context| {
         let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;
-        let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now);
+        let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now, context.violations);
         context.scheduler.withdraw_request(job.app, Kind::Map, &hosts, 1);
         context.scheduler.add_running(job.app, Kind::Map, node);
         Some(launch.attempt)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mapreduce::*;
-use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind};
+use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind, Violations};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, NodeId, Scheduler};
 use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
@@ -86,6 +86,7 @@ impl Stage {
             housekeeping: &mut self.housekeeping,
             facts: &mut self.facts,
             counter_limits: CounterLimits::default(),
+            violations: &mut Violations::default(),
             now: self.now,
         };
         act(&mut self.job, &mut context)
@@ -93,7 +94,7 @@ impl Stage {
 
     /// Launches an attempt of a task on a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now);
+        let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now, &mut Violations::default());
         self.scheduler.add_running(self.job.app, kind, node);
         launch.attempt
     }

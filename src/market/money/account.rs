@@ -66,14 +66,11 @@ impl Account {
     /// The charge for the open interval, given the running attempts at its end: slots within the quota of each kind, at
     /// the rate that opened it. Returns it with the balance after it.
     pub(super) fn charge(&self, running: PerKind<u32>) -> (Charge, Credits) {
-        let nothing = (Charge::default(), self.balance);
-        let Some(interval) = &self.interval else { return nothing };
-        let rate = interval.share.rate();
-        let used = within(running, interval.quota);
-        if rate == Credits::ZERO || total(used) == 0 {
-            return nothing;
+        let charge = self.owed(running);
+        if charge == Charge::default() {
+            return (charge, self.balance);
         }
-        let charge = Charge { rate, used };
+        let Charge { rate, used } = charge;
         if let Some(balance) = self.balance.checked_sub(charge.amount()).filter(|balance| *balance >= Credits::ZERO) {
             return (charge, balance);
         }
@@ -81,6 +78,13 @@ impl Account {
         let affordable = (self.balance.units() / rate.units()).max(0);
         let charge = Charge { rate, used: cut_to_affordable(used, used, affordable) };
         (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
+    }
+
+    /// What the open interval costs, whether the balance can pay it or not.
+    pub(super) fn owed(&self, running: PerKind<u32>) -> Charge {
+        let Some(interval) = &self.interval else { return Charge::default() };
+        let (rate, used) = (interval.share.rate(), within(running, interval.quota));
+        if rate == Credits::ZERO || total(used) == 0 { Charge::default() } else { Charge { rate, used } }
     }
 
     /// Its bid in the next allocation, with the balance after the charge.

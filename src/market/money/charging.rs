@@ -22,6 +22,7 @@ impl Market {
         usage.dedup_by(|left, right| left.queue == right.queue);
 
         let mut ledger = self.ledger();
+        let mut violations = std::mem::take(&mut self.violations);
         let mut queue_ticks = Vec::with_capacity(usage.len());
         let mut bids: Vec<Bid> = Vec::with_capacity(usage.len());
         let mut accounts = self.accounts.iter().peekable();
@@ -29,7 +30,11 @@ impl Market {
             while accounts.next_if(|(name, _)| *name < queue).is_some() {}
             let Some((queue, account)) = accounts.next_if(|(name, _)| *name == queue) else { continue };
             let (charge, balance) = account.charge(*running);
-            ledger.count_charge(charge.amount());
+            let owed = account.owed(*running);
+            violations.check(charge == owed, || {
+                format!("queue {queue} has {}, and its interval costs {}", account.balance(), owed.amount())
+            });
+            ledger.count_charge(charge.amount(), &mut violations);
             let is_active = total(*running) > 0 || *pending > 0;
             if is_active {
                 bids.push(account.to_bid(balance, *running));
@@ -51,6 +56,9 @@ impl Market {
         }
         let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, queue_ticks };
         self.apply_tick(&tick);
+        tick.check(slots, &mut violations);
+        self.check_accounts(&mut violations);
+        self.violations = violations;
         tick
     }
 }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, QueueName};
+use crate::model::{Credits, QueueName, Violations};
 
 /// An account of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -75,27 +75,31 @@ pub struct LedgerTotals {
 
 impl LedgerTotals {
     /// Adds an entry; one that was already added changes nothing.
-    pub(super) fn count(&mut self, entry: &LedgerEntry) {
+    pub(super) fn count(&mut self, entry: &LedgerEntry, violations: &mut Violations) {
         if entry.number <= self.rows {
             return;
         }
         self.rows = entry.number;
-        let units = entry.amount.units();
-        self.issued = match (&entry.debit, &entry.credit) {
-            (LedgerAccount::Issued, _) => Credits::from_units(self.issued.units().saturating_add(units)),
-            (_, LedgerAccount::Issued) => Credits::from_units(self.issued.units().saturating_sub(units)),
-            _ => self.issued,
-        };
+        let amount = entry.amount;
+        match (&entry.debit, &entry.credit) {
+            (LedgerAccount::Issued, _) => {
+                self.issued = within(self.issued.checked_add(amount), self.issued, violations)
+            }
+            (_, LedgerAccount::Issued) => {
+                self.issued = within(self.issued.checked_sub(amount), self.issued, violations)
+            }
+            _ => {}
+        }
         if entry.credit == LedgerAccount::Revenue {
-            self.charged = Credits::from_units(self.charged.units().saturating_add(units));
+            self.charged = within(self.charged.checked_add(amount), self.charged, violations);
         }
     }
 
     /// Adds a charge as the next entry; an amount of 0 adds none.
-    pub(super) fn count_charge(&mut self, amount: Credits) {
+    pub(super) fn count_charge(&mut self, amount: Credits, violations: &mut Violations) {
         if amount > Credits::ZERO {
             self.rows += 1;
-            self.charged = Credits::from_units(self.charged.units().saturating_add(amount.units()));
+            self.charged = within(self.charged.checked_add(amount), self.charged, violations);
         }
     }
 
@@ -103,4 +107,11 @@ impl LedgerTotals {
     pub fn expected_balance(&self) -> Credits {
         Credits::from_units(self.issued.units().saturating_sub(self.charged.units()))
     }
+}
+
+/// A sum of the ledger, or the one before if it left the range of `i128`.
+#[track_caller]
+fn within(sum: Option<Credits>, before: Credits, violations: &mut Violations) -> Credits {
+    violations.check(sum.is_some(), || format!("a sum of the ledger exceeds its range: it was {before}"));
+    sum.unwrap_or(before)
 }

@@ -8,6 +8,7 @@ pub mod budget_file;
 mod charging;
 mod fact;
 mod interval;
+mod invariants;
 mod ledger;
 mod queue_status;
 mod quote;

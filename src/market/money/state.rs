@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Now, QueueName};
+use crate::model::{Credits, Now, QueueName, Violations};
 
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
@@ -23,6 +23,7 @@ pub struct Market {
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
+    pub(super) violations: Violations,
 }
 
 // === impl Market ===
@@ -37,6 +38,7 @@ impl Market {
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
+            violations: Violations::default(),
         }
     }
 
@@ -115,7 +117,7 @@ impl Market {
             MarketFact::AccountRemoved { queue } => {
                 self.accounts.remove(queue);
             }
-            MarketFact::Ledger(entry) => self.ledger.count(entry),
+            MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
             MarketFact::Stamp(stamp) => self.guard.restore(stamp),
             MarketFact::Tick(tick) => self.apply_tick(tick),
         }

@@ -17,6 +17,8 @@ pub enum ErrorClass {
     NotFound,
     /// Not possible in the present state: 409.
     Conflict,
+    /// Refused because of a bug of the server: 503.
+    Unavailable,
 }
 
 /// Why a `/scheduler` request was refused.
@@ -65,6 +67,9 @@ pub enum MarketError {
         /// What the open interval may cost.
         committed: Credits,
     },
+    /// The server refuses this request because a bug in it stopped the server; the text says what to do.
+    #[error("{0}")]
+    Quarantined(String),
     /// The balance would rise beyond 10^12.
     #[error("queue {queue} has {balance}; with {amount} more it would exceed 10^12")]
     BalanceTooLarge {
@@ -152,6 +157,7 @@ impl MarketError {
             | MarketError::QueueBusy(_)
             | MarketError::TooManyQueues(_)
             | MarketError::Committed { .. } => ErrorClass::Conflict,
+            MarketError::Quarantined(_) => ErrorClass::Unavailable,
         }
     }
 

@@ -144,9 +144,11 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
         }
         Step::SetupEnds(node, kind) => {
             let node = pick(world.model.nodes.keys().copied(), node)?;
-            world.scheduler.release_slots(node, *kind, 1);
             let occupied = &mut world.model.nodes.get_mut(&node).unwrap().occupied[*kind];
-            *occupied = occupied.saturating_sub(1);
+            if *occupied > 0 {
+                *occupied -= 1;
+                world.scheduler.release_slots(node, *kind, 1);
+            }
         }
     }
     None

@@ -78,6 +78,10 @@ impl Service for Dispatcher {
         }
     }
 
+    fn keep_frame(&self, frame: &[u8]) {
+        self.owner.keep_frame(frame);
+    }
+
     fn on_tracker_disconnected(&self, connection: u64) {
         self.owner.step(Event::ConnectionClosed { connection });
         self.tracker_claims.changed(connection);

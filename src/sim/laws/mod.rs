@@ -16,7 +16,7 @@ use attempts::AttemptBooks;
 use digest::Digest;
 use money::Auditor;
 
-use crate::engine::{Engine, Fact, PolicyConfig, Step};
+use crate::engine::{Effect, Engine, Fact, PolicyConfig, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
@@ -190,6 +190,11 @@ impl Judge {
         if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
             let text = format!("an answer waits for fact {}, the last is {}", step.wait_for.0, self.last_fact.0);
             return Err(self.violation(Law::Order, text));
+        }
+        if let Some(Effect::ReportBrokenInvariant(broken)) =
+            step.effects.iter().find(|effect| matches!(effect, Effect::ReportBrokenInvariant(_)))
+        {
+            return Err(self.violation(Law::Order, format!("{}: {}", broken.place, broken.text)));
         }
         if *intent == Intent::Timer {
             let rounds = self.preemption.as_mut().map_or(Ok(false), |judge| judge.after_round(&step.facts, engine));

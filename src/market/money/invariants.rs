@@ -1,0 +1,135 @@
+//! What must hold of money, whatever happens.
+
+use crate::model::{Credits, Kind, PerKind, Violations};
+
+use super::allocation::cost;
+use super::interval::Interval;
+use super::state::Market;
+use super::tick::Tick;
+
+// === impl Market: invariants ===
+
+impl Market {
+    /// Moves the invariants found broken since the last call to `violations`.
+    pub fn report_violations(&mut self, violations: &mut Violations) {
+        violations.append(&mut self.violations);
+    }
+
+    /// No balance is below zero, and the balances sum to what was issued less what was charged. Costs a walk over all
+    /// accounts.
+    pub fn check_accounts(&self, violations: &mut Violations) {
+        let mut sum = Some(Credits::ZERO);
+        for (queue, account) in &self.accounts {
+            let balance = account.balance();
+            violations.check(balance >= Credits::ZERO, || format!("queue {queue} has {balance}"));
+            sum = sum.and_then(|sum| sum.checked_add(balance));
+        }
+        let ledger = self.ledger();
+        violations.check(sum == Some(ledger.expected_balance()), || {
+            format!("balances sum to {sum:?}; issued {} less charged {}", ledger.issued, ledger.charged)
+        });
+    }
+}
+
+// === impl Tick: invariants ===
+
+impl Tick {
+    /// The price is the sum of the rates, the quotas fit the slots of the cluster, and each queue can pay its own.
+    pub(super) fn check(&self, slots: PerKind<u32>, violations: &mut Violations) {
+        let (mut rates, mut sold) = (Some(Credits::ZERO), PerKind::<u64>::default());
+        for queue_tick in &self.queue_ticks {
+            let Some(Interval { share, quota, .. }) = &queue_tick.interval else { continue };
+            rates = rates.and_then(|rates| rates.checked_add(share.rate()));
+            Kind::ALL.into_iter().for_each(|kind| sold[kind] += u64::from(quota[kind]));
+            let (most, balance) = (cost(share.rate(), *quota), queue_tick.balance);
+            violations.check(most <= balance, || {
+                format!("queue {} is sold slots for {most} and has {balance}", queue_tick.queue)
+            });
+        }
+        violations.check(rates == Some(self.price), || format!("rates sum to {rates:?}, the price is {}", self.price));
+        for kind in Kind::ALL {
+            violations.check(sold[kind] <= u64::from(slots[kind]), || {
+                format!("{} of {} {kind:?} slots are sold", sold[kind], slots[kind])
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::money::{BudgetLine, MarketConfig, MarketFact, QueueUse};
+    use crate::model::{Now, QueueName};
+
+    const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
+    const SLOTS: PerKind<u32> = PerKind::new(4, 2);
+
+    fn queue() -> QueueName {
+        QueueName::new("q").unwrap()
+    }
+
+    fn credits(text: &str) -> Credits {
+        text.parse().unwrap()
+    }
+
+    /// A market with one queue that has 100 credits and an open interval of four map slots at 2 credits.
+    fn market() -> (Market, Tick) {
+        let mut market = Market::new(MarketConfig::default(), 0);
+        market.violations = Violations::counting();
+        let (budget, rate) = (credits("100"), credits("2"));
+        let line = BudgetLine { queue: queue(), budget, rate, is_budget_rounded: false, is_rate_rounded: false };
+        market.seed_budgets(vec![line], NOW);
+        let tick = market.tick(&[usage()], SLOTS, NOW);
+        (market, tick)
+    }
+
+    fn usage() -> QueueUse {
+        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1 }
+    }
+
+    fn texts(violations: &mut Violations) -> Vec<String> {
+        violations.take().into_iter().map(|broken| broken.text).collect()
+    }
+
+    #[test]
+    fn a_sound_market_breaks_nothing() {
+        let (mut market, _) = market();
+        market.tick(&[usage()], SLOTS, NOW);
+        assert_eq!(texts(&mut market.violations), [""; 0]);
+        assert_eq!(market.total(), credits("92"));
+    }
+
+    #[test]
+    fn money_from_nowhere_a_negative_balance_and_an_unpaid_interval_are_found() {
+        for (balance, expected) in [
+            ("101", "balances sum to Some(Credits(93000000000000)); issued 100.0 less charged 8.0"),
+            ("-1", "queue q has -1.0, and its interval costs 8.0"),
+            ("7", "queue q has 7.0, and its interval costs 8.0"),
+        ] {
+            let (mut market, _) = market();
+            let account = MarketFact::Account { queue: queue(), balance: credits(balance), rate: credits("2") };
+            market.apply(&account);
+            market.tick(&[usage()], SLOTS, NOW);
+            let found = texts(&mut market.violations);
+            assert!(found.iter().any(|text| text == expected), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_tick_that_sells_too_much_is_found() {
+        type Damage = fn(&mut Tick);
+        let damages: [(Damage, &str); 3] = [
+            (|tick| tick.price = credits("3"), "rates sum to Some(Credits(2000000000000)), the price is 3.0"),
+            (|tick| tick.queue_ticks[0].balance = credits("7"), "queue q is sold slots for 12.0 and has 7.0"),
+            (|tick| tick.queue_ticks[0].interval.as_mut().unwrap().quota.map = 5, "5 of 4 Map slots are sold"),
+        ];
+        for (damage, expected) in damages {
+            let (_, mut tick) = market();
+            damage(&mut tick);
+            let mut violations = Violations::counting();
+            tick.check(SLOTS, &mut violations);
+            let found = texts(&mut violations);
+            assert!(found.iter().any(|text| text == expected), "{found:?}");
+        }
+    }
+}

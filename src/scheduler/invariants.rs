@@ -1,0 +1,184 @@
+//! What must hold of the scheduler's counts. Each change checks what it changes; [`Scheduler::check_sums`] compares all
+//! of it with a recount.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Kind, PerKind, Violations};
+
+use super::group::Group;
+use super::{GroupId, NodeId, Scheduler};
+
+/// The sums of a group over its apps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GroupSums {
+    pub(super) apps: u32,
+    pub(super) running: PerKind<u32>,
+    pub(super) waiting: PerKind<u32>,
+    pub(super) pending: u64,
+}
+
+// === impl Scheduler: invariants ===
+
+impl Scheduler {
+    /// Moves the invariants found broken since the last call to `violations`.
+    pub fn report_violations(&mut self, violations: &mut Violations) {
+        violations.append(&mut self.violations);
+        violations.append(&mut self.topology.violations);
+    }
+
+    /// Compares each kept sum with a recount over all apps and nodes: slow, for builds with debug assertions.
+    pub fn check_sums(&self, violations: &mut Violations) {
+        let recount = self.recount();
+        violations.check(self.totals == recount, || format!("sums {:?}, by a recount {recount:?}", self.totals));
+        let sums = self.recount_groups();
+        for (name, id, group) in self.groups.iter() {
+            let recount = sums.get(&id).copied().unwrap_or_default();
+            violations.check(group.sums() == recount, || {
+                format!("queue {name} has {:?}, by a recount {recount:?}", group.sums())
+            });
+            self.check_releasing(name, group, violations);
+        }
+        for kind in Kind::ALL {
+            let on_nodes: u64 = self.nodes.values().map(|node| u64::from(node.running[kind])).sum();
+            violations.check(on_nodes <= self.totals.running[kind], || {
+                format!("nodes run {on_nodes} {kind:?} attempts, apps {}", self.totals.running[kind])
+            });
+            let waiting = self.apps.values().filter(|app| app.tables[kind].waiting() > 0).count();
+            let ordered = self.orders[kind].apps();
+            violations.check(waiting == ordered, || {
+                format!("{waiting} apps wait for {kind:?} slots, the order has {ordered}")
+            });
+        }
+        for (id, node) in &self.nodes {
+            for kind in Kind::ALL {
+                violations.check(node.releasing[kind] <= node.in_use(kind), || {
+                    format!("{id} releases more than it uses: {node:?}")
+                });
+            }
+        }
+    }
+
+    /// The attempts of apps that each node runs, in any order.
+    pub fn running_by_node(&self) -> impl Iterator<Item = (NodeId, PerKind<u32>)> {
+        self.nodes.iter().map(|(id, node)| (*id, node.running))
+    }
+
+    fn check_releasing(&self, name: &str, group: &Group, violations: &mut Violations) {
+        for kind in Kind::ALL {
+            let (releasing, running) = (group.releasing[kind], group.running[kind]);
+            violations.check(releasing <= running, || {
+                format!("queue {name} releases {releasing} of {running} {kind:?} slots")
+            });
+        }
+    }
+
+    fn recount_groups(&self) -> BTreeMap<GroupId, GroupSums> {
+        let mut sums: BTreeMap<GroupId, GroupSums> = BTreeMap::new();
+        // Any order gives the same sums.
+        for app in self.apps.values() {
+            let sum = sums.entry(app.spec.group).or_default();
+            sum.apps += 1;
+            for kind in Kind::ALL {
+                sum.running[kind] += app.running[kind];
+                sum.waiting[kind] += app.tables[kind].waiting();
+                sum.pending += u64::from(app.pending[kind]);
+            }
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{AppId, AppSpec, HostId};
+
+    fn scheduler() -> (Scheduler, AppId, HostId, NodeId) {
+        let mut scheduler = Scheduler::dynamic();
+        scheduler.violations = Violations::counting();
+        scheduler.topology.violations = Violations::counting();
+        let group = scheduler.open_group("q");
+        let host = scheduler.topology_mut().intern_host("h", "/r");
+        let node = scheduler.add_node(host, PerKind::new(4, 1));
+        let app = AppId::new(1);
+        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 0 }).unwrap();
+        (scheduler, app, host, node)
+    }
+
+    /// What was found broken by changes, then by a recount.
+    fn texts(scheduler: &mut Scheduler) -> Vec<String> {
+        let mut violations = Violations::counting();
+        scheduler.report_violations(&mut violations);
+        scheduler.check_sums(&mut violations);
+        violations.take().into_iter().map(|broken| broken.text).collect()
+    }
+
+    #[test]
+    fn right_calls_break_nothing() {
+        let (mut scheduler, app, host, node) = scheduler();
+        scheduler.request_slots(app, Kind::Map, &[host], 3);
+        scheduler.withdraw_request(app, Kind::Map, &[host], 1);
+        scheduler.add_running(app, Kind::Map, node);
+        scheduler.mark_releasing(app, Kind::Map, node);
+        assert_eq!(texts(&mut scheduler), [""; 0]);
+    }
+
+    #[test]
+    fn each_wrong_call_is_found() {
+        type WrongCall = fn(&mut Scheduler, AppId, HostId, NodeId);
+        let wrong: [(WrongCall, &str); 6] = [
+            (
+                |scheduler, app, _, node| scheduler.remove_running(app, Kind::Map, node),
+                "app 1 has no Map attempt to remove",
+            ),
+            (|scheduler, _, _, node| scheduler.release_slots(node, Kind::Map, 1), "a count of 0 cannot drop by 1"),
+            (|scheduler, _, host, _| scheduler.topology_mut().release(host), "a count of 0 cannot drop by 1"),
+            (
+                |scheduler, app, host, _| {
+                    scheduler.request_slots(app, Kind::Map, &[host], 1);
+                    scheduler.withdraw_request(app, Kind::Map, &[host], 2);
+                },
+                "2 of 1 tasks of app 1 stop waiting",
+            ),
+            (
+                |scheduler, app, host, _| {
+                    scheduler.request_slots(app, Kind::Map, &[], 1);
+                    scheduler.withdraw_request(app, Kind::Map, &[host], 1);
+                },
+                "no row to take 1 waiting tasks from",
+            ),
+            (
+                |scheduler, app, _, node| scheduler.unmark_releasing(app, Kind::Map, node),
+                "a count of 0 cannot drop by 1",
+            ),
+        ];
+        for (call, text) in wrong {
+            let (mut scheduler, app, host, node) = scheduler();
+            call(&mut scheduler, app, host, node);
+            let found = texts(&mut scheduler);
+            assert_eq!(found.first().map(String::as_str), Some(text), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn each_wrong_sum_is_found() {
+        type Damage = fn(&mut Scheduler, AppId, NodeId);
+        let damages: [(Damage, &str); 6] = [
+            (|scheduler, _, _| scheduler.totals.slots.map += 1, "sums "),
+            (|scheduler, app, _| scheduler.apps.get_mut(&app).unwrap().running.map += 1, "sums "),
+            (|scheduler, app, _| scheduler.apps.get_mut(&app).unwrap().pending.map += 1, "queue q has "),
+            (
+                |scheduler, app, node| scheduler.mark_releasing(app, Kind::Map, node),
+                "queue q releases 1 of 0 Map slots",
+            ),
+            (|scheduler, _, node| scheduler.nodes.get_mut(&node).unwrap().running.map += 1, "nodes run 1 Map attempts"),
+            (|scheduler, app, _| scheduler.enqueue(app, Kind::Map), "0 apps wait for Map slots, the order has 1"),
+        ];
+        for (damage, text) in damages {
+            let (mut scheduler, app, _, node) = scheduler();
+            damage(&mut scheduler, app, node);
+            let found = texts(&mut scheduler);
+            assert!(found.iter().any(|found| found.starts_with(text)), "{text}: {found:?}");
+        }
+    }
+}

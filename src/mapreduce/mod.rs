@@ -41,7 +41,7 @@ pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact, job_bytes};
 pub use job::{Ending, Job, JobOutcome, JobState, TaskKey};
 pub use job_context::{HousekeepingQueue, JobContext};
 pub use job_spec::JobSpec;
-pub use jobs::Jobs;
+pub use jobs::{JobGrants, Jobs};
 pub use launch::Launch;
 pub use node_registry::{EligibleHosts, NodeInfo, NodeRegistry};
 pub use node_use::NodeUse;

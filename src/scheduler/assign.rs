@@ -34,7 +34,7 @@ impl Scheduler {
         report: &mut AssignmentReport,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.record_usage(kind, &mut self.totals);
+        self.policy.on_heartbeat(id, kind, node.in_use(kind));
         if free == 0 || self.orders[kind].is_empty() {
             node.withheld[kind] = false;
             return;

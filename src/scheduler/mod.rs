@@ -13,6 +13,7 @@
 
 mod app;
 mod assign;
+mod compatible_fifo;
 mod count;
 mod demand;
 mod dynamic;
@@ -34,7 +35,7 @@ mod topology;
 #[cfg(test)]
 mod tests;
 
-pub use app::AppSpec;
+pub use app::{AppSize, AppSpec};
 pub use assign::SKIP_BUDGET;
 pub use dynamic::Allocation;
 pub use fifo::FifoOptions;
@@ -42,6 +43,7 @@ pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
+pub use policy::LaunchRules;
 pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub use queue_position::QueuePosition;
 pub use state::{AddAppError, GroupUsage, Scheduler};

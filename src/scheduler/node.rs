@@ -20,10 +20,6 @@ pub struct Totals {
     pub running: PerKind<u64>,
     /// Tasks that wait.
     pub waiting: PerKind<u64>,
-    /// Unfinished tasks of running apps, running or not: the load by Hadoop 1.2.1 `JobQueueTaskScheduler`.
-    pub(super) remaining: PerKind<u64>,
-    /// Slots in use by each node's last heartbeat, as Hadoop 1.2.1 `ClusterStatus` counts them.
-    pub(super) reported: PerKind<u64>,
 }
 
 #[derive(Debug)]
@@ -35,7 +31,6 @@ pub(super) struct Node {
     pub(super) running: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
-    reported: PerKind<u32>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
@@ -53,7 +48,6 @@ impl Node {
             occupied: PerKind::default(),
             running: PerKind::default(),
             releasing: PerKind::default(),
-            reported: PerKind::default(),
             withheld: PerKind::default(),
             resume: PerKind::default(),
         }
@@ -67,13 +61,6 @@ impl Node {
         self.slots = slots;
     }
 
-    /// Takes over the current usage as the reported one, at each heartbeat.
-    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals) {
-        lower_sum(&mut totals.reported[kind], self.reported[kind]);
-        self.reported[kind] = self.in_use(kind);
-        raise_sum(&mut totals.reported[kind], self.reported[kind]);
-    }
-
     /// Subtracts the node from the sums. Its attempts stay in `running` until each is removed by
     /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
     pub(super) fn subtract_from(&self, totals: &mut Totals) {
@@ -81,7 +68,6 @@ impl Node {
         for kind in Kind::ALL {
             lower_sum(&mut totals.slots[kind], self.slots[kind]);
             lower_sum(&mut totals.occupied[kind], self.occupied[kind]);
-            lower_sum(&mut totals.reported[kind], self.reported[kind]);
         }
     }
 
@@ -91,7 +77,6 @@ impl Node {
         for kind in Kind::ALL {
             raise_sum(&mut totals.slots[kind], self.slots[kind]);
             raise_sum(&mut totals.occupied[kind], self.occupied[kind]);
-            raise_sum(&mut totals.reported[kind], self.reported[kind]);
         }
     }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind};
 
 use super::app::App;
+use super::compatible_fifo::CompatibleFifo;
 use super::count::{lower, lower_sum, raise, raise_sum};
 use super::dynamic::Dynamic;
 use super::fifo::Fifo;
@@ -14,8 +15,8 @@ use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
-use super::policy::Policy;
-use super::{Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, NodeId, Topology, Totals};
+use super::policy::{LaunchRules, Policy};
+use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, NodeId, Topology, Totals};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,8 +57,6 @@ pub struct Scheduler {
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<NodeId, Node>,
-    /// Unfinished tasks of each running app; no entry for none.
-    remaining: FxHashMap<AppId, PerKind<u32>>,
     last_node: NodeId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
@@ -85,7 +84,10 @@ pub(super) fn leaf_key(
 impl Scheduler {
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        Self::with_policy(Box::new(Fifo::new(options)))
+        match options.compatible {
+            true => Self::with_policy(Box::new(CompatibleFifo::new(options.pad_millionths))),
+            false => Self::with_policy(Box::new(Fifo::new(options.pad_millionths))),
+        }
     }
 
     /// A scheduler under the market.
@@ -100,11 +102,15 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
-            remaining: FxHashMap::default(),
             last_node: NodeId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
         }
+    }
+
+    /// What the policy demands for tasks that it does not grant.
+    pub fn launch_rules(&self) -> LaunchRules {
+        self.policy.launch_rules()
     }
 
     /// The hosts and racks.
@@ -209,10 +215,11 @@ impl Scheduler {
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
-    pub fn remove_node(&mut self, node: NodeId) {
-        if let Some(node) = self.nodes.remove(&node) {
+    pub fn remove_node(&mut self, id: NodeId) {
+        if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals);
         }
+        self.policy.on_node_removed(id);
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
@@ -248,9 +255,6 @@ impl Scheduler {
                 raise_sum(&mut totals.waiting[kind], app.tables[kind].waiting());
             }
         }
-        for remaining in self.remaining.values() {
-            Kind::ALL.into_iter().for_each(|kind| raise_sum(&mut totals.remaining[kind], remaining[kind]));
-        }
         totals
     }
 }
@@ -275,11 +279,10 @@ impl Scheduler {
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
-        self.set_desired(id, PerKind::default());
-        self.set_remaining(id, PerKind::default());
         self.set_pending(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
+        self.policy.on_app_removed(&app.spec);
         let group = app.spec.group;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
@@ -294,37 +297,21 @@ impl Scheduler {
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub fn set_priority(&mut self, id: AppId, priority: u8) {
         let Some(app) = self.apps.get(&id) else { return };
-        let desired = app.desired;
+        let before = app.spec.clone();
         let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
         // Dequeued under the old key, enqueued under the new one.
-        self.set_desired(id, PerKind::default());
         queued.iter().for_each(|&kind| self.dequeue(id, kind));
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.priority = priority;
+            self.policy.on_priority_changed(&before, &app.spec);
         }
         queued.iter().for_each(|&kind| self.enqueue(id, kind));
-        self.set_desired(id, desired);
     }
 
-    /// Sets the number of all tasks of a running job, finished ones included (Hadoop 1.2.1
-    /// `JobInProgress.desiredMaps`). Only compatible first-in-first-out uses it, for the original's padding.
-    pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
-        let before = std::mem::replace(&mut app.desired, desired);
-        self.policy.on_app_resized(&app.spec, before, desired);
-    }
-
-    /// Sets the unfinished tasks of a running app, its load by the original's spreading; zero once it is over.
-    pub fn set_remaining(&mut self, id: AppId, remaining: PerKind<u32>) {
-        let before = if remaining == PerKind::default() {
-            self.remaining.remove(&id)
-        } else {
-            self.remaining.insert(id, remaining)
-        };
-        for kind in Kind::ALL {
-            lower_sum(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind]);
-            raise_sum(&mut self.totals.remaining[kind], remaining[kind]);
-        }
+    /// Sets the size of a running app, which some policies count.
+    pub fn set_size(&mut self, id: AppId, size: AppSize) {
+        let app = self.apps.get(&id).filter(|app| !app.draining);
+        self.policy.on_app_resized(id, app.map(|app| &app.spec), size);
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls

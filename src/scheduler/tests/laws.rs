@@ -241,7 +241,7 @@ proptest! {
         let nodes = nodes_with(&mut world, &slots);
         for (number, &(load, reduces)) in loads.iter().enumerate() {
             let job = world.job(number as u32, 0, 2, 0);
-            world.scheduler.set_desired(job, PerKind::new(load, reduces));
+            world.resize(job, PerKind::new(load, reduces));
             world.tasks(job, Kind::Map, &[], load);
         }
         (0..slots.iter().copied().max().unwrap_or(0)).for_each(|_| nodes.iter().for_each(|&node| { world.beat(node); }));

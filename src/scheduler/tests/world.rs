@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) groups: Vec<GroupId>,
     /// Apps that were removed; they stay in the model for their attempts that still run.
     pub(super) removed: BTreeSet<AppId>,
+    /// Sizes that the scheduler was given.
+    sizes: BTreeMap<AppId, AppSize>,
 }
 
 // === impl Model ===
@@ -162,7 +164,7 @@ impl World {
             log: Vec::new(),
             asked: 0,
         };
-        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new() };
+        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new(), sizes: BTreeMap::new() };
         world.groups = (0..groups).map(|i| world.scheduler.open_group(&format!("q{i}"))).collect();
         world
     }
@@ -198,6 +200,12 @@ impl World {
         spec.id
     }
 
+    /// Sets the number of all tasks of a job, finished ones included.
+    pub(super) fn resize(&mut self, app: AppId, tasks: PerKind<u32>) {
+        self.sizes.entry(app).or_default().tasks = tasks;
+        self.scheduler.set_size(app, self.sizes[&app]);
+    }
+
     pub(super) fn tasks(&mut self, app: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         self.tasks_that_failed_on(app, kind, hosts, count, &BTreeSet::new());
     }
@@ -221,7 +229,9 @@ impl World {
             let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
             self.model.tasks.iter().filter(left).count() as u32
         };
-        self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
+        let unfinished = PerKind::new(of(Kind::Map), of(Kind::Reduce));
+        self.sizes.entry(app).or_default().unfinished = unfinished;
+        self.scheduler.set_size(app, self.sizes[&app]);
     }
 
     pub(super) fn beat(&mut self, node: NodeId) -> AssignmentReport {

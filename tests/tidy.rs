@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "tidy/engine.rs"]
+mod engine;
 #[path = "tidy/files.rs"]
 mod files;
 #[path = "tidy/prose.rs"]
@@ -77,6 +79,18 @@ fn rooms_name_only_whom_they_may() {
 #[test]
 fn permissions_of_rooms_are_used() {
     assert_eq!(rooms::unused_permissions(&TREE), [""; 0]);
+}
+
+#[test]
+fn rooms_of_the_engine_name_only_whom_they_may() {
+    holds(engine::arrows);
+    holds(engine::fields);
+    assert_eq!(file("src/engine/core/engine.rs").code.matches("pub struct Engine {").count(), 1);
+}
+
+#[test]
+fn files_of_the_engine_form_no_circle() {
+    assert_eq!(engine::circles(&TREE), [""; 0]);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::AttemptState;
-use crate::scheduler::NodeId;
+use crate::model::{AttemptState, TrackerId};
 use crate::wire::Phase;
 
 use super::{AttemptRole, CounterValues, Diagnostics};
@@ -44,9 +43,9 @@ pub struct Attempt {
     /// Its current phase.
     pub phase: Phase,
     /// The node it was launched on.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// The node that runs its task-cleanup, while one does.
-    pub cleanup_node: Option<NodeId>,
+    pub cleanup_node: Option<TrackerId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
     /// Whether the tracker has reported that it works on it, or on its task-cleanup.
@@ -93,7 +92,7 @@ impl Attempt {
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
     /// A new attempt on a node.
-    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::model::Now) -> Self {
+    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: TrackerId, now: crate::model::Now) -> Self {
         Self {
             number,
             role,

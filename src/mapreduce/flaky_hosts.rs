@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::Kind;
-use crate::scheduler::{HostId, NodeId};
+use crate::model::{Kind, TrackerId};
+use crate::scheduler::HostId;
 
 use super::node_registry::EligibleHosts;
 use super::{Job, NodeRegistry};
@@ -92,7 +92,7 @@ impl Job {
     }
 
     /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
-    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn is_unsupported_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
         self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
     }
 
@@ -104,7 +104,7 @@ impl Job {
     /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
     /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
     /// forever.
-    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn avoids(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.is_unsupported_on(node, nodes) {
             return true;
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId};
-use crate::scheduler::{AppId, AppSize, HostId, Level, NodeId, RackId, Topology};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId, TrackerId};
+use crate::scheduler::{AppId, AppSize, HostId, Level, RackId, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
@@ -107,7 +107,7 @@ pub struct Job {
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
     /// Nodes that were given any of its attempts: each gets KILL_JOB when the job is over.
-    pub nodes: BTreeSet<NodeId>,
+    pub nodes: BTreeSet<TrackerId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.

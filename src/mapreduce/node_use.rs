@@ -1,7 +1,6 @@
 //! How a job could use a slot of a node, for explanations of why it waits.
 
-use crate::model::Kind;
-use crate::scheduler::NodeId;
+use crate::model::{Kind, TrackerId};
 
 use super::job::slowstart_maps;
 use super::{Job, NodeRegistry};
@@ -25,7 +24,7 @@ pub enum NodeUse {
 
 impl Job {
     /// Whether a slot of a node would help, by [`Self::can_use`], or why not.
-    pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> NodeUse {
+    pub fn node_use(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> NodeUse {
         if self.can_use(kind, node, nodes) {
             NodeUse::Useful
         } else if self.is_unsupported_on(node, nodes) {

@@ -1,7 +1,6 @@
 //! Estimates the output of a job's maps from those that are done (1.2.1 `ResourceEstimator`). Integers only.
 
-use crate::model::Kind;
-use crate::scheduler::NodeId;
+use crate::model::{Kind, TrackerId};
 
 use super::job::{Job, JobOutcome, TaskKey};
 use super::{JobContext, NodeRegistry, SplitTable};
@@ -96,7 +95,7 @@ impl Job {
     }
 
     /// Whether a node has room for the expected output of a map. A node that reports no free space does.
-    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub(super) fn has_room_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
         let needed = self.output.room_per_map_bytes();
         needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }

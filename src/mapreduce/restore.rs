@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, Now};
-use crate::scheduler::{HostId, NodeId, RackId, Scheduler};
+use crate::model::{AttemptState, Kind, Now, TrackerId};
+use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
 use super::job::{Job, JobEvent, JobState, TaskKey};
@@ -21,7 +21,7 @@ use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, Stored
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackerLocation {
     /// Its node; the default when it is not expected back.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// Its host and rack, if known.
     pub host: Option<(HostId, RackId)>,
 }

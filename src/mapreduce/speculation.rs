@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::Kind;
-use crate::scheduler::NodeId;
+use crate::model::{Kind, TrackerId};
 
 use super::job::{Job, JobState, TaskKey};
 use super::{JobContext, NodeInfo, Task, TaskState};
@@ -93,7 +92,7 @@ impl Job {
 
     /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
     /// request.
-    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
+    pub(super) fn take_straggler(&mut self, kind: Kind, node: TrackerId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested)?;
         let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
         let mut suits = lagging.map(|(_, number)| *number).filter(|number| {

@@ -13,6 +13,7 @@ mod order_class;
 mod queue_name;
 mod rack;
 mod states;
+mod tracker_id;
 
 pub use counter_limits::CounterLimits;
 pub use credits::{Credits, CreditsError};
@@ -26,3 +27,4 @@ pub use order_class::OrderClass;
 pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};
+pub use tracker_id::TrackerId;

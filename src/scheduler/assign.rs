@@ -3,10 +3,10 @@
 //! Each slot goes to the first app in the order. An app without a task for this node is parked: it leaves the order for
 //! the rest of the heartbeat, so that the next app becomes the first.
 
-use crate::model::Kind;
+use crate::model::{Kind, TrackerId};
 
 use super::order::OrderEntry;
-use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler};
+use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -27,7 +27,7 @@ impl Scheduler {
 
     fn assign_kind(
         &mut self,
-        id: NodeId,
+        id: TrackerId,
         kind: Kind,
         free: u32,
         source: &mut impl GrantSource,
@@ -87,12 +87,12 @@ impl Scheduler {
         }
     }
 
-    fn grant(&mut self, app: AppId, kind: Kind, node: NodeId, hosts: &[HostId]) {
+    fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, hosts: &[HostId]) {
         self.withdraw_request(app, kind, hosts, 1);
         self.add_running(app, kind, node);
     }
 
-    fn resume_at(&mut self, node: NodeId, kind: Kind, position: OrderEntry) {
+    fn resume_at(&mut self, node: TrackerId, kind: Kind, position: OrderEntry) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.resume[kind] = Some(position);
         }

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 
 use super::count::{lower_sum, raise_sum};
 use super::fifo::{padding, share_of_load, submission_key};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, LaunchRules, Policy};
-use super::{AppId, AppSize, AppSpec, GroupId, NodeId};
+use super::{AppId, AppSize, AppSpec, GroupId};
 
 #[derive(Debug)]
 pub(super) struct CompatibleFifo {
@@ -29,7 +29,7 @@ pub(super) struct CompatibleFifo {
     /// Sum over the unfinished tasks of all running jobs.
     unfinished: PerKind<u64>,
     // Slots in use by each node's last heartbeat; never iterated.
-    reported: FxHashMap<NodeId, PerKind<u32>>,
+    reported: FxHashMap<TrackerId, PerKind<u32>>,
     /// Sum over `reported`, as Hadoop 1.2.1 `ClusterStatus` counts it.
     in_use: PerKind<u64>,
 }
@@ -121,14 +121,14 @@ impl Policy for CompatibleFifo {
         }
     }
 
-    fn on_heartbeat(&mut self, node: NodeId, kind: Kind, in_use: u32) {
+    fn on_heartbeat(&mut self, node: TrackerId, kind: Kind, in_use: u32) {
         let reported = &mut self.reported.entry(node).or_default()[kind];
         lower_sum(&mut self.in_use[kind], *reported);
         raise_sum(&mut self.in_use[kind], in_use);
         *reported = in_use;
     }
 
-    fn on_node_removed(&mut self, node: NodeId) {
+    fn on_node_removed(&mut self, node: TrackerId) {
         let reported = self.reported.remove(&node).unwrap_or_default();
         Kind::ALL.into_iter().for_each(|kind| lower_sum(&mut self.in_use[kind], reported[kind]));
     }

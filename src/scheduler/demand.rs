@@ -1,9 +1,9 @@
 //! Demand and usage: each change updates the app, its group, its node and the cluster together.
 
-use crate::model::Kind;
+use crate::model::{Kind, TrackerId};
 
 use super::count::{lower, lower_sum, raise, raise_sum};
-use super::{AppId, HostId, NodeId, Scheduler};
+use super::{AppId, HostId, Scheduler};
 
 // === impl Scheduler ===
 
@@ -40,7 +40,7 @@ impl Scheduler {
 
     /// Counts an attempt that holds a slot of a node without a grant of this scheduler: it was found running after a
     /// restart.
-    pub fn add_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1);
         let group = app.spec.group;
@@ -55,7 +55,7 @@ impl Scheduler {
     }
 
     /// Counts an attempt that has released its slot.
-    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
         lower(&mut app.running[kind], 1);
         let group = app.spec.group;

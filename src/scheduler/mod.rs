@@ -41,7 +41,7 @@ pub use dynamic::Allocation;
 pub use fifo::FifoOptions;
 pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
 pub use group::GroupBusy;
-pub use ids::{AppId, GroupId, NodeId};
+pub use ids::{AppId, GroupId};
 pub use node::Totals;
 pub use policy::LaunchRules;
 pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};

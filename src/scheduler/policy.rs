@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use crate::model::{Kind, OrderClass};
+use crate::model::{Kind, OrderClass, TrackerId};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{Allocation, AppId, AppSize, AppSpec, GroupId, NodeId};
+use super::{Allocation, AppId, AppSize, AppSpec, GroupId};
 
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn on_priority_changed(&mut self, _before: &AppSpec, _after: &AppSpec) {}
 
     /// A node sends a heartbeat, with so many slots of a kind in use; called before any grant.
-    fn on_heartbeat(&mut self, _node: NodeId, _kind: Kind, _in_use: u32) {}
+    fn on_heartbeat(&mut self, _node: TrackerId, _kind: Kind, _in_use: u32) {}
 
-    fn on_node_removed(&mut self, _node: NodeId) {}
+    fn on_node_removed(&mut self, _node: TrackerId) {}
 
     /// Replaces the allocations of the market; groups that are not named have none.
     fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}

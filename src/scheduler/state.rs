@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 
 use super::app::App;
 use super::compatible_fifo::CompatibleFifo;
@@ -16,7 +16,7 @@ use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
 use super::policy::{LaunchRules, Policy};
-use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, NodeId, Topology, Totals};
+use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Topology, Totals};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,8 +56,8 @@ pub struct Scheduler {
     pub(super) groups: Groups,
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
-    pub(super) nodes: FxHashMap<NodeId, Node>,
-    last_node: NodeId,
+    pub(super) nodes: FxHashMap<TrackerId, Node>,
+    last_node: TrackerId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
 }
@@ -102,7 +102,7 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
-            last_node: NodeId::NONE,
+            last_node: TrackerId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
         }
@@ -185,9 +185,9 @@ impl Scheduler {
 
 impl Scheduler {
     /// Adds a node. Its slots count at once; it gets tasks when a [`NodeOffer`](super::NodeOffer) names it.
-    pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> NodeId {
+    pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> TrackerId {
         let mut id = self.last_node.next();
-        while id == NodeId::NONE || self.nodes.contains_key(&id) {
+        while id == TrackerId::NONE || self.nodes.contains_key(&id) {
             id = id.next();
         }
         self.last_node = id;
@@ -199,14 +199,14 @@ impl Scheduler {
     }
 
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
-    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+    pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.set_slots(slots, &mut self.totals);
         }
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
-    pub fn move_node(&mut self, node: NodeId, host: HostId) {
+    pub fn move_node(&mut self, node: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&node) {
             node.host = host;
@@ -215,7 +215,7 @@ impl Scheduler {
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
-    pub fn remove_node(&mut self, id: NodeId) {
+    pub fn remove_node(&mut self, id: TrackerId) {
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals);
         }
@@ -223,7 +223,7 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
-    pub fn occupy_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn occupy_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.occupied[kind], slots);
             raise_sum(&mut self.totals.occupied[kind], slots);
@@ -231,7 +231,7 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts release their slots.
-    pub fn release_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn release_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             let slots = slots.min(node.occupied[kind]);
             lower(&mut node.occupied[kind], slots);

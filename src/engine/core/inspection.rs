@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
-use crate::model::{JobId, Now, PerKind};
-use crate::scheduler::{NodeId, Scheduler};
+use crate::model::{JobId, Now, PerKind, TrackerId};
+use crate::scheduler::Scheduler;
 
 use super::engine::Engine;
 
@@ -52,14 +52,14 @@ impl<'a> Inspection<'a> {
     }
 
     /// The node of a registered tracker.
-    pub fn node_of(self, tracker: &str) -> Option<NodeId> {
-        self.engine.trackers.get(tracker).map(|tracker| tracker.node)
+    pub fn node_of(self, tracker: &str) -> Option<TrackerId> {
+        self.engine.trackers.id_of(tracker)
     }
 
     /// Nodes that accept tasks, with the slots of their trackers.
-    pub fn nodes_at_work(self, now: Now) -> impl Iterator<Item = (NodeId, PerKind<u32>)> + 'a {
+    pub fn nodes_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
         let at_work = self.engine.trackers.iter().filter(move |tracker| self.engine.can_take_work(tracker, now));
-        at_work.map(|tracker| (tracker.node, tracker.slots))
+        at_work.map(|tracker| (tracker.id, tracker.slots))
     }
 
     /// Number of completed jobs with trackers that have not acknowledged KILL_JOB.

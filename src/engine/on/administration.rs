@@ -2,11 +2,10 @@
 //! `refreshNodes`, `refreshQueues`). The edge reads the files; the event carries their content.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::engine::core::{Engine, HostLists, QueueConfig, Read, Reply, Wait};
 use crate::engine::state::{Caller, LogLevel, Refusal};
-use crate::model::Now;
+use crate::model::{Now, TrackerId};
 
 // === impl Engine: safe mode ===
 
@@ -64,9 +63,9 @@ impl Engine {
     fn admit(&mut self, hosts: HostLists, now: Now) {
         self.config.hosts = hosts;
         let lost = self.trackers.iter().filter(|tracker| !self.config.hosts.admits(&tracker.host));
-        let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
-        for name in lost {
-            self.lose_tracker(&name, "its host is no longer admitted", now);
+        let lost: Vec<TrackerId> = lost.map(|tracker| tracker.id).collect();
+        for id in lost {
+            self.lose_tracker(id, "its host is no longer admitted", now);
             self.record_job_facts();
         }
     }

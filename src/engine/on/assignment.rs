@@ -2,12 +2,11 @@
 //! `JobTracker.getSetupAndCleanupTasks`, `TaskScheduler.assignTasks`).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::mapreduce::{Job, JobFact, Launch};
-use crate::model::{AttemptId, JobId, Kind, Now};
-use crate::scheduler::{AppId, NodeId, NodeOffer};
+use crate::mapreduce::{Job, Launch};
+use crate::model::{JobId, Kind, Now, TrackerId};
+use crate::scheduler::{AppId, NodeOffer};
 use crate::wire::Task;
 
 /// Most jobs that are checked for a setup or cleanup on one node.
@@ -25,14 +24,14 @@ pub(super) struct Assignment {
 
 impl Engine {
     /// Fills the free slots of a tracker.
-    pub(super) fn assign_tasks(&mut self, name: &Arc<str>, node: NodeId, now: Now) -> Assignment {
-        let Some(tracker) = self.trackers.get(name) else { return Assignment::default() };
+    pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {
+        let Some(tracker) = self.trackers.get(id) else { return Assignment::default() };
         let mut free = tracker.free();
         let is_housekeeping_alone = self.cluster.scheduler.launch_rules().is_housekeeping_alone;
         let mut launches = Vec::new();
         'kinds: for kind in Kind::ALL {
             while free[kind] > 0 {
-                let Some(launch) = self.assign_housekeeping(kind, node, now) else { break };
+                let Some(launch) = self.assign_housekeeping(kind, id, now) else { break };
                 launches.push(launch);
                 free[kind] -= 1;
                 if is_housekeeping_alone {
@@ -42,7 +41,7 @@ impl Engine {
         }
         if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
             let mut granting = self.jobs.grant_source(&self.cluster.nodes, now);
-            self.cluster.scheduler.assign_slots(NodeOffer { node, free }, &mut granting);
+            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free }, &mut granting);
             launches.append(&mut granting.launches);
         }
         self.tallies.launched += launches.len() as u64;
@@ -68,7 +67,7 @@ impl Engine {
     }
 
     /// Launches a task outside of the scheduler's grants: a job's cleanup, a task-cleanup or a job's setup; jobs by id.
-    fn assign_housekeeping(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
+    fn assign_housekeeping(&mut self, kind: Kind, node: TrackerId, now: Now) -> Option<(AppId, Launch)> {
         if let Some(id) = self.first_suitable(&self.cluster.housekeeping.cleanup, |job| {
             job.can_clean_up_on(kind, node, &self.cluster.nodes)
         }) {
@@ -98,20 +97,5 @@ impl Engine {
     fn first_suitable(&self, candidates: &BTreeSet<JobId>, is_suitable: impl Fn(&Job) -> bool) -> Option<JobId> {
         let mut candidates = candidates.iter().take(MAX_CANDIDATES).copied();
         candidates.find(|id| self.jobs.get(*id).is_some_and(&is_suitable))
-    }
-
-    /// The facts of launches that an answer to a tracker carries.
-    pub(super) fn launch_facts(
-        &self,
-        launches: &[(AppId, Launch)],
-        name: &Arc<str>,
-        response_id: i16,
-        now: Now,
-    ) -> Vec<(JobFact, AttemptId)> {
-        let facts = launches.iter().filter_map(|(app, launch)| {
-            let job = self.jobs.by_app(*app)?;
-            Some((job.launch_fact(launch, name.clone(), response_id, now.wall_ms), launch.attempt))
-        });
-        facts.collect()
     }
 }

@@ -74,7 +74,7 @@ impl Engine {
 
     fn tracker_snapshot(&self, tracker: &Tracker, now: Now) -> TrackerSnapshot {
         let topology = self.cluster.scheduler.topology();
-        let rack = self.cluster.nodes.get(tracker.node).map(|info| topology.rack_name(info.rack).to_owned());
+        let rack = self.cluster.nodes.get(tracker.id).map(|info| topology.rack_name(info.rack).to_owned());
         let graylisted = self.host_faults.reason(&tracker.host);
         let complaints: Vec<&str> = [tracker.complaint.as_str()]
             .into_iter()

@@ -96,7 +96,7 @@ impl Engine {
             why.push(PendingReason::SafeMode);
         }
         let beyond =
-            self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.node, &self.cluster.nodes)).count();
+            self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.id, &self.cluster.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
             why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
         }
@@ -156,8 +156,8 @@ impl Engine {
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.iter() {
-            let slots = self.cluster.scheduler.incoming(tracker.node)[kind];
-            *match case.job.node_use(kind, tracker.node, &self.cluster.nodes) {
+            let slots = self.cluster.scheduler.incoming(tracker.id)[kind];
+            *match case.job.node_use(kind, tracker.id, &self.cluster.nodes) {
                 _ if !self.can_take_work(tracker, case.now) => &mut out_of_service,
                 // Reported once for the whole job.
                 NodeUse::Unsupported => continue,

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, Reply, SubmissionReply, Wait};
-use crate::engine::state::{ForeignJob, ForeignState, LogLevel, Refusal, ReportFreshness, TrackerRecovery};
+use crate::engine::state::{ForeignJob, ForeignState, LogLevel, Refusal, TrackerRecovery};
 use crate::mapreduce::{AcceptedJob, JobFact, JobOutcome, JobSpec, StoredJob, next_attempt_block};
-use crate::model::{AttemptId, JobId, Now};
+use crate::model::{AttemptId, JobId, Now, TrackerId};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
@@ -131,9 +131,9 @@ impl Engine {
     pub(super) fn on_foreign_job_not_found(&mut self, id: JobId) -> (Reply, Wait) {
         self.foreign_recovery.expected.remove(&id);
         self.foreign_recovery.restarted.remove(&id);
-        for tracker in self.trackers.iter_mut() {
+        self.trackers.for_each_mut(|tracker| {
             tracker.kill_jobs.insert(id);
-        }
+        });
         (Reply::Done, Wait::Nothing)
     }
 
@@ -171,25 +171,25 @@ impl Engine {
 // === impl Engine: trackers of another JobTracker ===
 
 impl Engine {
-    /// Registers an unknown tracker without reinitialisation if it can only be one of another JobTracker. Its first
-    /// report may be as old as that JobTracker's end, like that of a tracker after a restart.
-    pub(super) fn accept_foreign_tracker(&mut self, request: &HeartbeatRequest, now: Now) -> ReportFreshness {
+    /// Registers an unknown tracker without reinitialisation if it can only be one of another JobTracker; none if not.
+    /// Its first report may be as old as that JobTracker's end, like that of a tracker after a restart.
+    pub(super) fn accept_foreign_tracker(&mut self, request: &HeartbeatRequest, now: Now) -> Option<TrackerId> {
         let status = &request.status;
         let may_be = now.mono_ms < self.foreign_recovery.accepts_until_mono_ms
             && !self.foreign_recovery.lost.contains(&*status.name)
             && self.has_room_for_trackers();
         if !may_be {
-            return ReportFreshness::NotRecovering;
+            return None;
         }
         let name: Arc<str> = (&*status.name).into();
         self.outbox.log_line(LogLevel::Info, format!("accepted {name} from another JobTracker"));
         let http = format!("http://{}:{}", status.host, status.http_port);
-        self.enter_tracker(name.clone(), &status.host, http, TrackerRecovery::ReportedOnce);
-        if let Some(tracker) = self.trackers.get_mut(&name) {
+        let id = self.enter_tracker(name, &status.host, http, TrackerRecovery::ReportedOnce);
+        if let Some(tracker) = self.trackers.get_mut(id) {
             tracker.response_id = request.response_id;
             tracker.rereads_events = true;
         }
-        ReportFreshness::MaybeStale
+        Some(id)
     }
 
     /// Forgets the unknown attempts of a lost tracker, and remembers to reinitialise it should it reconnect.
@@ -236,12 +236,12 @@ impl Engine {
     /// Orders a tracker, once, to drop an attempt that this JobTracker has not launched.
     pub(super) fn drop_unknown_attempt(
         &mut self,
-        name: &Arc<str>,
+        tracker: TrackerId,
         attempt: AttemptId,
         unknown_attempts: &mut UnknownAttempts,
         orders: &mut Orders,
     ) {
-        let Some(tracker) = self.trackers.get_mut(name) else { return };
+        let Some(tracker) = self.trackers.get_mut(tracker) else { return };
         if tracker.unknown_attempts.contains(&attempt) {
             return;
         }
@@ -279,15 +279,14 @@ impl Engine {
     }
 
     /// Forgets unknown attempts that the report no longer shows as running.
-    pub(super) fn forget_finished_unknown_attempts(&mut self, name: &Arc<str>, at_work: &BTreeSet<AttemptId>) {
-        let Some(tracker) = self.trackers.get_mut(name).filter(|tracker| !tracker.unknown_attempts.is_empty()) else {
+    pub(super) fn forget_finished_unknown_attempts(&mut self, tracker: TrackerId, at_work: &BTreeSet<AttemptId>) {
+        let Some(tracker) = self.trackers.get_mut(tracker).filter(|tracker| !tracker.unknown_attempts.is_empty())
+        else {
             return;
         };
         let gone: Vec<AttemptId> = tracker.unknown_attempts.difference(at_work).copied().collect();
+        tracker.unknown_attempts.retain(|attempt| at_work.contains(attempt));
         for unknown in gone {
-            if let Some(tracker) = self.trackers.get_mut(name) {
-                tracker.unknown_attempts.remove(&unknown);
-            }
             self.release_unknown_attempt(unknown);
         }
     }

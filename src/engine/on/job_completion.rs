@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Effect, Fact, KillJobDone};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
-use crate::model::{EndNotification, JobId, Kind};
+use crate::model::{EndNotification, JobId, TrackerId};
 
 // === impl Engine: completed jobs ===
 
@@ -53,29 +53,29 @@ impl Engine {
         }
         let Some(job) = self.jobs.get(id) else { return };
         let notified = self.trackers_to_notify(job);
-        for name in &notified {
-            if let Some(tracker) = self.trackers.get_mut(name) {
-                tracker.kill_jobs.insert(id);
-            }
-        }
         if notified.is_empty() {
             self.remove_job_files(id);
         } else {
             self.outbox.request(Effect::RemoveJobInfo { job: id });
-            self.jobs.finished.expect_kill_job(id, notified.iter().cloned());
-            self.outbox.record(Fact::KillJobPending { job: id, trackers: notified });
+            let mut names = Vec::with_capacity(notified.len());
+            for tracker in &notified {
+                if let Some(tracker) = self.trackers.get_mut(*tracker) {
+                    tracker.kill_jobs.insert(id);
+                    names.push(tracker.name.clone());
+                }
+            }
+            self.jobs.finished.expect_kill_job(id, notified);
+            self.outbox.record(Fact::KillJobPending { job: id, trackers: names });
         }
         self.forget_oldest_finished();
     }
 
     /// Records that a tracker has received KILL_JOB, or is lost.
-    pub(super) fn acknowledge_kill_job(&mut self, id: JobId, tracker: &Arc<str>) {
-        self.outbox.record(Fact::KillJobAcknowledged { job: id, tracker: tracker.clone() });
+    pub(super) fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId, name: &Arc<str>) {
+        self.outbox.record(Fact::KillJobAcknowledged { job: id, tracker: name.clone() });
         if let Some(tracker) = self.trackers.get_mut(tracker) {
             // The tracker kills its attempts of the job without reporting them.
-            let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
-            let last = id.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
-            let gone: Vec<_> = tracker.attempts.range(first..=last).copied().collect();
+            let gone: Vec<_> = tracker.attempts_of(id).collect();
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
@@ -107,11 +107,11 @@ impl Engine {
 
     /// The trackers that must receive KILL_JOB of a completed job: all of them for a job that another JobTracker has
     /// run, since each may have its files.
-    fn trackers_to_notify(&self, job: &Job) -> Vec<Arc<str>> {
+    fn trackers_to_notify(&self, job: &Job) -> Vec<TrackerId> {
         if job.has_foreign_attempts() {
-            return self.trackers.names().cloned().collect();
+            return self.trackers.iter().map(|tracker| tracker.id).collect();
         }
-        job.nodes.iter().filter_map(|node| self.cluster.nodes.get(*node)).map(|info| info.name.clone()).collect()
+        job.nodes.iter().copied().filter(|node| self.trackers.get(*node).is_some()).collect()
     }
 
     fn forget_job(&mut self, id: JobId) {

@@ -10,10 +10,8 @@ use std::sync::Arc;
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, JobId, Kind, Now, PerKind};
-use crate::scheduler::{
-    AppId, GroupId, NodeId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
-};
+use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
+use crate::scheduler::{AppId, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 
 use super::market_ticks::next_on_grid;
 
@@ -35,9 +33,9 @@ struct LiveQueue<'a> {
 #[derive(Default)]
 struct IncomingSlots {
     /// Nodes with any slots of the kind.
-    nodes: BTreeSet<NodeId>,
+    nodes: BTreeSet<TrackerId>,
     /// Free slots and slots about to be released; no entry for nodes without any.
-    slots: BTreeMap<NodeId, u32>,
+    slots: BTreeMap<TrackerId, u32>,
 }
 
 /// The victims of one round.
@@ -86,8 +84,7 @@ impl Engine {
         victims.retain(|id| {
             let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(node) = node else { return false };
-            let tracker = self.cluster.nodes.get(node).and_then(|info| self.trackers.get(&info.name));
-            let is_reachable = tracker.is_some_and(|tracker| self.can_take_work(tracker, now));
+            let is_reachable = self.trackers.get(node).is_some_and(|tracker| self.can_take_work(tracker, now));
             if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
                 job.cancel_preemption(*id, &mut self.cluster.scheduler);
             }
@@ -124,7 +121,7 @@ impl Engine {
                 incoming: slots.into_iter().collect(),
                 over_quota: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
             };
-            let can_use = |app: AppId, node: NodeId| {
+            let can_use = |app: AppId, node: TrackerId| {
                 let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
                 job.is_some_and(|job| job.can_use(kind, node, &self.cluster.nodes))
             };
@@ -153,11 +150,11 @@ impl Engine {
     fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
         let mut incoming: PerKind<IncomingSlots> = PerKind::default();
         for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
-            let slots = self.cluster.scheduler.incoming(tracker.node);
+            let slots = self.cluster.scheduler.incoming(tracker.id);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
-                incoming[kind].nodes.insert(tracker.node);
+                incoming[kind].nodes.insert(tracker.id);
                 if slots[kind] > 0 {
-                    incoming[kind].slots.insert(tracker.node, slots[kind]);
+                    incoming[kind].slots.insert(tracker.id, slots[kind]);
                 }
             }
         }
@@ -226,7 +223,7 @@ impl Engine {
 
 impl IncomingSlots {
     /// Takes a slot on a suitable node; false when there is none.
-    fn take(&mut self, is_suitable: impl Fn(NodeId) -> bool) -> bool {
+    fn take(&mut self, is_suitable: impl Fn(TrackerId) -> bool) -> bool {
         let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| is_suitable(**node)) else { return false };
         let node = *node;
         *slots -= 1;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, LastAnswer, LogLevel, Refusal, Tracker, TrackerRecovery};
+use crate::engine::state::{Effect, LogLevel, Refusal, Tracker, TrackerRecovery};
 use crate::mapreduce::NodeInfo;
-use crate::model::{AttemptState, DEFAULT_RACK, FactNumber, Kind, Now, PerKind};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
 use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only};
 
@@ -14,7 +13,13 @@ use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTracker
 
 impl Engine {
     /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
-    pub(super) fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
+    pub(super) fn refuse_tracker(
+        &mut self,
+        id: Option<TrackerId>,
+        request: &HeartbeatRequest,
+        connection: u64,
+        now: Now,
+    ) -> Option<Refusal> {
         let (name, host) = (&request.status.name, &request.status.host);
         if let Some(text) = name_refusal(name, host) {
             self.outbox.log_line(LogLevel::Warning, text.clone());
@@ -26,7 +31,7 @@ impl Engine {
                 "Tasktracker denied communication with jobtracker: {name}"
             )));
         }
-        let tracker = self.trackers.get(&**name)?;
+        let tracker = self.trackers.get(id?)?;
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let has_called = silent_ms <= self.longest_silence_ms();
         let alive = self.trackers.is_connected(tracker) && has_called;
@@ -42,25 +47,17 @@ impl Engine {
         None
     }
 
-    /// Records that the name was free when the tracker registered: a heartbeat under it on another connection comes
-    /// from another tracker.
-    pub(super) fn mark_introduced(&mut self, name: &Arc<str>) {
-        if let Some(tracker) = self.trackers.get_mut(name) {
-            tracker.is_introduced = true;
-        }
-    }
-
     /// Whether one more tracker may register.
     pub(super) fn has_room_for_trackers(&self) -> bool {
         self.trackers.len() < self.config.limits.max_trackers
     }
 
     /// Registers a tracker, in the default rack until its rack is resolved.
-    pub(super) fn register(&mut self, status: &TaskTrackerStatus) {
+    pub(super) fn register(&mut self, status: &TaskTrackerStatus) -> TrackerId {
         let name: Arc<str> = (&*status.name).into();
         self.outbox.log_line(LogLevel::Info, format!("{name} registered"));
         let http = format!("http://{}:{}", status.host, status.http_port);
-        self.enter_tracker(name, &status.host, http, TrackerRecovery::Complete);
+        self.enter_tracker(name, &status.host, http, TrackerRecovery::Complete)
     }
 
     /// Adds a tracker without slots.
@@ -70,12 +67,12 @@ impl Engine {
         host: &str,
         http: String,
         recovery: TrackerRecovery,
-    ) -> NodeId {
+    ) -> TrackerId {
         let host: Arc<str> = host.into();
         let topology = self.cluster.scheduler.topology_mut();
         let host_id = topology.intern_host(&host, DEFAULT_RACK);
         topology.hold_for_node(host_id);
-        let node = self.cluster.scheduler.add_node(host_id, PerKind::default());
+        let id = self.cluster.scheduler.add_node(host_id, PerKind::default());
         let topology = self.cluster.scheduler.topology();
         let rack = topology.rack_of(host_id);
         // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
@@ -86,41 +83,14 @@ impl Engine {
         let streaming_only = runs_streaming_only(&name);
         let http = http.into();
         let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
-        self.cluster.nodes.insert(node, info);
-        self.cluster.nodes.set_slots(node, PerKind::default());
-        let tracker = Tracker {
-            name: name.clone(),
-            host,
-            node,
-            http_port: 0,
-            slots: PerKind::default(),
-            busy: PerKind::default(),
-            healthy: true,
-            refuses_work: false,
-            complaint: String::new(),
-            connection: 0,
-            connected_mono_ms: 0,
-            is_introduced: false,
-            last_seen_mono_ms: 0,
-            response_id: 0,
-            last_answer: LastAnswer::Idle(0),
-            has_launch_answer: matches!(recovery, TrackerRecovery::Expected(Some(_))),
-            recovery,
-            answer_waits_for: FactNumber::default(),
-            attempts: Default::default(),
-            unknown_attempts: Default::default(),
-            claims_too_many_slots: false,
-            rereads_events: false,
-            kill_tasks: Vec::new(),
-            kill_jobs: Default::default(),
-            kill_jobs_sent: Vec::new(),
-        };
-        self.trackers.insert(tracker);
-        node
+        self.cluster.nodes.insert(id, info);
+        self.cluster.nodes.set_slots(id, PerKind::default());
+        self.trackers.insert(Tracker::new(id, name, host, recovery));
+        id
     }
 
-    /// Updates the tracker from its heartbeat; returns its interned name.
-    pub(super) fn update_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
+    /// Updates the tracker from its heartbeat.
+    pub(super) fn update_status(&mut self, id: TrackerId, request: &HeartbeatRequest, connection: u64, now: Now) {
         let status = &request.status;
         let most = self.config.limits.max_tracker_slots;
         let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
@@ -129,9 +99,9 @@ impl Engine {
             let busy: &mut u32 = &mut busy[report.attempt.task.kind];
             *busy = busy.saturating_add(slots(report.num_slots));
         }
-        self.trackers.connect(&status.name, connection, now);
-        self.trackers.set_busy(&status.name, busy);
-        let Some(tracker) = self.trackers.get_mut(&status.name) else { return (&*status.name).into() };
+        self.trackers.connect(id, connection, now);
+        self.trackers.set_busy(id, busy);
+        let Some(tracker) = self.trackers.get_mut(id) else { return };
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
         let reported = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
@@ -140,27 +110,25 @@ impl Engine {
         let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
         // Slots of an unhealthy tracker do not count.
         let counted = if status.health.healthy { reported } else { PerKind::default() };
-        self.cluster.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
+        self.cluster.nodes.set_free_disk(id, u64::try_from(status.resources.available_space_bytes).ok());
         update_complaint(&mut tracker.complaint, &status.health);
         if tracker.slots != counted || tracker.healthy != status.health.healthy {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
-            self.cluster.scheduler.set_slots(tracker.node, counted);
-            self.cluster.nodes.set_slots(tracker.node, counted);
-            self.cluster.nodes.set_healthy(tracker.node, tracker.healthy);
+            self.cluster.scheduler.set_slots(id, counted);
+            self.cluster.nodes.set_slots(id, counted);
+            self.cluster.nodes.set_healthy(id, tracker.healthy);
         }
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
-        let name = tracker.name.clone();
         if is_news {
             let text = format!(
-                "{name} claims {} map slots and {} reduce slots; it gets tasks for at most {most} of a kind \
+                "{} claims {} map slots and {} reduce slots; it gets tasks for at most {most} of a kind \
                  (jobtracker.tracker.max-slots)",
-                claimed.map, claimed.reduce
+                tracker.name, claimed.map, claimed.reduce
             );
             self.outbox.log_line(LogLevel::Warning, text);
         }
-        name
     }
 }
 

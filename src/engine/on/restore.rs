@@ -103,7 +103,8 @@ impl Engine {
             self.jobs.insert_live(job);
         }
         for held in held_attempts {
-            if let Some(tracker) = self.trackers.get_mut(&held.tracker) {
+            let id = self.trackers.id_of(&held.tracker);
+            if let Some(tracker) = id.and_then(|id| self.trackers.get_mut(id)) {
                 tracker.attempts.insert(held.attempt);
                 if held.is_live {
                     self.launching.insert(held.attempt, now.mono_ms);
@@ -161,8 +162,9 @@ impl Engine {
         for name in expected {
             let host = host_of(name);
             let http = addresses.get(name).map_or_else(|| format!("http://{host}:0"), |http| http.to_string());
-            self.enter_tracker(name.clone(), host, http, TrackerRecovery::Expected(answers.remove(name)));
-            if let Some(tracker) = self.trackers.get_mut(name) {
+            let recovery = TrackerRecovery::Expected(answers.remove(name));
+            let id = self.enter_tracker(name.clone(), host, http, recovery);
+            if let Some(tracker) = self.trackers.get_mut(id) {
                 tracker.last_seen_mono_ms = now.mono_ms;
             }
         }
@@ -175,7 +177,7 @@ impl Engine {
         let names: BTreeSet<&Arc<str>> = names.flatten().collect();
         let topology = self.cluster.scheduler.topology_mut();
         let locations = names.into_iter().map(|name| {
-            let node = self.trackers.get(name).map(|tracker| tracker.node).unwrap_or_default();
+            let node = self.trackers.id_of(name).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
             (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
         });
@@ -196,10 +198,10 @@ impl Engine {
             self.jobs.insert_finished(Job::from_finished(job, app));
         }
         for (id, name) in pending_kill_jobs {
-            self.jobs.finished.expect_kill_job(id, [name.clone()]);
-            if let Some(tracker) = self.trackers.get_mut(&name) {
-                tracker.kill_jobs.insert(id);
-            }
+            // All of them are expected.
+            let Some(tracker) = self.trackers.id_of(&name).and_then(|id| self.trackers.get_mut(id)) else { continue };
+            tracker.kill_jobs.insert(id);
+            self.jobs.finished.expect_kill_job(id, [tracker.id]);
         }
         self.forget_oldest_finished();
     }

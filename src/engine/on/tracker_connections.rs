@@ -14,7 +14,7 @@ use crate::model::Now;
 impl Engine {
     /// The relation of the tracker of that name to a connection.
     pub fn connection_status(&self, tracker: &str, connection: u64, now: Now) -> ConnectionStatus {
-        let Some(tracker) = self.trackers.get(tracker) else { return ConnectionStatus::Absent };
+        let Some(tracker) = self.trackers.named(tracker) else { return ConnectionStatus::Absent };
         if tracker.connection == connection {
             return ConnectionStatus::Own;
         }
@@ -32,7 +32,7 @@ impl Engine {
 
     /// The host of a registered tracker; none for an unknown one.
     pub fn host_of_tracker(&self, tracker: &str) -> Option<Arc<str>> {
-        self.trackers.get(tracker).map(|tracker| tracker.host.clone())
+        self.trackers.named(tracker).map(|tracker| tracker.host.clone())
     }
 
     /// All open connections of trackers, to hand over to another process.
@@ -52,7 +52,9 @@ impl Engine {
         now: Now,
     ) -> (Reply, Wait) {
         for InheritedTrackerConnection { tracker, connection, is_sure } in connections {
-            self.trackers.inherit_connection(&tracker, connection, is_sure, now);
+            if let Some(id) = self.trackers.id_of(&tracker) {
+                self.trackers.inherit_connection(id, connection, is_sure, now);
+            }
         }
         (Reply::Done, Wait::Nothing)
     }

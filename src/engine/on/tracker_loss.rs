@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Fact, LogLevel, Tracker};
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
-use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, TrackerId};
 
 // === impl Engine: lost trackers ===
 
@@ -20,22 +19,25 @@ impl Engine {
         }
         self.trackers.next_expiry_mono_ms = now.mono_ms + (self.config.tracker_expiry_ms / 3).max(1);
         let expiry_ms = self.config.tracker_expiry_ms;
-        for tracker in self.trackers.iter_mut().filter(|tracker| tracker.answer_waits_for > durable) {
-            tracker.last_seen_mono_ms = now.mono_ms;
-        }
+        self.trackers.for_each_mut(|tracker| {
+            if tracker.answer_waits_for > durable {
+                tracker.last_seen_mono_ms = now.mono_ms;
+            }
+        });
         let silent = |last: u64| now.mono_ms.saturating_sub(last) > expiry_ms;
         let lost = self.trackers.iter().filter(|tracker| silent(tracker.last_seen_mono_ms));
-        let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
-        for name in lost {
-            self.lose_tracker(&name, "silent for too long", now);
+        let lost: Vec<TrackerId> = lost.map(|tracker| tracker.id).collect();
+        for id in lost {
+            self.lose_tracker(id, "silent for too long", now);
             self.record_job_facts();
         }
         self.expire_launches(durable, now);
     }
 
     /// Removes a tracker, and ends or restarts its attempts.
-    pub(in crate::engine) fn lose_tracker(&mut self, name: &Arc<str>, why: &str, now: Now) {
-        let Some(tracker) = self.trackers.remove(name) else { return };
+    pub(in crate::engine) fn lose_tracker(&mut self, id: TrackerId, why: &str, now: Now) {
+        let Some(tracker) = self.trackers.remove(id) else { return };
+        let name = &tracker.name;
         self.outbox.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
         // The node stays until the events about its attempts are written: they contain its address.
         let mut affected: BTreeSet<JobId> = BTreeSet::new();
@@ -48,13 +50,13 @@ impl Engine {
         self.forget_unknown_attempts(name, &tracker.unknown_attempts, now);
         // Its pending KILL_JOBs are void: should it reconnect, it is reinitialised.
         for job in &tracker.kill_jobs {
-            self.acknowledge_kill_job(*job, name);
+            self.acknowledge_kill_job(*job, id, name);
         }
         if tracker.has_launch_answer {
             self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });
         }
-        let info = self.cluster.nodes.remove(tracker.node);
-        self.cluster.scheduler.remove_node(tracker.node);
+        let info = self.cluster.nodes.remove(id);
+        self.cluster.scheduler.remove_node(id);
         if let Some(info) = info {
             self.cluster.scheduler.topology_mut().release(info.host);
         }
@@ -62,7 +64,7 @@ impl Engine {
 
     /// Records one failure on the host for each job that lost an attempt or output.
     fn charge_loss(&mut self, tracker: &Tracker, affected: &BTreeSet<JobId>) {
-        let Some(host) = self.cluster.nodes.get(tracker.node).map(|info| info.host) else { return };
+        let Some(host) = self.cluster.nodes.get(tracker.id).map(|info| info.host) else { return };
         for id in affected {
             if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
                 job.record_host_failure(host, &self.cluster.nodes);
@@ -119,8 +121,7 @@ impl Engine {
             why,
             &mut self.cluster.job_context(&mut self.outbox, now),
         );
-        let Some(info) = self.cluster.nodes.get(node) else { return };
-        let Some(tracker) = self.trackers.get_mut(&info.name) else { return };
+        let Some(tracker) = self.trackers.get_mut(node) else { return };
         tracker.attempts.remove(&id);
         if matches!(job.task(key).state, TaskState::Failed | TaskState::Killed) && !job.is_over() {
             tracker.kill_tasks.push(id);
@@ -135,7 +136,7 @@ impl Engine {
     /// time restarts for those whose answer waits for a fact after `durable`.
     pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
         let held = self.trackers.iter().filter(|tracker| tracker.answer_waits_for > durable);
-        let held: BTreeSet<NodeId> = held.map(|tracker| tracker.node).collect();
+        let held: BTreeSet<TrackerId> = held.map(|tracker| tracker.id).collect();
         if !held.is_empty() {
             let launching: Vec<_> = self.launching.iter().collect();
             for attempt in launching {
@@ -158,7 +159,7 @@ impl Engine {
     }
 
     /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
-    fn launched_on(&self, id: AttemptId) -> Option<NodeId> {
+    fn launched_on(&self, id: AttemptId) -> Option<TrackerId> {
         let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
         let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
         let node = match attempt.cleanup_node {

@@ -5,13 +5,11 @@
 //! since a second launch destroys the running attempt.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::engine::core::{Engine, HeartbeatAnswer};
 use crate::engine::state::{Effect, LastAnswer, LaunchAnswer, LogLevel, ReportFreshness, TrackerRecovery};
 use crate::mapreduce::{Job, TaskKey};
-use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now, TrackerId};
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
 
 /// How to process a heartbeat.
@@ -25,15 +23,17 @@ pub(super) enum RecoveryStep {
 // === impl Engine: recovery of trackers ===
 
 impl Engine {
-    /// Recovers an expected tracker from its heartbeat.
-    pub(super) fn recover_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> RecoveryStep {
-        let status = &request.status;
-        if request.initial_contact {
-            return RecoveryStep::Process(ReportFreshness::NotRecovering);
-        }
+    /// Recovers an expected tracker from its heartbeat; no effect on others.
+    pub(super) fn recover_tracker(
+        &mut self,
+        id: TrackerId,
+        request: &HeartbeatRequest,
+        connection: u64,
+        now: Now,
+    ) -> RecoveryStep {
         let has_news = self.has_restarted_jobs();
-        let Some(tracker) = self.trackers.get_mut(&*status.name) else {
-            return RecoveryStep::Process(self.accept_foreign_tracker(request, now));
+        let Some(tracker) = self.trackers.get_mut(id) else {
+            return RecoveryStep::Process(ReportFreshness::NotRecovering);
         };
         match std::mem::take(&mut tracker.recovery) {
             TrackerRecovery::Complete => RecoveryStep::Process(ReportFreshness::NotRecovering),
@@ -47,13 +47,12 @@ impl Engine {
                 tracker.recovery = TrackerRecovery::ReportedOnce;
                 tracker.response_id = request.response_id;
                 tracker.rereads_events = has_news;
-                let name = tracker.name.clone();
-                self.outbox.log_line(LogLevel::Info, format!("{name} is back"));
-                self.update_location(&name, status);
+                self.outbox.log_line(LogLevel::Info, format!("{} is back", tracker.name));
+                self.update_location(id, &request.status);
                 match answer.filter(|answer| self.is_unreceived(answer, request)) {
                     Some(LaunchAnswer { response_id, body }) => {
-                        self.update_status(request, connection, now);
-                        if let Some(tracker) = self.trackers.get_mut(&name) {
+                        self.update_status(id, request, connection, now);
+                        if let Some(tracker) = self.trackers.get_mut(id) {
                             tracker.response_id = response_id;
                             tracker.last_answer = LastAnswer::Encoded(body.clone());
                         }
@@ -88,10 +87,10 @@ impl Engine {
     }
 
     /// Replaces host and web address of an expected tracker, which were derived from the store, by the reported ones.
-    fn update_location(&mut self, name: &Arc<str>, status: &TaskTrackerStatus) {
-        let Some(tracker) = self.trackers.get_mut(name) else { return };
-        let (node, host) = (tracker.node, &*status.host);
-        self.cluster.nodes.set_http(node, &format!("http://{host}:{}", status.http_port));
+    fn update_location(&mut self, id: TrackerId, status: &TaskTrackerStatus) {
+        let Some(tracker) = self.trackers.get_mut(id) else { return };
+        let host = &*status.host;
+        self.cluster.nodes.set_http(id, &format!("http://{host}:{}", status.http_port));
         if &*tracker.host == host {
             return;
         }
@@ -103,22 +102,17 @@ impl Engine {
         if topology.rack_name(rack) == DEFAULT_RACK && self.cluster.nodes.on_host(host_id) == 0 {
             self.outbox.request(Effect::ResolveRack { host: host.into() });
         }
-        if let Some(before) = self.cluster.nodes.get(node).map(|info| info.host) {
+        if let Some(before) = self.cluster.nodes.get(id).map(|info| info.host) {
             self.cluster.scheduler.topology_mut().release(before);
         }
-        self.cluster.scheduler.move_node(node, host_id);
-        self.cluster.nodes.move_node(node, host_id, rack);
+        self.cluster.scheduler.move_node(id, host_id);
+        self.cluster.nodes.move_node(id, host_id, rack);
     }
 
     /// Kills attempts that the tracker ran before the restart and does not name in its first fresh report.
-    pub(super) fn fail_missing_attempts(
-        &mut self,
-        name: &Arc<str>,
-        node: NodeId,
-        reported: &BTreeSet<AttemptId>,
-        now: Now,
-    ) {
-        let Some(tracker) = self.trackers.get(name) else { return };
+    pub(super) fn fail_missing_attempts(&mut self, node: TrackerId, reported: &BTreeSet<AttemptId>, now: Now) {
+        let Some(tracker) = self.trackers.get_mut(node) else { return };
+        let name = tracker.name.clone();
         let missing: Vec<AttemptId> = tracker.attempts.difference(reported).copied().collect();
         for id in missing {
             let Some(job) = self.jobs.get_mut(id.task.job) else { continue };
@@ -139,9 +133,7 @@ impl Engine {
                 continue;
             }
             self.launching.remove(id);
-            if let Some(tracker) = self.trackers.get_mut(name) {
-                tracker.attempts.remove(&id);
-            }
+            tracker.attempts.remove(&id);
             self.outbox.log_line(LogLevel::Warning, format!("{name} reconnected without {id}"));
         }
     }

@@ -1,9 +1,8 @@
 //! Finished jobs: their order, tasks that stay in memory, pending KILL_JOBs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
-use crate::model::{JobId, Now};
+use crate::model::{JobId, Now, TrackerId};
 
 /// Delay before retirement, ms: the ends of the jobs must be durable by then.
 const RETIREMENT_PAUSE_MS: u64 = 1_000;
@@ -25,7 +24,7 @@ pub struct FinishedJobs {
 /// Trackers that have not acknowledged KILL_JOB of a completed job.
 #[derive(Debug, Default)]
 struct PendingKillJob {
-    trackers: BTreeSet<Arc<str>>,
+    trackers: BTreeSet<TrackerId>,
     /// Forget the job once all have acknowledged.
     forget_when_acknowledged: bool,
 }
@@ -79,14 +78,14 @@ impl FinishedJobs {
 
 impl FinishedJobs {
     /// These trackers must acknowledge KILL_JOB of a job that has just completed.
-    pub fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = Arc<str>>) {
+    pub fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = TrackerId>) {
         self.pending_kill_jobs.entry(id).or_default().trackers.extend(trackers);
     }
 
     /// A tracker has acknowledged KILL_JOB, or is lost. Returns the end of waiting for it, if this was the last one.
-    pub fn acknowledge_kill_job(&mut self, id: JobId, tracker: &Arc<str>) -> Option<KillJobDone> {
+    pub fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId) -> Option<KillJobDone> {
         let pending = self.pending_kill_jobs.get_mut(&id)?;
-        pending.trackers.remove(tracker);
+        pending.trackers.remove(&tracker);
         if !pending.trackers.is_empty() {
             return None;
         }
@@ -152,12 +151,12 @@ mod tests {
     #[test]
     fn a_job_with_a_pending_kill_is_forgotten_after_its_last_acknowledgement() {
         let mut finished = FinishedJobs::default();
-        let tracker: Arc<str> = "t".into();
+        let tracker = TrackerId::NONE.next();
         (1..=3).for_each(|number| finished.insert(job(number), 1));
-        finished.expect_kill_job(job(1), [tracker.clone()]);
+        finished.expect_kill_job(job(1), [tracker]);
         assert_eq!(finished.pop_beyond(1), [job(2)]);
-        assert_eq!(finished.acknowledge_kill_job(job(1), &tracker), Some(KillJobDone { forget: true }));
-        assert_eq!(finished.acknowledge_kill_job(job(1), &tracker), None);
+        assert_eq!(finished.acknowledge_kill_job(job(1), tracker), Some(KillJobDone { forget: true }));
+        assert_eq!(finished.acknowledge_kill_job(job(1), tracker), None);
     }
 
     #[test]

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
-use crate::scheduler::NodeId;
-use crate::wire::{HeartbeatResponse, TaskStatus};
+use crate::model::{AttemptId, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
+use crate::wire::TaskStatus;
 
 /// One registered tracker.
 #[derive(Debug)]
 pub struct Tracker {
+    pub id: TrackerId,
     pub name: Arc<str>,
     pub host: Arc<str>,
-    pub node: NodeId,
     pub http_port: i32,
     pub slots: PerKind<u32>,
     /// Slots in use by its last report.
@@ -99,6 +98,37 @@ pub enum ReportFreshness {
 // === impl Tracker ===
 
 impl Tracker {
+    /// A tracker that has sent no heartbeat: without slots.
+    pub fn new(id: TrackerId, name: Arc<str>, host: Arc<str>, recovery: TrackerRecovery) -> Self {
+        Self {
+            id,
+            name,
+            host,
+            http_port: 0,
+            slots: PerKind::default(),
+            busy: PerKind::default(),
+            healthy: true,
+            refuses_work: false,
+            complaint: String::new(),
+            connection: 0,
+            connected_mono_ms: 0,
+            is_introduced: false,
+            last_seen_mono_ms: 0,
+            response_id: 0,
+            last_answer: LastAnswer::Idle(0),
+            has_launch_answer: matches!(recovery, TrackerRecovery::Expected(Some(_))),
+            recovery,
+            answer_waits_for: FactNumber::default(),
+            attempts: BTreeSet::new(),
+            unknown_attempts: BTreeSet::new(),
+            claims_too_many_slots: false,
+            rereads_events: false,
+            kill_tasks: Vec::new(),
+            kill_jobs: BTreeSet::new(),
+            kill_jobs_sent: Vec::new(),
+        }
+    }
+
     /// Free slots by its last report.
     pub fn free(&self) -> PerKind<u32> {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
@@ -109,9 +139,11 @@ impl Tracker {
         self.is_introduced || now.mono_ms.saturating_sub(self.connected_mono_ms) >= expiry_ms
     }
 
-    /// An answer with nothing to do.
-    pub fn idle_answer(response_id: i16, interval_ms: i32) -> HeartbeatResponse {
-        HeartbeatResponse { response_id, interval_ms, actions: Vec::new(), recovered_jobs: Vec::new() }
+    /// The attempts of a job that run there or whose map output is kept there.
+    pub fn attempts_of(&self, job: JobId) -> impl Iterator<Item = AttemptId> {
+        let first = job.task(Kind::Map, i32::MIN).attempt(i32::MIN);
+        let last = job.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
+        self.attempts.range(first..=last).copied()
     }
 }
 

@@ -1,19 +1,29 @@
 //! All registered and expected trackers, and their connections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, PerKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::model::{Kind, Now, PerKind, TrackerId};
 
 use super::tracker::Tracker;
 
-/// Trackers by name. Busy slots change only by [`Self::set_busy`], so that their sum is right.
+/// Trackers by id. A heartbeat looks up its tracker's name once, in [`Self::id_of`]; the cost of everything else that it
+/// does here is independent of the number of trackers.
+///
+/// Busy slots change only by [`Self::set_busy`], so that their sum is right.
 #[derive(Debug, Default)]
 pub struct Trackers {
-    by_name: BTreeMap<Arc<str>, Tracker>,
+    // Never iterated.
+    by_id: FxHashMap<TrackerId, Tracker>,
+    // Never iterated.
+    ids: FxHashMap<Arc<str>, TrackerId>,
+    /// The same, for whatever visits all trackers.
+    sorted: BTreeMap<Arc<str>, TrackerId>,
     busy_slots: PerKind<u64>,
-    /// Open connections on which heartbeats came.
-    connections: BTreeSet<u64>,
+    // Open connections on which heartbeats came; never iterated.
+    connections: FxHashSet<u64>,
     /// When to look for silent trackers next.
     pub next_expiry_mono_ms: u64,
 }
@@ -26,50 +36,68 @@ impl Trackers {
         Self { next_expiry_mono_ms, ..Self::default() }
     }
 
+    /// Adds a tracker under a name that is free.
     pub fn insert(&mut self, tracker: Tracker) {
-        self.by_name.insert(tracker.name.clone(), tracker);
+        self.ids.insert(tracker.name.clone(), tracker.id);
+        self.sorted.insert(tracker.name.clone(), tracker.id);
+        self.by_id.insert(tracker.id, tracker);
     }
 
-    pub fn remove(&mut self, name: &str) -> Option<Tracker> {
-        self.set_busy(name, PerKind::default());
-        self.by_name.remove(name)
+    /// Removes a tracker; its id is never used again.
+    pub fn remove(&mut self, id: TrackerId) -> Option<Tracker> {
+        self.set_busy(id, PerKind::default());
+        let tracker = self.by_id.remove(&id)?;
+        self.ids.remove(&tracker.name);
+        self.sorted.remove(&tracker.name);
+        Some(tracker)
     }
 
-    pub fn get(&self, name: &str) -> Option<&Tracker> {
-        self.by_name.get(name)
+    /// The id of the tracker of that name.
+    pub fn id_of(&self, name: &str) -> Option<TrackerId> {
+        self.ids.get(name).copied()
     }
 
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Tracker> {
-        self.by_name.get_mut(name)
+    pub fn get(&self, id: TrackerId) -> Option<&Tracker> {
+        self.by_id.get(&id)
     }
 
-    pub fn contains(&self, name: &str) -> bool {
-        self.by_name.contains_key(name)
+    pub fn get_mut(&mut self, id: TrackerId) -> Option<&mut Tracker> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The tracker of that name.
+    pub fn named(&self, name: &str) -> Option<&Tracker> {
+        self.get(self.id_of(name)?)
     }
 
     pub fn len(&self) -> usize {
-        self.by_name.len()
+        self.by_id.len()
     }
 
     /// All trackers, by name. For queries and timers, never for a heartbeat.
     pub fn iter(&self) -> impl Iterator<Item = &Tracker> {
-        self.by_name.values()
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tracker> {
-        self.by_name.values_mut()
+        self.iter_after(None)
     }
 
     /// Trackers with a later name, or all, by name.
     pub fn iter_after(&self, name: Option<&str>) -> impl Iterator<Item = &Tracker> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = (name.map_or(Unbounded, Excluded), Unbounded);
-        self.by_name.range::<str, _>(range).map(|(_, tracker)| tracker)
+        self.sorted.range::<str, _>(range).filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// Changes all trackers, by name.
+    pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Tracker)) {
+        for id in self.sorted.values() {
+            if let Some(tracker) = self.by_id.get_mut(id) {
+                change(tracker);
+            }
+        }
     }
 
     /// The names of all trackers, sorted.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.by_name.keys()
+        self.sorted.keys()
     }
 }
 
@@ -82,8 +110,8 @@ impl Trackers {
     }
 
     /// Sets the slots in use by the last report of a tracker.
-    pub fn set_busy(&mut self, name: &str, busy: PerKind<u32>) {
-        let Some(tracker) = self.by_name.get_mut(name) else { return };
+    pub fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
         let was = std::mem::replace(&mut tracker.busy, busy);
         for kind in Kind::ALL {
             let sum = &mut self.busy_slots[kind];
@@ -96,8 +124,8 @@ impl Trackers {
 
 impl Trackers {
     /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
-    pub fn connect(&mut self, name: &str, connection: u64, now: Now) {
-        let Some(tracker) = self.by_name.get_mut(name) else { return };
+    pub fn connect(&mut self, id: TrackerId, connection: u64, now: Now) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
         if tracker.connection != connection {
             // The previous connection stays in the set until it closes: other trackers may share it.
             self.connections.insert(connection);
@@ -108,8 +136,8 @@ impl Trackers {
     }
 
     /// Restores the connection of a tracker that a previous process handed over.
-    pub fn inherit_connection(&mut self, name: &str, connection: u64, is_sure: bool, now: Now) {
-        let Some(tracker) = self.by_name.get_mut(name) else { return };
+    pub fn inherit_connection(&mut self, id: TrackerId, connection: u64, is_sure: bool, now: Now) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
         tracker.connection = connection;
         tracker.connected_mono_ms = now.mono_ms;
         tracker.is_introduced = is_sure;

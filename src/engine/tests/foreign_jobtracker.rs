@@ -156,8 +156,8 @@ fn a_tracker_that_was_lost_since_is_reinitialised() {
     cluster.restart_after(unfinished_jobs(&[], &[]));
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.actions, []);
-    let name: std::sync::Arc<str> = cluster.trackers[0].name.as_str().into();
-    cluster.engine.lose_tracker(&name, "silent for too long", cluster.now);
+    let id = cluster.engine.trackers.id_of(&cluster.trackers[0].name).unwrap();
+    cluster.engine.lose_tracker(id, "silent for too long", cluster.now);
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.actions, [Action::ReinitTracker]);
 }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::state::{Tracker, TrackerRecovery};
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, AttemptState, Kind, PerKind};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, Kind, PerKind, TrackerId};
 
 use super::cluster::{Cluster, FakeTask, Fate};
 use super::preemption::{attempts, is_preempted};
@@ -33,14 +32,14 @@ fn marked(cluster: &Cluster) -> BTreeSet<AttemptId> {
 }
 
 /// Nodes whose tracker calls, with their slots that are free or come free.
-fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
+fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<TrackerId, u32> {
     let engine = &cluster.engine;
     let longest_ms = engine.longest_silence_ms();
     let is_calling = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
     let is_back = |tracker: &&Tracker| matches!(tracker.recovery, TrackerRecovery::Complete);
     let trackers = engine.trackers.iter().filter(is_back);
     let calling = trackers.filter(|tracker| is_calling(tracker.last_seen_mono_ms));
-    calling.map(|tracker| (tracker.node, engine.cluster.scheduler.incoming(tracker.node)[kind])).collect()
+    calling.map(|tracker| (tracker.id, engine.cluster.scheduler.incoming(tracker.id)[kind])).collect()
 }
 
 /// Rings the timer and judges what a round took.
@@ -98,9 +97,9 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
 /// A tracker calls: each victim on it gets its kill, or was spared.
 pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
     cluster.beat(index, fate);
-    let Some(tracker) = cluster.engine.trackers.get(cluster.trackers[index].name.as_str()) else { return };
+    let Some(tracker) = cluster.engine.trackers.named(cluster.trackers[index].name.as_str()) else { return };
     let waits = |(_, _, attempt): &(String, AttemptId, crate::mapreduce::Attempt)| {
-        attempt.node == tracker.node && attempt.preemption.is_some()
+        attempt.node == tracker.id && attempt.preemption.is_some()
     };
     assert!(!attempts(cluster).iter().any(waits), "one heartbeat is enough");
 }

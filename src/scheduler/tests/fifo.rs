@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
 use super::world::{Order, World};
@@ -15,7 +15,7 @@ fn compatible(pad_millionths: u32) -> World {
     World::new(Scheduler::fifo(FifoOptions { compatible: true, pad_millionths }), Order::Fifo, 1)
 }
 
-fn occupy_slots(world: &mut World, node: NodeId, maps: u32) {
+fn occupy_slots(world: &mut World, node: TrackerId, maps: u32) {
     world.scheduler.occupy_slots(node, Kind::Map, maps);
     world.model.nodes.get_mut(&node).unwrap().occupied.map += maps;
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
 use super::world::{Order, State, World};
@@ -71,7 +71,7 @@ fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
 }
 
 /// Runs one step; returns the node that had a heartbeat.
-fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
+fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     match step {
         Step::Job { group, priority, start_ms } => {
             // Removed apps stay in the model, so that no id is used twice.
@@ -250,7 +250,7 @@ proptest! {
     }
 }
 
-fn nodes_with(world: &mut World, slots: &[u32]) -> Vec<NodeId> {
+fn nodes_with(world: &mut World, slots: &[u32]) -> Vec<TrackerId> {
     let place = |(number, &maps): (usize, &u32)| {
         let host = world.host(number, 3);
         world.node(host, maps, 0)

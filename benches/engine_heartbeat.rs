@@ -18,6 +18,7 @@ use jobtracker::model::Kind;
 use jobtracker::scheduler::FifoOptions;
 
 const JOBS: [usize; 2] = [10, 10_000];
+const TRACKERS: [usize; 3] = [10, 1_000, 4_000];
 /// Slots of the tracker that is measured.
 const SLOTS: usize = 4;
 
@@ -57,6 +58,28 @@ fn heartbeats(criterion: &mut Criterion) {
         }
         group.finish();
     }
+}
+
+/// Trackers without work call in turn. Their number must make no difference.
+fn idle_trackers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("idle_trackers");
+    for count in TRACKERS {
+        let mut world = World::new(fifo(), &["user0".to_owned()]);
+        let mut trackers: Vec<BusyTracker> =
+            (0..count).map(|host| BusyTracker::registered(&mut world, host, SLOTS)).collect();
+        let mut next = 0;
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut took = Duration::ZERO;
+                for _ in 0..iterations {
+                    took += trackers[next].beat(&mut world, false);
+                    next = (next + 1) % count;
+                }
+                took
+            });
+        });
+    }
+    group.finish();
 }
 
 /// A job with 100,000 maps: from its files, typed, to its first launches.
@@ -120,5 +143,5 @@ fn large_job(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, heartbeats, large_job);
+criterion_group!(benches, heartbeats, idle_trackers, large_job);
 criterion_main!(benches);

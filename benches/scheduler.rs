@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-use jobtracker::model::{Kind, PerKind};
+use jobtracker::model::{Kind, PerKind, TrackerId};
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSpec, FifoOptions, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler,
+    Allocation, AppId, AppSpec, FifoOptions, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler,
 };
 
 const APPS: [u32; 2] = [10, 10_000];
@@ -23,7 +23,7 @@ struct Yes {
 }
 
 impl GrantSource for Yes {
-    fn take_task(&mut self, app: AppId, kind: Kind, _node: NodeId, _level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, _node: TrackerId, _level: Level) -> GrantResult {
         self.granted.push((app, kind));
         GrantResult::Task { hosts: self.hosts.clone(), is_rerun: false }
     }
@@ -31,11 +31,11 @@ impl GrantSource for Yes {
 
 /// A cluster whose apps wait for `waiting` tasks of each kind and run one; returns it with one of its nodes, and three
 /// hosts on which all maps have their data.
-fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, NodeId, Arc<[HostId]>) {
+fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, TrackerId, Arc<[HostId]>) {
     let hosts: Vec<HostId> = (0..NODES)
         .map(|i| scheduler.topology_mut().intern_host(&format!("host{i}"), &format!("/rack{}", i % 40)))
         .collect();
-    let nodes: Vec<NodeId> = hosts.iter().map(|&host| scheduler.add_node(host, SLOTS)).collect();
+    let nodes: Vec<TrackerId> = hosts.iter().map(|&host| scheduler.add_node(host, SLOTS)).collect();
     let queues: Vec<_> = (0..QUEUES).map(|i| scheduler.open_group(&format!("queue{i}"))).collect();
     let bought = |i: u32| Allocation { quota: PerKind::new(40, 20), rate_units: i128::from(i % 7) };
     let allocations: Vec<_> = queues.iter().zip(0..).map(|(&queue, i)| (queue, bought(i))).collect();

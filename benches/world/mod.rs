@@ -234,6 +234,17 @@ fn report_of(name: &str, state: AttemptState) -> TaskStatus {
 impl BusyTracker {
     /// One on a host, that takes maps until all its slots are in use.
     pub fn new(world: &mut World, host: usize, slots: usize) -> Self {
+        let mut tracker = Self::registered(world, host, slots);
+        while tracker.has_room() {
+            let request = tracker.request(false);
+            let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
+            tracker.obey(&response);
+        }
+        tracker
+    }
+
+    /// One on a host, after its first heartbeat.
+    pub fn registered(world: &mut World, host: usize, slots: usize) -> Self {
         let mut template = recorded("map-succeeded");
         template.status.name = format!("tracker_node{host}.example.org:localhost/127.0.0.1:40235").into();
         template.status.host = format!("node{host}.example.org").into();
@@ -252,11 +263,6 @@ impl BusyTracker {
         let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
         // Spreading may have held some back.
         tracker.obey(&response);
-        while tracker.has_room() {
-            let request = tracker.request(false);
-            let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
-            tracker.obey(&response);
-        }
         tracker
     }
 

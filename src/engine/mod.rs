@@ -1,71 +1,23 @@
 //! Owns all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
+//!
+//! Three rooms: `on` handles events, `core` is the engine with its inputs and outputs, `state` has its parts. Each names
+//! only those after it.
 
-mod access;
-mod administration;
-mod assignment;
-mod build_snapshot;
-mod config;
-mod effect;
-#[allow(clippy::module_inception, reason = "the engine's own state has no better name")]
-mod engine;
-mod event;
-mod explain;
-mod explained;
-mod fact;
-mod fact_log;
-mod finished_jobs;
-mod foreign_jobtracker;
-mod foreign_state;
-mod graylist;
-mod heartbeat;
-mod host_faults;
-mod inspection;
-mod invariants;
-mod job_completion;
-mod job_control;
-mod job_cost;
-mod launching;
-mod limits;
-mod live_bytes;
-mod long_read;
-mod market_queries;
-mod market_ticks;
-mod orders;
-mod pending_submission;
-mod preemption;
-mod queries;
-mod racks;
-mod registration;
-mod reply;
-mod reserved_ids;
-mod restore;
-mod retirement;
-mod snapshot;
-mod step;
-mod submission;
+mod core;
+mod on;
+mod state;
 #[cfg(test)]
 mod tests;
-mod tracker;
-mod tracker_connections;
-mod tracker_loss;
-mod tracker_recovery;
 
-pub use administration::HostLists;
-pub use config::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
-pub use effect::{Effect, LogLevel};
-pub use engine::Engine;
-pub use event::{Caller, Event, ReadSubmission};
-pub use explained::Explained;
-pub use fact::Fact;
-pub use foreign_state::{ForeignJob, ForeignState};
-pub use host_faults::FaultConfig;
-pub use inspection::Inspection;
-pub use job_cost::JobCost;
-pub use limits::Limits;
-pub use long_read::{LongRead, ReadProgress, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, WantedJobs};
-pub use queries::ReportKind;
-pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};
-pub use reserved_ids::IdOwner;
-pub use restore::{Restored, RestoredJobs};
-pub use snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
-pub use tracker_connections::{ConnectionStatus, InheritedTrackerConnection, TrackerConnection};
+pub use self::core::{
+    Engine, EngineConfig, Event, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
+    Read, ReadSubmission, Reply, Step, SubmissionReply,
+};
+pub use on::{
+    ClusterSnapshot, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs,
+    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TrackerSnapshot, WantedJobs,
+};
+pub use state::{
+    Caller, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner, InheritedTrackerConnection,
+    JobCost, Limits, LogLevel, Refusal, TrackerConnection,
+};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptId, AttemptState, Violations};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, TrackerId, Violations};
 use crate::wire::Phase;
 
 use super::{CounterValues, Diagnostics};
@@ -58,9 +57,9 @@ pub struct Attempt {
     /// Its current phase.
     pub phase: Phase,
     /// The node it was launched on.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// The node that runs its task-cleanup, while one does.
-    pub cleanup_node: Option<NodeId>,
+    pub cleanup_node: Option<TrackerId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
     /// Whether the tracker has reported that it works on it, or on its task-cleanup.
@@ -107,7 +106,7 @@ impl Attempt {
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
     /// A new attempt on a node.
-    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::model::Now) -> Self {
+    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: TrackerId, now: crate::model::Now) -> Self {
         Self {
             number,
             role,
@@ -236,7 +235,7 @@ mod tests {
         }
         let id = "job_1_0001".parse::<crate::model::JobId>().unwrap().task(crate::model::Kind::Map, 3).attempt(1);
         let now = crate::model::Now { mono_ms: 0, wall_ms: 0 };
-        let mut attempt = Attempt::launched(1, AttemptRole::Work, Phase::Map, NodeId::default(), now);
+        let mut attempt = Attempt::launched(1, AttemptRole::Work, Phase::Map, TrackerId::default(), now);
         let mut violations = Violations::counting();
         for next in [AttemptState::Running, AttemptState::Succeeded, AttemptState::Killed] {
             attempt.enter_state(next, id, &mut violations);

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState as S, CounterLimits, Kind, Now, Violations};
-use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
+use crate::model::{AttemptState as S, Kind, Now, Violations};
+use crate::scheduler::AppId;
 
 use super::job::{FinishedSummary, Job};
 use super::job_state::{JobOutcome, JobState};
-use super::{
-    CounterInterner, FinishedJob, HousekeepingQueue, JobContext, NodeRegistry, SplitTable, StoredJob, TaskState,
-    TrackerLocations,
-};
+use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
 // === impl Job: over before a restart ===
 
@@ -47,25 +44,10 @@ impl Job {
                 ended => ended,
             };
         }
-        let mut scheduler = Scheduler::fifo(FifoOptions::default());
-        let group = scheduler.open_group(&stored.accepted.spec.queue);
-        let app = AppId::new(1);
-        let spec = AppSpec { id: app, group, priority: 0, start_ms: 0, order: 0 };
-        // Cannot fail: the group is open and the app the only one. Without it reports would be the same.
-        let _ = scheduler.add_app(spec);
-        let mut housekeeping = HousekeepingQueue::default();
-        let mut job = Job::new(&stored.accepted, app, scheduler.topology_mut(), &mut housekeeping);
-        let mut context = JobContext {
-            scheduler: &mut scheduler,
-            interner: &mut CounterInterner::default(),
-            nodes: &NodeRegistry::default(),
-            housekeeping: &mut housekeeping,
-            facts: &mut Vec::new(),
-            counter_limits: CounterLimits::default(),
-            violations: &mut Violations::default(),
-            now: Now { mono_ms: 0, wall_ms: 0 },
-        };
-        job.restore(stored, &TrackerLocations::new(), &mut context);
+        // No scheduler knows it.
+        let mut job = Job::with_tasks(&stored.accepted, AppId::new(0));
+        let now = Now { mono_ms: 0, wall_ms: 0 };
+        job.load_rows(stored, &TrackerLocations::new(), now, &mut Violations::default());
         job
     }
 

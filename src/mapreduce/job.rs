@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, Violations, lower, raise};
-use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
+use crate::scheduler::{AppId, AppSize, HostId, Level, RackId, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
 use super::fetch_failures::FetchFailures;
@@ -77,7 +77,7 @@ pub struct Job {
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
     /// Nodes that were given any of its attempts: each gets KILL_JOB when the job is over.
-    pub nodes: BTreeSet<NodeId>,
+    pub nodes: BTreeSet<TrackerId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
@@ -153,8 +153,7 @@ impl Job {
         topology: &mut Topology,
         housekeeping: &mut HousekeepingQueue,
     ) -> Self {
-        let spec = accepted.spec.clone();
-        let splits = accepted.splits.clone();
+        let splits = &accepted.splits;
         // Hosts beyond the limit of the table stay unknown until a node registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
@@ -172,16 +171,20 @@ impl Job {
             shared.entry(place.clone()).or_insert(place).clone()
         });
         let preferred_hosts = preferred_hosts.collect();
-        let mut job = Self {
+        let mut job = Self { preferred_hosts, racks, ..Self::with_tasks(accepted, app) };
+        job.refresh_housekeeping(housekeeping);
+        job
+    }
+
+    /// A job in PREP that knows no place of its input.
+    pub(super) fn with_tasks(accepted: &AcceptedJob, app: AppId) -> Self {
+        let (spec, splits) = (accepted.spec.clone(), accepted.splits.clone());
+        Self {
             bytes: accepted.bytes(),
-            preferred_hosts,
-            racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
             first_attempt: accepted.first_attempt,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
-        };
-        job.refresh_housekeeping(housekeeping);
-        job
+        }
     }
 
     /// A job in PREP without tasks, not yet known to the scheduler.
@@ -406,10 +409,10 @@ impl Job {
         if !self.enter_running(context) {
             return;
         }
-        let desired = self.total();
-        context.scheduler.set_desired(self.app, desired);
-        self.waiting =
-            PerKind::new(PendingTasks::maps(&self.preferred_hosts, &self.racks), PendingTasks::reduces(desired.reduce));
+        self.waiting = PerKind::new(
+            PendingTasks::maps(&self.preferred_hosts, &self.racks),
+            PendingTasks::reduces(self.total().reduce),
+        );
         for place in &self.preferred_hosts {
             context.scheduler.request_slots(self.app, Kind::Map, place, 1);
         }
@@ -447,13 +450,7 @@ impl Job {
     pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
         self.check_counts(context.violations);
         self.refresh_housekeeping(context.housekeeping);
-        let mut remaining = PerKind::default();
-        if self.state == JobState::Running {
-            let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-            let reduces = if self.are_reduces_due() { unfinished(Kind::Reduce) } else { 0 };
-            remaining = PerKind::new(unfinished(Kind::Map), reduces);
-        }
-        context.scheduler.set_remaining(self.app, remaining);
+        context.scheduler.set_size(self.app, self.app_size());
         context.scheduler.set_pending(self.app, self.pending());
     }
 
@@ -470,6 +467,18 @@ impl Job {
                     self.total()[kind]
                 )
             });
+        }
+    }
+
+    fn app_size(&self) -> AppSize {
+        if self.state != JobState::Running {
+            return AppSize::default();
+        }
+        let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
+        let reduces = if self.are_reduces_due() { unfinished(Kind::Reduce) } else { 0 };
+        AppSize {
+            tasks: if self.ending.is_none() { self.total() } else { PerKind::default() },
+            unfinished: PerKind::new(unfinished(Kind::Map), reduces),
         }
     }
 

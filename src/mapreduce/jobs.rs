@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{JobId, Kind, Now, Violations};
-use crate::scheduler::{AppId, GrantResult, GrantSource, Level, NodeId};
+use crate::model::{JobId, Kind, Now, TrackerId, Violations};
+use crate::scheduler::{AppId, GrantResult, GrantSource, Level};
 
 use super::{Job, Launch, NodeRegistry};
 
@@ -98,7 +98,7 @@ impl Jobs {
 // === impl JobGrants ===
 
 impl GrantSource for JobGrants<'_> {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
         let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
         let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);

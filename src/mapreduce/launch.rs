@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptId, AttemptState, Kind, Now, Violations};
-use crate::scheduler::{HostId, Level, NodeId};
+use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
+use crate::scheduler::{HostId, Level};
 use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
@@ -32,7 +32,7 @@ impl Job {
     pub fn take_task(
         &mut self,
         kind: Kind,
-        node: NodeId,
+        node: TrackerId,
         level: Level,
         nodes: &NodeRegistry,
     ) -> Option<(u32, Arc<[HostId]>)> {
@@ -51,7 +51,7 @@ impl Job {
     }
 
     /// Whether any task of that kind may run on a node.
-    pub(super) fn can_run_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub(super) fn can_run_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         let is_possible = match kind {
             Kind::Map => self.has_room_on(node, nodes),
             Kind::Reduce => self.are_reduces_due(),
@@ -60,7 +60,7 @@ impl Job {
     }
 
     /// Whether a task that has had an attempt may run on a node.
-    pub(super) fn can_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub(super) fn can_rerun_on(&self, kind: Kind, number: u32, node: TrackerId, nodes: &NodeRegistry) -> bool {
         let Some(host) = nodes.get(node).map(|info| info.host) else { return false };
         let task = self.work[kind].get(number as usize);
         task.is_some_and(|task| can_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.eligible_hosts(nodes))))
@@ -71,7 +71,7 @@ impl Job {
         &mut self,
         kind: Kind,
         number: u32,
-        node: NodeId,
+        node: TrackerId,
         nodes: &NodeRegistry,
         now: Now,
         violations: &mut Violations,
@@ -91,22 +91,22 @@ impl Job {
 
     /// Whether the setup variant for `kind` may run on a node: not where too many of the job's attempts failed, and not
     /// where that variant failed, unless it failed everywhere else.
-    pub fn can_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn can_set_up_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.setup[kind], kind, node, nodes)
     }
 
     /// Whether the cleanup variant for `kind` may run on a node, by the same rules.
-    pub fn can_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn can_clean_up_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.cleanup[kind], kind, node, nodes)
     }
 
-    fn can_run_variant_on(&self, task: &Task, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    fn can_run_variant_on(&self, task: &Task, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         let Some(info) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
         can_rerun(task, &self.flaky_hosts, kind, info.host, (nodes, self.eligible_hosts(nodes)))
     }
 
     /// Launches the job's setup, in the variant for `kind`, on a node.
-    pub fn launch_setup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
+    pub fn launch_setup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now, context.violations);
         context.scheduler.occupy_slots(node, kind, 1);
@@ -115,7 +115,7 @@ impl Job {
     }
 
     /// Launches the job's cleanup, in the variant for `kind`, on a node.
-    pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
+    pub fn launch_cleanup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now, context.violations);
         context.scheduler.occupy_slots(node, kind, 1);
@@ -124,7 +124,7 @@ impl Job {
     }
 
     /// Launches the next waiting task-cleanup of that kind on a node, under the attempt's own id.
-    pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Option<Launch> {
+    pub fn launch_task_cleanup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Option<Launch> {
         let launch = loop {
             let Some((key, number)) = self.task_cleanups[kind].pop_front() else { break None };
             let task = self.task_mut(key);
@@ -151,7 +151,7 @@ impl Job {
         &mut self,
         key: TaskKey,
         role: AttemptRole,
-        node: NodeId,
+        node: TrackerId,
         now: Now,
         violations: &mut Violations,
     ) -> Launch {

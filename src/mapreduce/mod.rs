@@ -45,7 +45,7 @@ pub use job::{Job, TaskKey};
 pub use job_context::{HousekeepingQueue, JobContext};
 pub use job_spec::JobSpec;
 pub use job_state::{Ending, JobOutcome, JobState};
-pub use jobs::Jobs;
+pub use jobs::{JobGrants, Jobs};
 pub use launch::Launch;
 pub use node_registry::{EligibleHosts, NodeInfo, NodeRegistry};
 pub use node_use::NodeUse;

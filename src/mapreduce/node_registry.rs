@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
-use crate::scheduler::{HostId, NodeId, RackId};
+use crate::model::{Kind, PerKind, TrackerId};
+use crate::scheduler::{HostId, RackId};
 
 /// What jobs know of a tracker.
 #[derive(Clone, Debug)]
@@ -29,19 +29,19 @@ pub struct NodeInfo {
 #[derive(Debug, Default)]
 pub struct NodeRegistry {
     // Never iterated.
-    nodes: FxHashMap<NodeId, NodeInfo>,
+    nodes: FxHashMap<TrackerId, NodeInfo>,
     // Never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
     // The registered nodes of each host; never iterated.
-    by_host: FxHashMap<HostId, BTreeSet<NodeId>>,
+    by_host: FxHashMap<HostId, BTreeSet<TrackerId>>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
     /// Those of them with slots for more than Hadoop Streaming.
     stock_offering: PerKind<usize>,
     // Kinds of slots of nodes that do not have both; never iterated.
-    offers: FxHashMap<NodeId, PerKind<bool>>,
+    offers: FxHashMap<TrackerId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
-    unhealthy: BTreeSet<NodeId>,
+    unhealthy: BTreeSet<TrackerId>,
     /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
 }
@@ -76,7 +76,7 @@ impl NodeRegistry {
     }
 
     /// Adds a node, with slots of both kinds until [`Self::set_slots`].
-    pub fn insert(&mut self, node: NodeId, info: NodeInfo) {
+    pub fn insert(&mut self, node: TrackerId, info: NodeInfo) {
         self.remove(node);
         self.join_host(info.host, BOTH, info.streaming_only);
         self.by_host.entry(info.host).or_default().insert(node);
@@ -84,7 +84,7 @@ impl NodeRegistry {
     }
 
     /// Removes a node.
-    pub fn remove(&mut self, node: NodeId) -> Option<NodeInfo> {
+    pub fn remove(&mut self, node: TrackerId) -> Option<NodeInfo> {
         let info = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
         let offers = self.offers.remove(&node).unwrap_or(BOTH);
@@ -94,7 +94,7 @@ impl NodeRegistry {
     }
 
     /// A node that is registered.
-    pub fn get(&self, node: NodeId) -> Option<&NodeInfo> {
+    pub fn get(&self, node: TrackerId) -> Option<&NodeInfo> {
         self.nodes.get(&node)
     }
 
@@ -104,7 +104,7 @@ impl NodeRegistry {
     }
 
     /// Sets the slots of a node; an unhealthy one has none.
-    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+    pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
         let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
         let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
@@ -124,21 +124,21 @@ impl NodeRegistry {
     }
 
     /// Sets the free disk space of a node, if reported.
-    pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
+    pub fn set_free_disk(&mut self, node: TrackerId, bytes: Option<u64>) {
         if let Some(info) = self.nodes.get_mut(&node) {
             info.free_disk_bytes = bytes;
         }
     }
 
     /// Sets the web server address of a node.
-    pub fn set_http(&mut self, node: NodeId, http: &str) {
+    pub fn set_http(&mut self, node: TrackerId, http: &str) {
         if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
             info.http = http.into();
         }
     }
 
     /// Sets the health of a node.
-    pub fn set_healthy(&mut self, node: NodeId, healthy: bool) {
+    pub fn set_healthy(&mut self, node: TrackerId, healthy: bool) {
         if healthy {
             self.unhealthy.remove(&node);
         } else if self.nodes.contains_key(&node) {
@@ -157,7 +157,7 @@ impl NodeRegistry {
     }
 
     /// Sets the host of a node after it moved to another rack and got another id.
-    pub fn move_node(&mut self, node: NodeId, host: HostId, rack: RackId) {
+    pub fn move_node(&mut self, node: TrackerId, host: HostId, rack: RackId) {
         let Some(info) = self.nodes.get_mut(&node) else { return };
         let old = std::mem::replace(&mut info.host, host);
         info.rack = rack;
@@ -170,11 +170,11 @@ impl NodeRegistry {
     }
 
     /// The nodes on a host.
-    pub fn nodes_on(&self, host: HostId) -> impl Iterator<Item = NodeId> {
+    pub fn nodes_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
         self.by_host.get(&host).into_iter().flatten().copied()
     }
 
-    fn forget_on(&mut self, host: HostId, node: NodeId) {
+    fn forget_on(&mut self, host: HostId, node: TrackerId) {
         if let Some(nodes) = self.by_host.get_mut(&host) {
             nodes.remove(&node);
             if nodes.is_empty() {

@@ -1,7 +1,7 @@
 //! Which nodes a job can use: those that can run it, where not too many of its attempts failed, with room for output.
 
-use crate::model::Kind;
-use crate::scheduler::{HostId, NodeId};
+use crate::model::{Kind, TrackerId};
+use crate::scheduler::HostId;
 
 use super::job::slowstart_maps;
 use super::node_registry::EligibleHosts;
@@ -36,7 +36,7 @@ impl Job {
     }
 
     /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
-    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn is_unsupported_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
         self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
     }
 
@@ -48,7 +48,7 @@ impl Job {
     /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
     /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
     /// forever.
-    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn avoids(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.is_unsupported_on(node, nodes) {
             return true;
         }
@@ -63,13 +63,13 @@ impl Job {
     }
 
     /// Whether a node has room for the expected output of a map. A node that reports no free space does.
-    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub(super) fn has_room_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
         let needed = self.output.room_per_map_bytes();
         needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }
 
     /// Whether a slot of a node would help, by [`Self::can_use`], or why not.
-    pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> NodeUse {
+    pub fn node_use(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> NodeUse {
         if self.can_use(kind, node, nodes) {
             NodeUse::Useful
         } else if self.is_unsupported_on(node, nodes) {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptId, AttemptState, Kind};
-use crate::scheduler::{NodeId, Scheduler};
+use crate::model::{AttemptId, AttemptState, Kind, TrackerId};
+use crate::scheduler::Scheduler;
 
 use super::job::{Job, TaskKey};
 use super::job_state::JobState;
@@ -20,7 +20,7 @@ const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 impl Job {
     /// Preemptible attempts of its maps or reduces in order of launch: launch time (ms of the monotonic clock), id,
     /// node.
-    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
+    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, TrackerId)> {
         self.slot_holders[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
@@ -43,7 +43,7 @@ impl Job {
     }
 
     /// The node of an attempt whose preemption is decided but not yet ordered; none for any other.
-    pub fn undelivered_preemption(&self, id: AttemptId) -> Option<NodeId> {
+    pub fn undelivered_preemption(&self, id: AttemptId) -> Option<TrackerId> {
         let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
         attempt.preemption.as_ref().map(|_| attempt.node)
     }
@@ -75,7 +75,7 @@ impl Job {
     }
 
     /// Whether a slot on a node would help: for its setup, or for a waiting task.
-    pub fn can_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+    pub fn can_use(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.state == JobState::Prep {
             return self.can_set_up_on(kind, node, nodes);
         }

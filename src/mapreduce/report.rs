@@ -1,7 +1,7 @@
 //! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use crate::model::{AttemptId, AttemptState, Kind, Violations};
-use crate::scheduler::{NodeId, Scheduler};
+use crate::model::{AttemptId, AttemptState, Kind, TrackerId, Violations};
+use crate::scheduler::Scheduler;
 use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 
@@ -42,7 +42,7 @@ impl Job {
         &mut self,
         key: TaskKey,
         mut report: TaskStatus,
-        node: NodeId,
+        node: TrackerId,
         context: &mut JobContext<'_>,
     ) -> ReportResult {
         let number = report.attempt.number;

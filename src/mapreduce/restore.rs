@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, Now};
-use crate::scheduler::{HostId, NodeId, RackId};
+use crate::model::{AttemptState, Kind, Now, TrackerId, Violations};
+use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
 use super::job::{Job, JobEvent, TaskKey};
@@ -22,7 +22,7 @@ use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, Stored
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackerLocation {
     /// Its node; the default when it is not expected back.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// Its host and rack, if known.
     pub host: Option<(HostId, RackId)>,
 }
@@ -35,31 +35,10 @@ pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 impl Job {
     /// Restores a new job to the state of its rows. `trackers` are those that its attempts name.
     pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
-        self.priority = stored.priority;
-        self.straggler_watch_ms = context.now.wall_ms;
-        if stored.is_running {
-            self.enter_state(JobState::Running);
-        }
-        self.record_lost_trackers(&stored.attempts, trackers);
-        for attempt in stored.attempts {
-            self.restore_attempt(attempt, trackers, context);
-        }
-        self.replay_events(&stored.events);
-        self.ending = stored.ending;
-        let is_ending = self.ending.is_some();
-        for key in self.all_task_keys() {
-            self.derive_task_state(key, is_ending);
-            self.refresh_task(key, context.violations);
-            self.refresh_releasing(key, context.scheduler);
-        }
-        for kind in Kind::ALL {
-            if self.finished[kind] + self.failed[kind] == self.total()[kind] {
-                self.fill_progress(kind);
-            }
-        }
-        self.queue_task_cleanups();
-        if let Some(ending) = &self.ending {
-            self.failure_info = ending.reason.clone();
+        self.load_rows(stored, trackers, context.now, context.violations);
+        self.nodes.retain(|node| context.nodes.get(*node).is_some());
+        self.hold_slots(context.scheduler);
+        if self.ending.is_some() {
             context.scheduler.remove_app(self.app);
             self.clear_stragglers();
         } else if self.state == JobState::Running {
@@ -70,6 +49,41 @@ impl Job {
         self.refresh(context);
     }
 
+    /// Loads tasks, attempts, events and the decided end. Demand and slots are not the scheduler's yet.
+    pub(super) fn load_rows(
+        &mut self,
+        stored: StoredJob,
+        trackers: &TrackerLocations,
+        now: Now,
+        violations: &mut Violations,
+    ) {
+        self.priority = stored.priority;
+        self.straggler_watch_ms = now.wall_ms;
+        if stored.is_running {
+            self.enter_state(JobState::Running);
+        }
+        self.record_lost_trackers(&stored.attempts, trackers);
+        for attempt in stored.attempts {
+            self.load_attempt(attempt, trackers, now);
+        }
+        self.replay_events(&stored.events);
+        self.ending = stored.ending;
+        if let Some(ending) = &self.ending {
+            self.failure_info = ending.reason.clone();
+        }
+        let is_ending = self.ending.is_some();
+        for key in self.all_task_keys() {
+            self.derive_task_state(key, is_ending);
+            self.refresh_task(key, violations);
+        }
+        for kind in Kind::ALL {
+            if self.finished[kind] + self.failed[kind] == self.total()[kind] {
+                self.fill_progress(kind);
+            }
+        }
+        self.queue_task_cleanups();
+    }
+
     fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
         let total = self.total();
         Kind::ALL.into_iter().flat_map(move |kind| {
@@ -78,7 +92,7 @@ impl Job {
         })
     }
 
-    fn restore_attempt(&mut self, stored: StoredAttempt, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
+    fn load_attempt(&mut self, stored: StoredAttempt, trackers: &TrackerLocations, now: Now) {
         let Some(key) = self.key_of(stored.id.task) else { return };
         let kind = key.kind();
         let location_of = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
@@ -103,27 +117,13 @@ impl Job {
             diagnostics: stored.diagnostics.into(),
             state_text: stored.state_text,
             counters: stored.counters,
-            ..Attempt::launched(
-                stored.id.number,
-                stored.role,
-                phase,
-                at.node,
-                launch_time(stored.launch_ms, context.now),
-            )
+            ..Attempt::launched(stored.id.number, stored.role, phase, at.node, launch_time(stored.launch_ms, now))
         };
         let named = [at.node].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).node));
-        self.nodes.extend(named.filter(|node| context.nodes.get(*node).is_some()));
+        self.nodes.extend(named);
         self.count_launch(key, stored.role, at);
-        match (cleanup_node, stored.role) {
-            (Some(node), _) => context.scheduler.start_task_cleanup(node, kind),
-            _ if !is_live => {}
-            (None, AttemptRole::Work) => {
-                context.scheduler.add_running(self.app, kind, at.node);
-                if let TaskKey::Work(_, number) = key {
-                    self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
-                }
-            }
-            (None, _) => context.scheduler.occupy_slots(at.node, kind, 1),
+        if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_node) {
+            self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
         }
         let is_over = matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed);
         let task = self.task_mut(key);
@@ -145,6 +145,21 @@ impl Job {
         }
         if let (AttemptState::Failed, Some((host, _))) = (stored.state, at.host) {
             self.restore_host_failure(host);
+        }
+    }
+
+    /// Counts the slots that its attempts hold.
+    fn hold_slots(&mut self, scheduler: &mut Scheduler) {
+        for key in self.all_task_keys() {
+            let (app, kind) = (self.app, key.kind());
+            for attempt in self.task(key).attempts.iter().filter(|attempt| attempt.holds_slot) {
+                match (attempt.cleanup_node, attempt.role) {
+                    (Some(node), _) => scheduler.start_task_cleanup(node, kind),
+                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.node),
+                    (None, _) => scheduler.occupy_slots(attempt.node, kind, 1),
+                }
+            }
+            self.refresh_releasing(key, scheduler);
         }
     }
 
@@ -276,7 +291,6 @@ impl Job {
     /// Fills the tables of waiting tasks, and requests their slots.
     fn request_waiting_tasks(&mut self, context: &mut JobContext<'_>) {
         let total = self.total();
-        context.scheduler.set_desired(self.app, total);
         self.waiting.map = PendingTasks::maps(&self.preferred_hosts, &self.racks);
         self.waiting.reduce = PendingTasks::reduces(total.reduce);
         for kind in Kind::ALL {

@@ -4,8 +4,7 @@
 //! A job requests one slot while it has such a task and nothing else to run. It checks whenever one of its tasks
 //! changes, and once after the first minute: at other times no task can become a straggler.
 
-use crate::model::Kind;
-use crate::scheduler::NodeId;
+use crate::model::{Kind, TrackerId};
 
 use super::job::{Job, TaskKey};
 use super::job_state::JobState;
@@ -70,7 +69,7 @@ impl Job {
 
     /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
     /// request.
-    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
+    pub(super) fn take_straggler(&mut self, kind: Kind, node: TrackerId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested())?;
         let suits = |number: &u32| {
             let task = self.task(TaskKey::Work(kind, *number));

@@ -14,6 +14,7 @@ mod order_class;
 mod queue_name;
 mod rack;
 mod states;
+mod tracker_id;
 mod violations;
 
 pub use count::{Count, lower, raise};
@@ -29,4 +30,5 @@ pub use order_class::OrderClass;
 pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};
+pub use tracker_id::TrackerId;
 pub use violations::{BrokenInvariant, Violations};

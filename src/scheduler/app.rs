@@ -20,13 +20,20 @@ pub struct AppSpec {
     pub order: u64,
 }
 
+/// How large a running app is; zero before its start and after its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppSize {
+    /// All its tasks, finished ones included (Hadoop 1.2.1 `JobInProgress.desiredMaps`); zero once its end is decided.
+    pub tasks: PerKind<u32>,
+    /// Its unfinished tasks that may run, running or not.
+    pub unfinished: PerKind<u32>,
+}
+
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) spec: AppSpec,
     pub(super) tables: PerKind<RequestTable>,
     pub(super) running: PerKind<u32>,
-    /// All its tasks, finished ones included; zero until [`Scheduler::set_desired`](super::Scheduler::set_desired).
-    pub(super) desired: PerKind<u32>,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
@@ -41,7 +48,6 @@ impl App {
             spec,
             tables: PerKind::default(),
             running: PerKind::default(),
-            desired: PerKind::default(),
             pending: PerKind::default(),
             draining: false,
         }

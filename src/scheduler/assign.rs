@@ -3,10 +3,10 @@
 //! Each slot goes to the first app in the order. An app without a task for this node is parked: it leaves the order for
 //! the rest of the heartbeat, so that the next app becomes the first.
 
-use crate::model::Kind;
+use crate::model::{Kind, TrackerId};
 
 use super::order::OrderEntry;
-use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler};
+use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler};
 
 // === impl Scheduler ===
 
@@ -22,14 +22,14 @@ impl Scheduler {
 
     fn assign_kind(
         &mut self,
-        id: NodeId,
+        id: TrackerId,
         kind: Kind,
         free: u32,
         source: &mut impl GrantSource,
         report: &mut AssignmentReport,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.record_usage(kind, &mut self.totals, &mut self.violations);
+        self.policy.on_heartbeat(id, kind, node.in_use(kind), &mut self.violations);
         if free == 0 || self.orders[kind].is_empty() {
             node.withheld[kind] = false;
             return;
@@ -83,12 +83,12 @@ impl Scheduler {
         }
     }
 
-    fn grant(&mut self, app: AppId, kind: Kind, node: NodeId, hosts: &[HostId]) {
+    fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, hosts: &[HostId]) {
         self.withdraw_request(app, kind, hosts, 1);
         self.add_running(app, kind, node);
     }
 
-    fn resume_at(&mut self, node: NodeId, kind: Kind, position: OrderEntry) {
+    fn resume_at(&mut self, node: TrackerId, kind: Kind, position: OrderEntry) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.resume[kind] = Some(position);
         }

@@ -1,8 +1,8 @@
 //! Demand and usage: each change updates the app, its group, its node and the cluster together.
 
-use crate::model::{Kind, lower, raise};
+use crate::model::{Kind, TrackerId, lower, raise};
 
-use super::{AppId, HostId, NodeId, Scheduler};
+use super::{AppId, HostId, Scheduler};
 
 // === impl Scheduler ===
 
@@ -43,7 +43,7 @@ impl Scheduler {
 
     /// Counts an attempt that holds a slot of a node without a grant of this scheduler: it was found running after a
     /// restart.
-    pub fn add_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
         let group = app.spec.group;
@@ -58,7 +58,7 @@ impl Scheduler {
     }
 
     /// Counts an attempt that has released its slot.
-    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         self.violations.check(app.running[kind] > 0, || format!("{id} has no {kind:?} attempt to remove"));
         if app.running[kind] == 0 {

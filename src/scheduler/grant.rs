@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 
-use super::{AppId, HostId, Level, NodeId};
+use super::{AppId, HostId, Level};
 
 /// Free slots that a node offers in a heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeOffer {
     /// The node.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// Slots that may be filled now: the smaller of the tracker's own count and the caller's.
     pub free: PerKind<u32>,
 }
@@ -28,7 +28,7 @@ pub struct AssignmentReport {
 pub trait GrantSource {
     /// Takes one waiting task of `app` for `node`. `level` is the nearest level at which the app has one waiting; the
     /// source may take a task of another level.
-    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult;
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult;
 }
 
 /// The answer of a [`GrantSource`].

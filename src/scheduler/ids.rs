@@ -1,4 +1,4 @@
-//! Ids of apps, groups and nodes, shared by the scheduler and its caller.
+//! Ids of apps and groups, shared by the scheduler and its caller.
 
 use std::fmt;
 
@@ -9,11 +9,6 @@ pub struct AppId(u32);
 /// A group of apps: a queue. Assigned by [`Scheduler::open_group`](super::Scheduler::open_group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(u32);
-
-/// A node that runs tasks. Assigned by [`Scheduler::add_node`](super::Scheduler::add_node); a tracker that registers
-/// again gets a new one. The default is the id of no node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(u32);
 
 // === impl AppId ===
 
@@ -50,23 +45,5 @@ impl GroupId {
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "group {}", self.0)
-    }
-}
-
-// === impl NodeId ===
-
-impl NodeId {
-    /// Precedes the first node.
-    pub(super) const NONE: NodeId = NodeId(0);
-
-    /// The next id that the scheduler may assign.
-    pub(super) const fn next(self) -> Self {
-        Self(self.0.wrapping_add(1))
-    }
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "node {}", self.0)
     }
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, PerKind, Violations};
+use crate::model::{Kind, PerKind, TrackerId, Violations};
 
 use super::group::Group;
-use super::{GroupId, NodeId, Scheduler};
+use super::{GroupId, Scheduler};
 
 /// The sums of a group over its apps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Scheduler {
     }
 
     /// The attempts of apps that each node runs, in any order.
-    pub fn running_by_node(&self) -> impl Iterator<Item = (NodeId, PerKind<u32>)> {
+    pub fn running_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
         self.nodes.iter().map(|(id, node)| (*id, node.running))
     }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::scheduler::{AppId, AppSpec, HostId};
 
-    fn scheduler() -> (Scheduler, AppId, HostId, NodeId) {
+    fn scheduler() -> (Scheduler, AppId, HostId, TrackerId) {
         let mut scheduler = Scheduler::dynamic();
         scheduler.violations = Violations::counting();
         scheduler.topology.violations = Violations::counting();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_wrong_call_is_found() {
-        type WrongCall = fn(&mut Scheduler, AppId, HostId, NodeId);
+        type WrongCall = fn(&mut Scheduler, AppId, HostId, TrackerId);
         let wrong: [(WrongCall, &str); 6] = [
             (
                 |scheduler, app, _, node| scheduler.remove_running(app, Kind::Map, node),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn each_wrong_sum_is_found() {
-        type Damage = fn(&mut Scheduler, AppId, NodeId);
+        type Damage = fn(&mut Scheduler, AppId, TrackerId);
         let damages: [(Damage, &str); 6] = [
             (|scheduler, _, _| scheduler.totals.slots.map += 1, "sums "),
             (|scheduler, app, _| scheduler.apps.get_mut(&app).unwrap().running.map += 1, "sums "),

@@ -13,6 +13,7 @@
 
 mod app;
 mod assign;
+mod compatible_fifo;
 mod demand;
 mod dynamic;
 mod fifo;
@@ -34,13 +35,13 @@ mod topology;
 #[cfg(test)]
 mod tests;
 
-pub use app::AppSpec;
+pub use app::{AppSize, AppSpec};
 pub use fifo::FifoOptions;
 pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
 pub use group::GroupBusy;
-pub use ids::{AppId, GroupId, NodeId};
+pub use ids::{AppId, GroupId};
 pub use node::Totals;
-pub use policy::{Allocation, SKIP_BUDGET};
+pub use policy::{Allocation, LaunchRules, SKIP_BUDGET};
 pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub use queue_position::QueuePosition;
 pub use state::{AddAppError, GroupUsage, Scheduler};

@@ -19,10 +19,6 @@ pub struct Totals {
     pub running: PerKind<u64>,
     /// Tasks that wait.
     pub waiting: PerKind<u64>,
-    /// Unfinished tasks of running apps, running or not: the load by Hadoop 1.2.1 `JobQueueTaskScheduler`.
-    pub(super) remaining: PerKind<u64>,
-    /// Slots in use by each node's last heartbeat, as Hadoop 1.2.1 `ClusterStatus` counts them.
-    pub(super) reported: PerKind<u64>,
 }
 
 #[derive(Debug)]
@@ -34,7 +30,6 @@ pub(super) struct Node {
     pub(super) running: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
-    reported: PerKind<u32>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
@@ -52,7 +47,6 @@ impl Node {
             occupied: PerKind::default(),
             running: PerKind::default(),
             releasing: PerKind::default(),
-            reported: PerKind::default(),
             withheld: PerKind::default(),
             resume: PerKind::default(),
         }
@@ -66,13 +60,6 @@ impl Node {
         self.slots = slots;
     }
 
-    /// Takes over the current usage as the reported one, at each heartbeat.
-    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals, violations: &mut Violations) {
-        lower(&mut totals.reported[kind], self.reported[kind], violations);
-        self.reported[kind] = self.in_use(kind);
-        raise(&mut totals.reported[kind], self.reported[kind], violations);
-    }
-
     /// Subtracts the node from the sums. Its attempts stay in `running` until each is removed by
     /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
     pub(super) fn subtract_from(&self, totals: &mut Totals, violations: &mut Violations) {
@@ -80,7 +67,6 @@ impl Node {
         for kind in Kind::ALL {
             lower(&mut totals.slots[kind], self.slots[kind], violations);
             lower(&mut totals.occupied[kind], self.occupied[kind], violations);
-            lower(&mut totals.reported[kind], self.reported[kind], violations);
         }
     }
 
@@ -90,7 +76,6 @@ impl Node {
         for kind in Kind::ALL {
             totals.slots[kind] += u64::from(self.slots[kind]);
             totals.occupied[kind] += u64::from(self.occupied[kind]);
-            totals.reported[kind] += u64::from(self.reported[kind]);
         }
     }
 

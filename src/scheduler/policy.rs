@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use crate::model::{Kind, OrderClass, PerKind, Violations};
+use crate::model::{Kind, OrderClass, PerKind, TrackerId, Violations};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{AppId, AppSpec, GroupId};
+use super::{AppId, AppSize, AppSpec, GroupId};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -37,6 +37,15 @@ pub(super) struct HeartbeatLimits {
     pub(super) skip_budget: u32,
 }
 
+/// What a policy demands of its caller for tasks that it does not grant. The default demands nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchRules {
+    /// A heartbeat launches at most one setup or cleanup, and no other task with it.
+    pub is_housekeeping_alone: bool,
+    /// A task that failed on some hosts may wait for any other, even for one without slots of its kind.
+    pub counts_all_hosts: bool,
+}
+
 /// An order of groups and apps, and limits on a heartbeat.
 pub(super) trait Policy: fmt::Debug + Send {
     /// The leaf in which the apps of a group are ordered: the group itself, or [`GroupId::ROOT`].
@@ -52,15 +61,22 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Limits on the grants of a heartbeat of `node` with `free` slots.
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
-    /// The number of tasks of an app, or its spec, changed; called with zero before its start and after its end.
-    fn on_app_resized(
-        &mut self,
-        _app: &AppSpec,
-        _before: PerKind<u32>,
-        _after: PerKind<u32>,
-        _violations: &mut Violations,
-    ) {
+    /// Rules for what the scheduler does not grant.
+    fn launch_rules(&self) -> LaunchRules {
+        LaunchRules::default()
     }
+
+    /// The size of an app changed; `_app` is none once it is removed.
+    fn on_app_resized(&mut self, _id: AppId, _app: Option<&AppSpec>, _size: AppSize, _violations: &mut Violations) {}
+
+    fn on_app_removed(&mut self, _app: &AppSpec, _violations: &mut Violations) {}
+
+    fn on_priority_changed(&mut self, _before: &AppSpec, _after: &AppSpec) {}
+
+    /// A node sends a heartbeat, with so many slots of a kind in use; called before any grant.
+    fn on_heartbeat(&mut self, _node: TrackerId, _kind: Kind, _in_use: u32, _violations: &mut Violations) {}
+
+    fn on_node_removed(&mut self, _node: TrackerId, _violations: &mut Violations) {}
 
     /// Replaces the allocations of the market; groups that are not named have none.
     fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}

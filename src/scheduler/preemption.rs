@@ -9,7 +9,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{AppId, NodeId};
+use crate::model::TrackerId;
+
+use super::AppId;
 
 /// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest
 /// first.
@@ -18,7 +20,7 @@ pub struct PreemptionRound<A> {
     /// Groups under their quota with waiting tasks.
     pub under_quota: Vec<UnderQuotaGroup>,
     /// Slots that are free or being released, by node.
-    pub incoming: Vec<(NodeId, u32)>,
+    pub incoming: Vec<(TrackerId, u32)>,
     /// Groups over their quota.
     pub over_quota: Vec<OverQuotaGroup<A>>,
 }
@@ -62,7 +64,7 @@ pub struct RunningAttempt<A> {
     /// When it was launched, ms of the monotonic clock.
     pub launch_mono_ms: u64,
     /// The node it runs on.
-    pub node: NodeId,
+    pub node: TrackerId,
     /// The caller's name for it.
     pub attempt: A,
 }
@@ -75,14 +77,14 @@ struct Unserved {
     waiting: Vec<(usize, WaitingApp)>,
     /// Sum of `need`.
     total: u32,
-    unusable_nodes: BTreeSet<NodeId>,
+    unusable_nodes: BTreeSet<TrackerId>,
 }
 
 // === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
     /// The attempts to preempt, in order of selection. `can_use`: whether an app could use a slot of a node.
-    pub fn select_victims(mut self, can_use: impl Fn(AppId, NodeId) -> bool) -> Vec<A> {
+    pub fn select_victims(mut self, can_use: impl Fn(AppId, TrackerId) -> bool) -> Vec<A> {
         let mut unserved = Unserved::new(&self.under_quota);
         for (node, slots) in self.incoming {
             for _ in 0..slots {
@@ -156,7 +158,7 @@ impl Unserved {
     }
 
     /// Assigns a slot of the node to one of the tasks; false when none can use it.
-    fn take(&mut self, node: NodeId, can_use: &impl Fn(AppId, NodeId) -> bool) -> bool {
+    fn take(&mut self, node: TrackerId, can_use: &impl Fn(AppId, TrackerId) -> bool) -> bool {
         if self.total == 0 || self.unusable_nodes.contains(&node) {
             return false;
         }

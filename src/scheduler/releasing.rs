@@ -1,15 +1,15 @@
 //! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
 //! counts, so that it takes nothing for slots that are being released already.
 
-use crate::model::{Kind, PerKind, lower, raise};
+use crate::model::{Kind, PerKind, TrackerId, lower, raise};
 
-use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
+use super::{Allocation, AppId, GroupId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
 
 impl Scheduler {
     /// Counts the slot of an attempt as being released: its end is decided.
-    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
             raise(&mut group.releasing[kind], 1_u32, &mut self.violations);
@@ -21,7 +21,7 @@ impl Scheduler {
 
     /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
     /// [`Self::remove_running`].
-    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
             lower(&mut group.releasing[kind], 1_u32, &mut self.violations);
@@ -32,7 +32,7 @@ impl Scheduler {
     }
 
     /// A task-cleanup takes a slot, charged to no app and no group, and soon releases it.
-    pub fn start_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+    pub fn start_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.occupy_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
@@ -40,7 +40,7 @@ impl Scheduler {
     }
 
     /// A task-cleanup has released its slot.
-    pub fn end_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+    pub fn end_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
@@ -53,7 +53,7 @@ impl Scheduler {
     }
 
     /// Slots of a node that are free or being released; zero for an unknown node.
-    pub fn incoming(&self, node: NodeId) -> PerKind<u32> {
+    pub fn incoming(&self, node: TrackerId) -> PerKind<u32> {
         let incoming = |kind: Kind| {
             self.nodes.get(&node).map_or(0, |node| {
                 let retained = node.in_use(kind).saturating_sub(node.releasing[kind]);

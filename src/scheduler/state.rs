@@ -4,17 +4,18 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind, Violations, lower, raise};
+use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
+use super::compatible_fifo::CompatibleFifo;
 use super::dynamic::Dynamic;
 use super::fifo::Fifo;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
-use super::policy::Policy;
-use super::{Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, NodeId, Topology, Totals};
+use super::policy::{LaunchRules, Policy};
+use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Topology, Totals};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,10 +55,8 @@ pub struct Scheduler {
     pub(super) groups: Groups,
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
-    pub(super) nodes: FxHashMap<NodeId, Node>,
-    /// Unfinished tasks of each running app; no entry for none.
-    pub(super) remaining: FxHashMap<AppId, PerKind<u32>>,
-    last_node: NodeId,
+    pub(super) nodes: FxHashMap<TrackerId, Node>,
+    last_node: TrackerId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
     pub(super) violations: Violations,
@@ -85,7 +84,10 @@ pub(super) fn leaf_key(
 impl Scheduler {
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        Self::with_policy(Box::new(Fifo::new(options)))
+        match options.compatible {
+            true => Self::with_policy(Box::new(CompatibleFifo::new(options.pad_millionths))),
+            false => Self::with_policy(Box::new(Fifo::new(options.pad_millionths))),
+        }
     }
 
     /// A scheduler under the market.
@@ -100,12 +102,16 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
-            remaining: FxHashMap::default(),
-            last_node: NodeId::NONE,
+            last_node: TrackerId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
             violations: Violations::default(),
         }
+    }
+
+    /// What the policy demands for tasks that it does not grant.
+    pub fn launch_rules(&self) -> LaunchRules {
+        self.policy.launch_rules()
     }
 
     /// The hosts and racks.
@@ -180,9 +186,9 @@ impl Scheduler {
 
 impl Scheduler {
     /// Adds a node. Its slots count at once; it gets tasks when a [`NodeOffer`](super::NodeOffer) names it.
-    pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> NodeId {
+    pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> TrackerId {
         let mut id = self.last_node.next();
-        while id == NodeId::NONE || self.nodes.contains_key(&id) {
+        while id == TrackerId::NONE || self.nodes.contains_key(&id) {
             id = id.next();
         }
         self.last_node = id;
@@ -194,14 +200,14 @@ impl Scheduler {
     }
 
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
-    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+    pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.set_slots(slots, &mut self.totals, &mut self.violations);
         }
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
-    pub fn move_node(&mut self, node: NodeId, host: HostId) {
+    pub fn move_node(&mut self, node: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&node) {
             node.host = host;
@@ -210,14 +216,15 @@ impl Scheduler {
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
-    pub fn remove_node(&mut self, node: NodeId) {
-        if let Some(node) = self.nodes.remove(&node) {
+    pub fn remove_node(&mut self, id: TrackerId) {
+        if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
         }
+        self.policy.on_node_removed(id, &mut self.violations);
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
-    pub fn occupy_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn occupy_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
             raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
@@ -225,7 +232,7 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts release their slots.
-    pub fn release_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn release_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.occupied[kind], slots, &mut self.violations);
             lower(&mut self.totals.occupied[kind], slots, &mut self.violations);
@@ -247,9 +254,6 @@ impl Scheduler {
                 totals.running[kind] += u64::from(app.running[kind]);
                 totals.waiting[kind] += u64::from(app.tables[kind].waiting());
             }
-        }
-        for remaining in self.remaining.values() {
-            Kind::ALL.into_iter().for_each(|kind| totals.remaining[kind] += u64::from(remaining[kind]));
         }
         totals
     }
@@ -275,11 +279,10 @@ impl Scheduler {
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
-        self.set_desired(id, PerKind::default());
-        self.set_remaining(id, PerKind::default());
         self.set_pending(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
+        self.policy.on_app_removed(&app.spec, &mut self.violations);
         let group = app.spec.group;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
@@ -294,37 +297,21 @@ impl Scheduler {
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub fn set_priority(&mut self, id: AppId, priority: u8) {
         let Some(app) = self.apps.get(&id) else { return };
-        let desired = app.desired;
+        let before = app.spec.clone();
         let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
         // Dequeued under the old key, enqueued under the new one.
-        self.set_desired(id, PerKind::default());
         queued.iter().for_each(|&kind| self.dequeue(id, kind));
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.priority = priority;
+            self.policy.on_priority_changed(&before, &app.spec);
         }
         queued.iter().for_each(|&kind| self.enqueue(id, kind));
-        self.set_desired(id, desired);
     }
 
-    /// Sets the number of all tasks of a running job, finished ones included (Hadoop 1.2.1
-    /// `JobInProgress.desiredMaps`). Only compatible first-in-first-out uses it, for the original's padding.
-    pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
-        let before = std::mem::replace(&mut app.desired, desired);
-        self.policy.on_app_resized(&app.spec, before, desired, &mut self.violations);
-    }
-
-    /// Sets the unfinished tasks of a running app, its load by the original's spreading; zero once it is over.
-    pub fn set_remaining(&mut self, id: AppId, remaining: PerKind<u32>) {
-        let before = if remaining == PerKind::default() {
-            self.remaining.remove(&id)
-        } else {
-            self.remaining.insert(id, remaining)
-        };
-        for kind in Kind::ALL {
-            lower(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind], &mut self.violations);
-            raise(&mut self.totals.remaining[kind], remaining[kind], &mut self.violations);
-        }
+    /// Sets the size of a running app, which some policies count.
+    pub fn set_size(&mut self, id: AppId, size: AppSize) {
+        let app = self.apps.get(&id).filter(|app| !app.draining);
+        self.policy.on_app_resized(id, app.map(|app| &app.spec), size, &mut self.violations);
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls

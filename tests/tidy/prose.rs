@@ -92,7 +92,7 @@ fn has_heading(file: &Source, anchor: &str) -> bool {
 }
 
 /// Files that a document names in backticks exist, and a name in backticks right after a file is an item of that file:
-/// `src/engine/engine.rs` `step`.
+/// `src/engine/on/step.rs` `step`.
 pub fn named_code(file: &Source, tree: &[Source], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     const PLACES: &[&str] = &["src/", "tests/", "etc/", "docs/", "benches/", "fuzz/", "static/", "templates/", ".ci/"];
     if !is_document(file) {

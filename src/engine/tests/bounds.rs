@@ -44,7 +44,7 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
             }
         }
     }
-    assert_eq!((cluster.engine.trackers.len(), cluster.engine.scheduler.topology().len()), (0, 0));
+    assert_eq!((cluster.engine.trackers.len(), cluster.engine.cluster.scheduler.topology().len()), (0, 0));
     let logged = lines(&mut cluster);
     assert!(logged.len() == 2 * bad.len() && logged.iter().all(|line| line.len() < 500), "{logged:?}");
     let longest = "x".repeat(255);
@@ -80,7 +80,7 @@ fn unknown_attempts_are_answered_in_bounds_and_logged_in_one_line() {
     let request = with_unknown_attempts(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
     let (response, _) = cluster.send(0, request);
     assert_eq!(killed(&response), 110);
-    assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 110);
+    assert_eq!(cluster.engine.trackers.iter().next().unwrap().unknown_attempts.len(), 110);
     let text = "ordered to drop attempt_202611210913_0001_m_000010_0, no attempt that this JobTracker has launched; and 109 \
                 more; 19890 more exceed what it can run and are ignored";
     let logged = lines(&mut cluster);
@@ -94,7 +94,7 @@ fn unknown_attempts_are_answered_in_bounds_and_logged_in_one_line() {
     // What they left does not stay in the way of real ones.
     let (response, _) = cluster.beat(0, |_| Fate::Hang);
     assert_eq!(killed(&response), 0);
-    assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 0);
+    assert_eq!(cluster.engine.trackers.iter().next().unwrap().unknown_attempts.len(), 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }
 
@@ -121,7 +121,7 @@ fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("honest", 4, 2);
     cluster.beat(0, |_| Fate::Hang);
-    let honest = cluster.engine.scheduler.totals();
+    let honest = cluster.engine.cluster.scheduler.totals();
     lines(&mut cluster);
     // In 32 bits their sum would not fit.
     cluster.engine.config.limits.max_tracker_slots = u32::MAX;
@@ -129,12 +129,12 @@ fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with
         cluster.add_tracker(&format!("h{index}"), i32::MAX, i32::MAX);
         cluster.beat(index, |_| Fate::Hang);
     }
-    assert_eq!(cluster.engine.scheduler.totals().slots.map, 4 + 5 * u64::from(i32::MAX.unsigned_abs()));
+    assert_eq!(cluster.engine.cluster.scheduler.totals().slots.map, 4 + 5 * u64::from(i32::MAX.unsigned_abs()));
     cluster.engine.config.limits.max_tracker_slots = 1_000;
     for _ in 0..3 {
         (1..=5).for_each(|index| drop(cluster.beat(index, |_| Fate::Hang)));
     }
-    assert_eq!(cluster.engine.scheduler.totals().slots, PerKind::new(4 + 5_000, 2 + 5_000));
+    assert_eq!(cluster.engine.cluster.scheduler.totals().slots, PerKind::new(4 + 5_000, 2 + 5_000));
     let warnings: Vec<_> =
         lines(&mut cluster).into_iter().filter(|line| line.contains("jobtracker.tracker.max-slots")).collect();
     assert_eq!(warnings.len(), 5, "one for each, however often it calls: {warnings:?}");
@@ -143,8 +143,8 @@ fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with
         cluster.trackers[index].slots = (0, 0);
         cluster.beat(index, |_| Fate::Hang);
     }
-    let totals = cluster.engine.scheduler.totals();
-    assert_eq!((totals.slots, totals), (honest.slots, cluster.engine.scheduler.recount()));
+    let totals = cluster.engine.cluster.scheduler.totals();
+    assert_eq!((totals.slots, totals), (honest.slots, cluster.engine.cluster.scheduler.recount()));
 }
 
 #[test]
@@ -217,9 +217,9 @@ fn made_up_hosts_of_jobs_go_with_their_jobs() {
         read.splits = Arc::new(splits.build(|host| format!("/{host}")));
         cluster.step(Event::SubmissionRead(Box::new(read)));
         cluster.step(Event::SystemDirWritten { id });
-        assert_eq!(cluster.engine.scheduler.topology().len(), 20_001);
+        assert_eq!(cluster.engine.cluster.scheduler.topology().len(), 20_001);
         cluster.step(Event::KillJob { id, caller });
-        assert_eq!(cluster.engine.scheduler.topology().len(), 1, "none but that of the tracker");
+        assert_eq!(cluster.engine.cluster.scheduler.topology().len(), 1, "none but that of the tracker");
     }
 }
 
@@ -240,13 +240,13 @@ fn registering_asks_for_a_rack_once_and_looks_at_no_other_tracker() {
         let trackers = cluster.engine.build_snapshot(cluster.now).value.trackers;
         trackers.iter().filter(|tracker| tracker.rack == "/r1").count()
     };
-    assert_eq!((racks(&cluster), cluster.engine.scheduler.topology().len()), (100, 1));
+    assert_eq!((racks(&cluster), cluster.engine.cluster.scheduler.topology().len()), (100, 1));
     cluster.add_tracker("h0", 1, 1);
     cluster.beat(100, |_| Fate::Hang);
     assert_eq!((asked(&mut cluster), racks(&cluster)), (0, 101));
     // An answer for a host that is gone leaves nothing.
     cluster.step(Event::RackResolved { host: "elsewhere".into(), rack: "/r9".into() });
-    assert_eq!(cluster.engine.scheduler.topology().len(), 1);
+    assert_eq!(cluster.engine.cluster.scheduler.topology().len(), 1);
 }
 
 #[test]

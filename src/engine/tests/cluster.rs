@@ -157,8 +157,8 @@ impl Cluster {
         assert!(wait_for.0 <= self.facts.len() as u64, "nothing waits for what never comes");
         self.effects.extend(effects);
         for job in self.engine.jobs.iter() {
-            job.assert_consistent(self.engine.scheduler.app_waiting(job.app));
-            assert_eq!(self.engine.scheduler.app_pending(job.app), job.pending(), "{}: pending", job.id);
+            job.assert_consistent(self.engine.cluster.scheduler.app_waiting(job.app));
+            assert_eq!(self.engine.cluster.scheduler.app_pending(job.app), job.pending(), "{}: pending", job.id);
         }
         self.assert_leaving();
         self.assert_status();
@@ -171,21 +171,25 @@ impl Cluster {
         for of_state in [&status.active, &status.blacklisted, &status.graylisted] {
             assert_eq!(of_state.count as usize, of_state.names.len(), "{status:?}");
         }
-        let busy = |kind: Kind| self.engine.trackers.values().map(|tracker| u64::from(tracker.busy[kind])).sum::<u64>();
+        let busy = |kind: Kind| self.engine.trackers.iter().map(|tracker| u64::from(tracker.busy[kind])).sum::<u64>();
         for kind in Kind::ALL {
-            assert_eq!(self.engine.busy_slots[kind], busy(kind), "{kind:?}: slots in use");
+            assert_eq!(self.engine.trackers.busy_slots()[kind], busy(kind), "{kind:?}: slots in use");
         }
     }
 
     /// What the scheduler believes to come free is what a recount gives.
     fn assert_leaving(&self) {
         for queue in self.engine.jobs.iter().map(|job| &job.spec.queue).collect::<BTreeSet<_>>() {
-            let Some(group) = self.engine.scheduler.group(queue) else { continue };
+            let Some(group) = self.engine.cluster.scheduler.group(queue) else { continue };
             let jobs = || self.engine.jobs.iter().filter(|job| job.spec.queue == *queue);
             for kind in Kind::ALL {
                 let leaving: usize = jobs().map(|job| job.releasing(kind)).sum();
-                let kept = self.engine.scheduler.usage(group)[kind] as usize - leaving;
-                assert_eq!(self.engine.scheduler.retained(group)[kind] as usize, kept, "{queue} {kind:?}: kept");
+                let kept = self.engine.cluster.scheduler.usage(group)[kind] as usize - leaving;
+                assert_eq!(
+                    self.engine.cluster.scheduler.retained(group)[kind] as usize,
+                    kept,
+                    "{queue} {kind:?}: kept"
+                );
             }
         }
     }

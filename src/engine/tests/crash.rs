@@ -1,6 +1,7 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
 use crate::engine::{Engine, Fact, ForeignState, Restored};
+use crate::mapreduce::Job;
 use crate::model::FactNumber;
 use crate::store::loaded_after;
 
@@ -73,15 +74,16 @@ impl Cluster {
     /// Unfinished jobs are what they were, in all that decisions depend on.
     fn assert_same_jobs(&self, before: &Engine) {
         let after = &self.engine;
+        let cost = |engine: &Engine, job: &Job| engine.market.as_ref().and_then(|market| market.costs.of(job).copied());
         for old in before.jobs.iter().filter(|job| !job.is_over() && job.spec.recover && self.config.recover) {
             let new = after.jobs.get(old.id).unwrap();
-            new.assert_consistent(after.scheduler.app_waiting(new.app));
-            let shown = new.facets(&after.nodes);
-            similar_asserts(&old.facets(&before.nodes), &shown);
-            assert_eq!(before.job_costs.of(old), after.job_costs.of(new), "{}: its cost", old.id);
-            assert_eq!(before.scheduler.app_running(old.app), after.scheduler.app_running(new.app));
-            assert_eq!(before.scheduler.app_pending(old.app), after.scheduler.app_pending(new.app));
-            let host = |engine: &Engine, host| engine.scheduler.topology().host_name(host).to_owned();
+            new.assert_consistent(after.cluster.scheduler.app_waiting(new.app));
+            let shown = new.facets(&after.cluster.nodes);
+            similar_asserts(&old.facets(&before.cluster.nodes), &shown);
+            assert_eq!(cost(before, old), cost(after, new), "{}: its cost", old.id);
+            assert_eq!(before.cluster.scheduler.app_running(old.app), after.cluster.scheduler.app_running(new.app));
+            assert_eq!(before.cluster.scheduler.app_pending(old.app), after.cluster.scheduler.app_pending(new.app));
+            let host = |engine: &Engine, host| engine.cluster.scheduler.topology().host_name(host).to_owned();
             // Of lost trackers a restart knows only what attempts say: a name that was lost twice counts once, and one
             // that took nothing but a task-cleanup along not at all.
             let has_losses = self.facts.iter().any(|fact| matches!(fact, Fact::TrackerForgotten { .. }));
@@ -93,11 +95,11 @@ impl Cluster {
         if before.jobs.iter().any(|job| !(job.is_over() || job.spec.recover && self.config.recover)) {
             return;
         }
-        assert_eq!(before.housekeeping.setup, after.housekeeping.setup);
-        assert_eq!(before.housekeeping.cleanup, after.housekeeping.cleanup);
-        assert_eq!(before.housekeeping.task_cleanup, after.housekeeping.task_cleanup);
-        assert_eq!(before.live_jobs, after.live_jobs);
-        let pending = |engine: &Engine| engine.pending_kill_jobs.keys().copied().collect::<Vec<_>>();
+        assert_eq!(before.cluster.housekeeping.setup, after.cluster.housekeeping.setup);
+        assert_eq!(before.cluster.housekeeping.cleanup, after.cluster.housekeeping.cleanup);
+        assert_eq!(before.cluster.housekeeping.task_cleanup, after.cluster.housekeeping.task_cleanup);
+        assert_eq!(before.jobs.live.by_queue(), after.jobs.live.by_queue());
+        let pending = |engine: &Engine| engine.jobs.finished.pending_kill_jobs().collect::<Vec<_>>();
         assert_eq!(pending(before), pending(after));
     }
 }

@@ -99,7 +99,7 @@ fn its_job_may_be_handed_in_after_the_trackers_have_called() {
     assert_eq!(killed(&response.actions).len(), 2, "and the job stays where it is on the tracker: {response:?}");
     assert_eq!((response.actions.len(), &*response.recovered_jobs), (2, &[theirs()][..]));
     cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
-    assert!(cluster.engine.housekeeping.setup.is_empty(), "what runs of it is not gone yet");
+    assert!(cluster.engine.cluster.housekeeping.setup.is_empty(), "what runs of it is not gone yet");
     assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
 }
 
@@ -156,8 +156,8 @@ fn a_tracker_that_was_lost_since_is_reinitialised() {
     cluster.restart_after(unfinished_jobs(&[], &[]));
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.actions, []);
-    let name: std::sync::Arc<str> = cluster.trackers[0].name.as_str().into();
-    cluster.engine.lose_tracker(&name, "silent for too long", cluster.now);
+    let id = cluster.engine.trackers.id_of(&cluster.trackers[0].name).unwrap();
+    cluster.engine.lose_tracker(id, "silent for too long", cluster.now);
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.actions, [Action::ReinitTracker]);
 }
@@ -221,7 +221,7 @@ fn our_jobs_that_it_had_restart_and_those_it_ended_are_complete() {
     assert!(cluster.engine.completion_events(resumed, 0, 100).value.is_empty());
     assert_eq!(cluster.run(resumed, succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, resumed), BTreeSet::from([0, 1_000]));
-    assert!(cluster.engine.pending_kill_jobs.is_empty() || cluster.state(ended) == RunState::Killed);
+    assert!(cluster.engine.jobs.finished.pending_kill_jobs().len() == 0 || cluster.state(ended) == RunState::Killed);
 }
 
 #[test]

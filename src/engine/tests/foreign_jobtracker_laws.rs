@@ -125,6 +125,6 @@ proptest! {
         let overview = cluster.engine.build_snapshot(cluster.now).value;
         prop_assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
         prop_assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
-        prop_assert!(cluster.engine.trackers.values().all(|tracker| tracker.unknown_attempts.is_empty()));
+        prop_assert!(cluster.engine.trackers.iter().all(|tracker| tracker.unknown_attempts.is_empty()));
     }
 }

@@ -1,7 +1,9 @@
 //! Each sum that the engine keeps is compared with a recount, and what is broken comes out as an effect.
 
+use crate::engine::state::LiveJobs;
 use crate::engine::{Effect, Event};
-use crate::model::{FactNumber, Violations};
+use crate::mapreduce::Job;
+use crate::model::{FactNumber, Kind, TrackerId, Violations};
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
 
@@ -11,13 +13,24 @@ fn cluster() -> Cluster {
     cluster.add_tracker("h0", 2, 1);
     cluster.submit(spec("alice", "default", 4, 1)).unwrap();
     (0..4).for_each(|_| drop(cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang })));
-    cluster.engine.invariants.violations = Violations::counting();
+    cluster.engine.outbox.violations = Violations::counting();
     cluster
+}
+
+fn h0(cluster: &Cluster) -> TrackerId {
+    cluster.engine.trackers.named("h0").unwrap().id
+}
+
+/// Changes the table of unfinished jobs with the cluster's job at hand.
+fn with_job(cluster: &mut Cluster, change: impl FnOnce(&mut LiveJobs, &Job)) {
+    let mut live = std::mem::take(&mut cluster.engine.jobs.live);
+    change(&mut live, cluster.engine.jobs.iter().next().unwrap());
+    cluster.engine.jobs.live = live;
 }
 
 fn texts(cluster: &mut Cluster) -> Vec<String> {
     cluster.engine.check_whole_state();
-    cluster.engine.invariants.violations.take().into_iter().map(|broken| broken.text).collect()
+    cluster.engine.outbox.violations.take().into_iter().map(|broken| broken.text).collect()
 }
 
 #[test]
@@ -29,35 +42,41 @@ fn a_sound_state_breaks_nothing() {
 fn each_wrong_sum_is_found() {
     type Damage = fn(&mut Cluster);
     let damages: [(Damage, &str); 7] = [
-        (|cluster| cluster.engine.live_job_count += 1, "1 jobs are unfinished, 2 are counted"),
-        (|cluster| cluster.engine.live_jobs.clear(), "1 jobs are unfinished, 0 are in queues"),
-        (|cluster| cluster.engine.live_tasks += 1, "unfinished jobs have "),
+        (|cluster| with_job(cluster, |live, job| live.insert(job)), "1 jobs are unfinished, 2 are counted"),
+        (|cluster| with_job(cluster, |live, job| live.insert(job)), "unfinished jobs have "),
         (
-            |cluster| assert!(cluster.engine.running_jobs.insert("job_1_0001".parse().unwrap())),
+            |cluster| with_job(cluster, |live, job| live.remove(job, &mut Violations::default())),
+            "1 jobs are unfinished, 0 are in queues",
+        ),
+        (
+            |cluster| cluster.engine.jobs.live.mark_running("job_1_0001".parse().unwrap()),
             "job_1_0001 counts as running",
         ),
-        (|cluster| cluster.engine.busy_slots.map += 1, "trackers report 2 busy Map slots, the sum is 3"),
         (
             |cluster| {
-                let (app, node) = (cluster.engine.jobs.iter().next().unwrap().app, cluster.engine.trackers["h0"].node);
-                cluster.engine.scheduler.add_running(app, crate::model::Kind::Map, node);
+                let id = h0(cluster);
+                cluster.engine.trackers.get_mut(id).unwrap().busy.map += 1;
+            },
+            "trackers report 3 busy Map slots, the sum is 2",
+        ),
+        (
+            |cluster| {
+                let (app, node) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
+                cluster.engine.cluster.scheduler.add_running(app, Kind::Map, node);
             },
             "job_202611210913_0001 holds PerKind { map: 2, reduce: 0 } slots",
         ),
         (
             |cluster| {
-                let host = cluster.engine.scheduler.topology_mut().intern_host("h0", "/default-rack");
-                cluster.engine.scheduler.set_slots(cluster.engine.trackers["h0"].node, Default::default());
-                let other = cluster.engine.scheduler.add_node(host, Default::default());
-                let app = cluster.engine.jobs.iter().next().unwrap().app;
-                cluster.engine.scheduler.add_running(app, crate::model::Kind::Map, other);
-                cluster.engine.scheduler.remove_running(
-                    app,
-                    crate::model::Kind::Map,
-                    cluster.engine.trackers["h0"].node,
-                );
+                let (app, node) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
+                let scheduler = &mut cluster.engine.cluster.scheduler;
+                let host = scheduler.topology_mut().intern_host("h0", "/default-rack");
+                scheduler.set_slots(node, Default::default());
+                let other = scheduler.add_node(host, Default::default());
+                scheduler.add_running(app, Kind::Map, other);
+                scheduler.remove_running(app, Kind::Map, node);
             },
-            "PerKind { map: 2, reduce: 0 } attempts run on node 1, the scheduler counts PerKind { map: 1, reduce: 0 }",
+            "PerKind { map: 2, reduce: 0 } attempts run on tracker 1, the scheduler counts PerKind { map: 1, reduce: 0 }",
         ),
     ];
     for (damage, expected) in damages {
@@ -71,8 +90,8 @@ fn each_wrong_sum_is_found() {
 #[test]
 fn what_a_step_breaks_is_an_effect_of_it() {
     let mut cluster = Cluster::new(dynamic());
-    cluster.engine.invariants.violations = Violations::counting();
-    cluster.engine.invariants.violations.add("a count is wrong".to_owned());
+    cluster.engine.outbox.violations = Violations::counting();
+    cluster.engine.outbox.violations.add("a count is wrong".to_owned());
     let step = cluster.engine.step(Event::Timer { durable: FactNumber(0) }, cluster.now);
     let broken = |effect: &Effect| match effect {
         Effect::ReportBrokenInvariant(broken) => Some((broken.text.clone(), broken.times)),

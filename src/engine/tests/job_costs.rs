@@ -14,12 +14,12 @@ fn submit(cluster: &mut Cluster, user: &str, maps: u32) -> JobId {
 }
 
 fn cost(cluster: &Cluster, job: JobId) -> (String, PerKind<u64>) {
-    let cost = cluster.engine.job_costs.of(cluster.engine.jobs.get(job).unwrap()).unwrap();
+    let cost = cluster.engine.market.as_ref().unwrap().costs.of(cluster.engine.jobs.get(job).unwrap()).unwrap();
     (cost.cost.to_string(), cost.slots)
 }
 
 fn tick(cluster: &mut Cluster) {
-    cluster.now.mono_ms = cluster.engine.next_tick_mono_ms;
+    cluster.now.mono_ms = cluster.engine.market.as_ref().unwrap().next_tick_mono_ms;
     cluster.timer();
 }
 
@@ -69,12 +69,12 @@ fn a_job_that_is_over_pays_for_what_it_still_holds() {
         }
         cluster.beat(0, hang);
     }
-    let group = cluster.engine.scheduler.group("alice").unwrap();
-    assert_eq!(cluster.engine.scheduler.usage(group).map, 4);
+    let group = cluster.engine.cluster.scheduler.group("alice").unwrap();
+    assert_eq!(cluster.engine.cluster.scheduler.usage(group).map, 4);
     tick(&mut cluster);
     assert_eq!(cost(&cluster, job), ("4.0".to_owned(), PerKind::new(4, 0)));
     (0..4).for_each(|_| drop(cluster.beat(1, |_| Fate::Succeed)));
-    assert_eq!(cluster.engine.scheduler.usage(group).map, 0);
+    assert_eq!(cluster.engine.cluster.scheduler.usage(group).map, 0);
     for _ in 0..2 {
         tick(&mut cluster);
         assert_eq!(cost(&cluster, job).0, "4.0", "what holds nothing pays nothing, and its cost is remembered");
@@ -93,7 +93,7 @@ fn a_job_that_leaves_memory_takes_its_cost_along() {
     cluster.run(second, |_| Fate::Succeed);
     (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
     assert!(cluster.engine.jobs.get(first).is_none());
-    let text = format!("{:?}", cluster.engine.job_costs);
+    let text = format!("{:?}", cluster.engine.market.as_ref().unwrap().costs);
     assert!(!text.contains(&format!("{first:?}")) && text.contains(&format!("{second:?}")), "{text}");
 }
 

@@ -1,6 +1,6 @@
 //! Job ids belong to those who got them, and one caller's flood voids no other's.
 
-use crate::engine::reserved_ids::MAX_RESERVED_IDS;
+use crate::engine::state::MAX_RESERVED_IDS;
 use crate::engine::{Caller, Event, IdOwner, Refusal, Reply, SubmissionReply};
 use crate::market::JobSignature;
 use crate::model::JobId;

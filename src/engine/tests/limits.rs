@@ -14,7 +14,7 @@ fn failure(cluster: &Cluster, id: crate::model::JobId) -> String {
 #[test]
 fn a_job_with_too_many_counters_fails_once_its_work_is_done() {
     let mut cluster = Cluster::new(fifo());
-    cluster.engine.config.limits.counters.counters = 2;
+    cluster.engine.cluster.counter_limits.counters = 2;
     cluster.add_tracker("h0", 4, 1);
     let id = cluster.submit(spec("alice", "default", 2, 1)).unwrap();
     // Both maps are done.

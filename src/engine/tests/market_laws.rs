@@ -125,7 +125,7 @@ impl Auditor {
         }
         assert!(self.to_lay.is_empty(), "every charge is laid on jobs");
         for job in cluster.engine.jobs.iter() {
-            let cost = cluster.engine.job_costs.of(job).unwrap().cost;
+            let cost = cluster.engine.market.as_ref().unwrap().costs.of(job).unwrap().cost;
             assert_eq!(self.jobs[&job.id].1, cost, "what is shown is what is stored");
         }
         self.seen = cluster.facts.len();

@@ -94,7 +94,7 @@ fn orders(cluster: &Cluster) -> Vec<AttemptId> {
 }
 
 fn running(cluster: &Cluster, queue: &str) -> PerKind<u32> {
-    let scheduler = &cluster.engine.scheduler;
+    let scheduler = &cluster.engine.cluster.scheduler;
     scheduler.usage(scheduler.group(queue).unwrap())
 }
 
@@ -132,7 +132,9 @@ fn the_kills_are_ordered_within_an_allocation_a_round_and_a_heartbeat() {
     live(&mut cluster, 3_000, hang);
     // Bob's setup finds the slot for reduces.
     submit(&mut cluster, "bob", 8, 0);
-    let waiting = |cluster: &Cluster| cluster.engine.scheduler.waiting(cluster.engine.scheduler.group("bob").unwrap());
+    let waiting = |cluster: &Cluster| {
+        cluster.engine.cluster.scheduler.waiting(cluster.engine.cluster.scheduler.group("bob").unwrap())
+    };
     live_until(&mut cluster, |cluster| waiting(cluster).map > 0);
     live(&mut cluster, ALLOC_INTERVAL_MS + KILL_INTERVAL_MS + 100, hang);
     assert_eq!(orders(&cluster).len(), 2);
@@ -309,7 +311,7 @@ fn no_attempt_dies_where_the_waiting_task_may_not_run() {
     live(&mut cluster, 3 * KILL_INTERVAL_MS, hang);
     let lost = attempts(&cluster).into_iter().filter(|(.., attempt)| attempt.state == AttemptState::Killed);
     let lost: Vec<_> = lost.map(|(_, id, attempt)| (id.task.job, attempt.node)).collect();
-    let other = cluster.engine.trackers[cluster.trackers[1 - node].name.as_str()].node;
+    let other = cluster.engine.trackers.id_of(cluster.trackers[1 - node].name.as_str()).unwrap();
     assert_eq!(lost, [(alice, other)]);
     assert_eq!(running(&cluster, "bob").map, 1);
 }
@@ -368,7 +370,7 @@ fn a_silent_tracker_has_nothing_to_give_and_nothing_to_lose() {
     live_one(&mut cluster, 120);
     submit(&mut cluster, "bob", 8, 0);
     live_one(&mut cluster, 120);
-    let silent = cluster.engine.trackers[cluster.trackers[1].name.as_str()].node;
+    let silent = cluster.engine.trackers.id_of(cluster.trackers[1].name.as_str()).unwrap();
     assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.node != silent || !is_preempted(attempt)));
     assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map), (2, 2));
 }
@@ -383,7 +385,8 @@ fn another_attempt_is_chosen_where_the_tracker_of_the_first_never_gets_its_kill(
     submit(&mut cluster, "bob", 8, 0);
     live_until(&mut cluster, |cluster| marked(cluster).len() == 2);
     let engine = &cluster.engine;
-    let node_of = |cluster: &Cluster, index: usize| cluster.engine.trackers[cluster.trackers[index].name.as_str()].node;
+    let node_of =
+        |cluster: &Cluster, index: usize| cluster.engine.trackers.id_of(cluster.trackers[index].name.as_str()).unwrap();
     let silent = (0..2).find(|index| {
         let node = node_of(&cluster, *index);
         marked(&cluster)

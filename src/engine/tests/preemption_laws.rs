@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::tracker::{Tracker, TrackerRecovery};
+use crate::engine::state::{Tracker, TrackerRecovery};
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, AttemptState, Kind, PerKind};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, Kind, PerKind, TrackerId};
 
 use super::cluster::{Cluster, FakeTask, Fate};
 use super::preemption::{attempts, is_preempted};
@@ -18,14 +17,14 @@ struct Books {
 }
 
 fn books(cluster: &Cluster) -> BTreeMap<String, Books> {
-    let scheduler = &cluster.engine.scheduler;
+    let scheduler = &cluster.engine.cluster.scheduler;
     let of = |queue: &String| {
         let group = scheduler.group(queue).unwrap();
         let allocation = scheduler.allocation(group);
         let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
         Books { quota, kept: scheduler.retained(group) }
     };
-    cluster.engine.live_jobs.keys().map(|queue| (queue.clone(), of(queue))).collect()
+    cluster.engine.jobs.live.by_queue().keys().map(|queue| (queue.clone(), of(queue))).collect()
 }
 
 fn marked(cluster: &Cluster) -> BTreeSet<AttemptId> {
@@ -33,20 +32,20 @@ fn marked(cluster: &Cluster) -> BTreeSet<AttemptId> {
 }
 
 /// Nodes whose tracker calls, with their slots that are free or come free.
-fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
+fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<TrackerId, u32> {
     let engine = &cluster.engine;
     let longest_ms = engine.longest_silence_ms();
     let is_calling = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
     let is_back = |tracker: &&Tracker| matches!(tracker.recovery, TrackerRecovery::Complete);
-    let trackers = engine.trackers.values().filter(is_back);
+    let trackers = engine.trackers.iter().filter(is_back);
     let calling = trackers.filter(|tracker| is_calling(tracker.last_seen_mono_ms));
-    calling.map(|tracker| (tracker.node, engine.scheduler.incoming(tracker.node)[kind])).collect()
+    calling.map(|tracker| (tracker.id, engine.cluster.scheduler.incoming(tracker.id)[kind])).collect()
 }
 
 /// Rings the timer and judges what a round took.
 pub fn ring(cluster: &mut Cluster) {
     let (before, marked_before) = (books(cluster), marked(cluster));
-    let due = cluster.engine.next_preemption_mono_ms <= cluster.now.mono_ms;
+    let due = cluster.engine.preemptions.next_round_mono_ms <= cluster.now.mono_ms;
     cluster.timer();
     let chosen: Vec<AttemptId> = marked(cluster).difference(&marked_before).copied().collect();
     assert!(due || chosen.is_empty(), "between rounds nothing is taken");
@@ -67,7 +66,7 @@ pub fn ring(cluster: &mut Cluster) {
 
 /// No more was taken than waits, and no less than waits and may run everywhere, as far as anything was left to take.
 fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, victims: u32, due: bool) {
-    let (jobs, live) = (&cluster.engine.jobs, &cluster.engine.live_jobs);
+    let (jobs, live) = (&cluster.engine.jobs, &cluster.engine.jobs.live.by_queue());
     let jobs_of = |queue: &str| live[queue].iter().map(|id| jobs.get(*id).unwrap());
     let coming = coming(cluster, kind);
     let total_coming: u32 = coming.values().sum();
@@ -79,9 +78,9 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
         books.iter().map(of).sum()
     };
     let may_be_set_up = books.keys().flat_map(|queue| jobs_of(queue));
-    let setups = may_be_set_up.filter(|job| cluster.engine.housekeeping.setup.contains(&job.id)).count() as u32;
+    let setups = may_be_set_up.filter(|job| cluster.engine.cluster.housekeeping.setup.contains(&job.id)).count() as u32;
     assert!(victims <= need(|_, _| true) + setups, "each victim serves a task");
-    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.housekeeping.setup.contains(&job.id);
+    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.cluster.housekeeping.setup.contains(&job.id);
     let waiting = || books.keys().flat_map(|queue| jobs_of(queue)).filter(|job| waits(job));
     if victims > 0 && !waiting().any(|job| job.is_constrained(kind)) {
         assert!(total_coming <= need(|_, _| true) + setups, "what came free by itself was taken again");
@@ -98,9 +97,9 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
 /// A tracker calls: each victim on it gets its kill, or was spared.
 pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
     cluster.beat(index, fate);
-    let Some(tracker) = cluster.engine.trackers.get(cluster.trackers[index].name.as_str()) else { return };
+    let Some(tracker) = cluster.engine.trackers.named(cluster.trackers[index].name.as_str()) else { return };
     let waits = |(_, _, attempt): &(String, AttemptId, crate::mapreduce::Attempt)| {
-        attempt.node == tracker.node && attempt.preemption.is_some()
+        attempt.node == tracker.id && attempt.preemption.is_some()
     };
     assert!(!attempts(cluster).iter().any(waits), "one heartbeat is enough");
 }

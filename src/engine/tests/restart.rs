@@ -365,7 +365,7 @@ fn pending_kill_jobs_survive_a_restart() {
         beat_all(&mut cluster, 1, succeed);
         is_over = cluster.state(job) == RunState::Succeeded;
     }
-    assert_eq!(cluster.engine.pending_kill_jobs.len(), 1);
+    assert_eq!(cluster.engine.jobs.finished.pending_kill_jobs().len(), 1);
     cluster.effects.clear();
     cluster.crash(1_000, hang);
     assert_eq!(cluster.state(job), RunState::Succeeded);
@@ -375,7 +375,7 @@ fn pending_kill_jobs_survive_a_restart() {
     beat_all(&mut cluster, 1, hang);
     assert!(!removed(&cluster));
     beat_all(&mut cluster, 2, hang);
-    assert!(removed(&cluster) && cluster.engine.pending_kill_jobs.is_empty());
+    assert!(removed(&cluster) && cluster.engine.jobs.finished.pending_kill_jobs().len() == 0);
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn a_job_that_must_not_continue_ends_at_the_start() {
     assert_eq!(cluster.run(untouched, hang), RunState::Killed);
     assert_eq!(cluster.run(other, succeed), RunState::Succeeded);
     beat_all(&mut cluster, 3, succeed);
-    assert!(cluster.engine.pending_kill_jobs.is_empty());
+    assert!(cluster.engine.jobs.finished.pending_kill_jobs().len() == 0);
 }
 
 #[test]

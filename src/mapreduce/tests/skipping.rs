@@ -1,8 +1,7 @@
 //! Bad records: which ones attempts skip, and what the success of a test proves.
 
 use crate::mapreduce::{AttemptRole, JobSpec, Launch};
-use crate::model::{AttemptId, AttemptState, Kind, PerKind};
-use crate::scheduler::NodeId;
+use crate::model::{AttemptId, AttemptState, Kind, PerKind, TrackerId};
 use crate::wire::{CompletionStatus, RecordRange, Task};
 
 use super::stage::Stage;
@@ -22,12 +21,12 @@ fn sent(stage: &Stage, attempt: AttemptId) -> Task {
     stage.job.wire_task(&Launch { key, attempt, role: AttemptRole::Work })
 }
 
-fn launch(stage: &mut Stage, kind: Kind, node: NodeId) -> (AttemptId, Task) {
+fn launch(stage: &mut Stage, kind: Kind, node: TrackerId) -> (AttemptId, Task) {
     let attempt = stage.launch(kind, 0, node);
     (attempt, sent(stage, attempt))
 }
 
-fn fail_at(stage: &mut Stage, node: NodeId, attempt: AttemptId, at: RecordRange) {
+fn fail_at(stage: &mut Stage, node: TrackerId, attempt: AttemptId, at: RecordRange) {
     stage.report_with(node, attempt, AttemptState::Running, |report| report.next_record_range = at);
     stage.report_with(node, attempt, AttemptState::Failed, |report| report.next_record_range = at);
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::model::{AttemptId, AttemptState, Kind};
-use crate::scheduler::{Level, NodeId};
+use crate::model::{AttemptId, AttemptState, Kind, TrackerId};
+use crate::scheduler::Level;
 
 use super::stage::Stage;
 
@@ -11,7 +11,7 @@ use super::stage::Stage;
 const OLD_MS: i64 = 61_000;
 
 /// Launches a waiting map or a straggler on the node.
-fn take(stage: &mut Stage, node: NodeId) -> Option<AttemptId> {
+fn take(stage: &mut Stage, node: TrackerId) -> Option<AttemptId> {
     stage.act(|job, context| {
         let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;
         let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now, context.violations);

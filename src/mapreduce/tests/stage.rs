@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::mapreduce::*;
-use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind, Violations};
-use crate::scheduler::{AppId, AppSpec, FifoOptions, NodeId, Scheduler};
+use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind, TrackerId, Violations};
+use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
 use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
 /// A job on nodes that have slots for everything.
@@ -61,7 +61,7 @@ impl Stage {
         stage
     }
 
-    pub fn add_node(&mut self, host: &str) -> NodeId {
+    pub fn add_node(&mut self, host: &str) -> TrackerId {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
         let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// Launches an attempt of a task on a node, whether the task waits for one or not.
-    pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
+    pub fn launch(&mut self, kind: Kind, number: u32, node: TrackerId) -> AttemptId {
         let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now, &mut Violations::default());
         self.scheduler.add_running(self.job.app, kind, node);
         launch.attempt
@@ -105,14 +105,14 @@ impl Stage {
     }
 
     /// A report with only a state.
-    pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> ReportResult {
+    pub fn report(&mut self, node: TrackerId, attempt: AttemptId, state: AttemptState) -> ReportResult {
         self.report_with(node, attempt, state, |_| {})
     }
 
     /// A report changed by `change`.
     pub fn report_with(
         &mut self,
-        node: NodeId,
+        node: TrackerId,
         attempt: AttemptId,
         state: AttemptState,
         change: impl FnOnce(&mut TaskStatus),

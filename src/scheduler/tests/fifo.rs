@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
 use super::world::{Order, World};
@@ -15,7 +15,7 @@ fn compatible(pad_millionths: u32) -> World {
     World::new(Scheduler::fifo(FifoOptions { compatible: true, pad_millionths }), Order::Fifo, 1)
 }
 
-fn occupy_slots(world: &mut World, node: NodeId, maps: u32) {
+fn occupy_slots(world: &mut World, node: TrackerId, maps: u32) {
     world.scheduler.occupy_slots(node, Kind::Map, maps);
     world.model.nodes.get_mut(&node).unwrap().occupied.map += maps;
 }
@@ -162,7 +162,7 @@ fn compatible_near_the_full_cluster_gives_one_near_map() {
     let job = world.job(1, 0, 2, 0);
     let (left, right) = (world.host(0, 2), world.host(1, 2));
     world.tasks(job, Kind::Map, &[left, right], 40);
-    world.scheduler.set_desired(job, PerKind::new(40, 1));
+    world.resize(job, PerKind::new(40, 1));
     // A node counts as in its last heartbeat: all as empty, in the first round.
     assert!(nodes.iter().all(|&node| world.beat(node).granted.map == 2));
     assert!(nodes.iter().all(|&node| world.beat(node).granted.map == 0));
@@ -180,7 +180,7 @@ fn compatible_ignores_jobs_without_reduces_when_it_pads() {
         let here = world.host(0, 2);
         let job = world.job(1, 0, 2, 0);
         world.tasks(job, Kind::Map, &[here], 40);
-        world.scheduler.set_desired(job, PerKind::new(400, reduces));
+        world.resize(job, PerKind::new(400, reduces));
         // Three full nodes leave two slots, no more than the pad of two.
         for &node in &nodes[1..] {
             occupy_slots(&mut world, node, 2);
@@ -210,8 +210,8 @@ fn compatible_near_the_full_cluster_asks_only_the_first_job_for_reduces() {
     let mut world = compatible(1_000_000);
     let nodes = world.cluster(4, 1, 1);
     let (first, second) = (world.job(1, 0, 2, 0), world.job(2, 0, 2, 0));
-    world.scheduler.set_desired(first, PerKind::new(1, 100));
-    world.scheduler.set_desired(second, PerKind::new(1, 100));
+    world.resize(first, PerKind::new(1, 100));
+    world.resize(second, PerKind::new(1, 100));
     world.tasks(second, Kind::Reduce, &[], 9);
     let given = |world: &mut World| nodes.iter().map(|&node| world.beat(node).granted.reduce).collect::<Vec<_>>();
     assert_eq!(given(&mut world), [1, 1, 1, 1]);

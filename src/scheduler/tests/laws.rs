@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
 use super::world::{Order, State, World};
@@ -71,7 +71,7 @@ fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
 }
 
 /// Runs one step; returns the node that had a heartbeat.
-fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
+fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     match step {
         Step::Job { group, priority, start_ms } => {
             // Removed apps stay in the model, so that no id is used twice.
@@ -243,7 +243,7 @@ proptest! {
         let nodes = nodes_with(&mut world, &slots);
         for (number, &(load, reduces)) in loads.iter().enumerate() {
             let job = world.job(number as u32, 0, 2, 0);
-            world.scheduler.set_desired(job, PerKind::new(load, reduces));
+            world.resize(job, PerKind::new(load, reduces));
             world.tasks(job, Kind::Map, &[], load);
         }
         (0..slots.iter().copied().max().unwrap_or(0)).for_each(|_| nodes.iter().for_each(|&node| { world.beat(node); }));
@@ -252,7 +252,7 @@ proptest! {
     }
 }
 
-fn nodes_with(world: &mut World, slots: &[u32]) -> Vec<NodeId> {
+fn nodes_with(world: &mut World, slots: &[u32]) -> Vec<TrackerId> {
     let place = |(number, &maps): (usize, &u32)| {
         let host = world.host(number, 3);
         world.node(host, maps, 0)

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::model::PerKind;
+use crate::model::{PerKind, TrackerId};
 use crate::scheduler::*;
 
 /// Group and number of an attempt.
 type Name = (usize, u32);
 
-fn nodes(count: usize) -> Vec<NodeId> {
+fn nodes(count: usize) -> Vec<TrackerId> {
     let mut scheduler = Scheduler::dynamic();
     let host = scheduler.topology_mut().intern_host("h", "/r");
     (0..count).map(|_| scheduler.add_node(host, PerKind::default())).collect()
@@ -20,7 +20,7 @@ fn under_quota(need: u32, app: u32, tasks: u32) -> UnderQuotaGroup {
     UnderQuotaGroup { need, waiting: vec![WaitingApp { app: AppId::new(app), tasks, is_constrained: false }] }
 }
 
-fn running(name: Name, job_start_ms: i64, launch_mono_ms: u64, node: NodeId) -> RunningAttempt<Name> {
+fn running(name: Name, job_start_ms: i64, launch_mono_ms: u64, node: TrackerId) -> RunningAttempt<Name> {
     RunningAttempt { job_start_ms, app: AppId::new(100), launch_mono_ms, node, attempt: name }
 }
 
@@ -59,7 +59,7 @@ fn of_attempts_launched_at_once_the_last_goes_first() {
 #[test]
 fn slots_that_come_free_anyway_are_counted_where_they_are_of_use() {
     let n = nodes(3);
-    let round = |incoming: Vec<(NodeId, u32)>| PreemptionRound {
+    let round = |incoming: Vec<(TrackerId, u32)>| PreemptionRound {
         under_quota: vec![under_quota(3, 1, 3)],
         incoming,
         over_quota: vec![OverQuotaGroup {

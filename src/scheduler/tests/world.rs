@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting,
-    Running(NodeId),
+    Running(TrackerId),
     Done,
 }
 
@@ -41,12 +41,12 @@ pub(super) enum Order {
 pub(super) struct Model {
     pub(super) tasks: Vec<Task>,
     pub(super) apps: BTreeMap<AppId, AppSpec>,
-    pub(super) nodes: BTreeMap<NodeId, QueuePosition>,
+    pub(super) nodes: BTreeMap<TrackerId, QueuePosition>,
     pub(super) allocations: BTreeMap<GroupId, Allocation>,
     pub(super) racks: BTreeMap<HostId, RackId>,
     pub(super) order: Order,
     /// Every grant: app, kind, node, level.
-    pub(super) log: Vec<(u32, Kind, NodeId, Level)>,
+    pub(super) log: Vec<(u32, Kind, TrackerId, Level)>,
     pub(super) asked: u32,
 }
 
@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) groups: Vec<GroupId>,
     /// Apps that were removed; they stay in the model for their attempts that still run.
     pub(super) removed: BTreeSet<AppId>,
+    /// Sizes that the scheduler was given.
+    sizes: BTreeMap<AppId, AppSize>,
 }
 
 // === impl Model ===
@@ -65,7 +67,7 @@ impl Model {
         self.tasks.iter().filter(|task| keep(task)).count() as u32
     }
 
-    pub(super) fn running_on(&self, node: NodeId, kind: Kind) -> u32 {
+    pub(super) fn running_on(&self, node: TrackerId, kind: Kind) -> u32 {
         self.count(|task| task.kind == kind && task.state == State::Running(node))
     }
 
@@ -75,18 +77,18 @@ impl Model {
         })
     }
 
-    pub(super) fn free(&self, node: NodeId) -> PerKind<u32> {
+    pub(super) fn free(&self, node: TrackerId) -> PerKind<u32> {
         let place = &self.nodes[&node];
         let free =
             |kind| place.slots[kind].saturating_sub(place.occupied[kind]).saturating_sub(self.running_on(node, kind));
         PerKind::new(free(Kind::Map), free(Kind::Reduce))
     }
 
-    pub(super) fn can_run(&self, task: &Task, kind: Kind, node: NodeId) -> bool {
+    pub(super) fn can_run(&self, task: &Task, kind: Kind, node: TrackerId) -> bool {
         task.kind == kind && task.state == State::Waiting && !task.failed_on.contains(&self.nodes[&node].host)
     }
 
-    fn level(&self, node: NodeId, hosts: &[HostId]) -> Level {
+    fn level(&self, node: TrackerId, hosts: &[HostId]) -> Level {
         let host = self.nodes[&node].host;
         if hosts.contains(&host) {
             Level::Node
@@ -122,7 +124,7 @@ impl Model {
         })
     }
 
-    fn next(&self, kind: Kind, node: NodeId) -> Option<AppId> {
+    fn next(&self, kind: Kind, node: TrackerId) -> Option<AppId> {
         let runnable: BTreeSet<AppId> =
             self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app).collect();
         runnable.into_iter().min_by(|&left, &right| self.compare(kind, left, right))
@@ -130,7 +132,7 @@ impl Model {
 }
 
 impl GrantSource for Model {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
         self.asked += 1;
         let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
         let nearest = self.tasks.iter().filter(of_app).map(|task| self.level(node, &task.hosts)).min();
@@ -162,7 +164,7 @@ impl World {
             log: Vec::new(),
             asked: 0,
         };
-        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new() };
+        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new(), sizes: BTreeMap::new() };
         world.groups = (0..groups).map(|i| world.scheduler.open_group(&format!("q{i}"))).collect();
         world
     }
@@ -173,7 +175,7 @@ impl World {
         host
     }
 
-    pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> NodeId {
+    pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> TrackerId {
         let slots = PerKind::new(maps, reduces);
         let node = self.scheduler.add_node(host, slots);
         self.model.nodes.insert(node, QueuePosition { host, slots, occupied: PerKind::default() });
@@ -181,7 +183,7 @@ impl World {
     }
 
     /// Nodes `h0`, `h1` ... in racks `/r0`, `/r1`, alternating.
-    pub(super) fn cluster(&mut self, nodes: usize, maps: u32, reduces: u32) -> Vec<NodeId> {
+    pub(super) fn cluster(&mut self, nodes: usize, maps: u32, reduces: u32) -> Vec<TrackerId> {
         (0..nodes)
             .map(|number| {
                 let host = self.host(number, 2);
@@ -196,6 +198,12 @@ impl World {
         self.scheduler.add_app(spec.clone()).unwrap();
         self.model.apps.insert(spec.id, spec.clone());
         spec.id
+    }
+
+    /// Sets the number of all tasks of a job, finished ones included.
+    pub(super) fn resize(&mut self, app: AppId, tasks: PerKind<u32>) {
+        self.sizes.entry(app).or_default().tasks = tasks;
+        self.scheduler.set_size(app, self.sizes[&app]);
     }
 
     pub(super) fn tasks(&mut self, app: AppId, kind: Kind, hosts: &[HostId], count: u32) {
@@ -221,10 +229,12 @@ impl World {
             let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
             self.model.tasks.iter().filter(left).count() as u32
         };
-        self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
+        let unfinished = PerKind::new(of(Kind::Map), of(Kind::Reduce));
+        self.sizes.entry(app).or_default().unfinished = unfinished;
+        self.scheduler.set_size(app, self.sizes[&app]);
     }
 
-    pub(super) fn beat(&mut self, node: NodeId) -> AssignmentReport {
+    pub(super) fn beat(&mut self, node: TrackerId) -> AssignmentReport {
         self.model.asked = 0;
         let free = self.model.free(node);
         let report = self.scheduler.assign_slots(NodeOffer { node, free }, &mut self.model);
@@ -234,7 +244,7 @@ impl World {
     }
 
     /// The apps that a heartbeat gave maps to, in order.
-    pub(super) fn maps_to(&mut self, node: NodeId) -> Vec<u32> {
+    pub(super) fn maps_to(&mut self, node: TrackerId) -> Vec<u32> {
         let before = self.model.log.len();
         self.beat(node);
         self.model.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
@@ -261,7 +271,7 @@ impl World {
     }
 
     /// Slots left free on a node while a task waits that may run there.
-    pub(super) fn wasted(&self, node: NodeId) -> PerKind<u32> {
+    pub(super) fn wasted(&self, node: TrackerId) -> PerKind<u32> {
         let free = self.model.free(node);
         let wasted = |kind| free[kind].min(self.model.count(|task| self.model.can_run(task, kind, node)));
         PerKind::new(wasted(Kind::Map), wasted(Kind::Reduce))

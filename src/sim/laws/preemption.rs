@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, Fact};
 use crate::mapreduce::{Job, JobFact, KillRequest};
-use crate::model::{AttemptId, Kind, Now, PerKind};
-use crate::scheduler::{AppId, NodeId};
+use crate::model::{AttemptId, Kind, Now, PerKind, TrackerId};
+use crate::scheduler::AppId;
 
 use super::law::Law;
 
@@ -20,7 +20,7 @@ struct Candidate {
     job_start_ms: i64,
     app: AppId,
     launch_mono_ms: u64,
-    node: NodeId,
+    node: TrackerId,
     is_chosen: bool,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct PreemptionJudge {
     /// Registered nodes before it.
     nodes: usize,
     /// Those that took work then, with their slots: a tracker whose answer was held back counts as served right after.
-    at_work: BTreeMap<NodeId, PerKind<u32>>,
+    at_work: BTreeMap<TrackerId, PerKind<u32>>,
     /// Chosen attempts whose tracker has not received the kill yet, with their node.
-    marked: BTreeMap<AttemptId, NodeId>,
+    marked: BTreeMap<AttemptId, TrackerId>,
 }
 
 // === impl PreemptionJudge ===
@@ -168,7 +168,7 @@ impl PreemptionJudge {
 /// One round that is over.
 struct Round<'a> {
     engine: &'a Engine,
-    at_work: BTreeMap<NodeId, PerKind<u32>>,
+    at_work: BTreeMap<TrackerId, PerKind<u32>>,
     standings: BTreeMap<String, Standing>,
     is_order_known: bool,
 }
@@ -186,7 +186,7 @@ impl Round<'_> {
                 return Err((Law::Preemption, text));
             }
         }
-        let at_work: BTreeSet<NodeId> =
+        let at_work: BTreeSet<TrackerId> =
             self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(node, _)| *node).collect();
         let jobs_of = |queue: &str| {
             let ids = inspection.live_jobs().get(queue).into_iter().flatten();
@@ -244,7 +244,7 @@ impl Round<'_> {
         kind: Kind,
         candidates: &[&Candidate],
         chosen: &[&Candidate],
-        equal: impl Fn(NodeId, NodeId) -> bool,
+        equal: impl Fn(TrackerId, TrackerId) -> bool,
     ) -> Result<(), (Law, String)> {
         let mut latest: BTreeMap<&str, (i64, AppId)> = BTreeMap::new();
         for one in candidates {

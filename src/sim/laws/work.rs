@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, Fact, Inspection};
 use crate::mapreduce::{AttemptRole, Job, JobFact};
-use crate::model::{JobId, Kind, PerKind};
-use crate::scheduler::{NodeId, SKIP_BUDGET};
+use crate::model::{JobId, Kind, PerKind, TrackerId};
+use crate::scheduler::SKIP_BUDGET;
 
 /// What a heartbeat left behind.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(in crate::sim) struct Beat<'a> {
 pub(super) struct WorkJudge {
     is_compatible: bool,
     /// Nodes whose last heartbeat left a slot of a kind free that could have been used.
-    held_back: BTreeSet<(NodeId, Kind)>,
+    held_back: BTreeSet<(TrackerId, Kind)>,
 }
 
 // === impl WorkJudge ===
@@ -63,7 +63,7 @@ impl WorkJudge {
         Ok(())
     }
 
-    fn usable(&self, beat: Beat<'_>, node: NodeId, kind: Kind, inspection: Inspection<'_>) -> Option<Wanted> {
+    fn usable(&self, beat: Beat<'_>, node: TrackerId, kind: Kind, inspection: Inspection<'_>) -> Option<Wanted> {
         if beat.free[kind] == 0 || self.is_compatible {
             return None;
         }
@@ -104,7 +104,7 @@ fn live_jobs(inspection: Inspection<'_>) -> usize {
     inspection.live_jobs().values().map(BTreeSet::len).sum()
 }
 
-fn can_use(job: &Job, kind: Kind, node: NodeId, inspection: Inspection<'_>) -> bool {
+fn can_use(job: &Job, kind: Kind, node: TrackerId, inspection: Inspection<'_>) -> bool {
     job.runnable(kind) > 0 && job.can_use(kind, node, inspection.nodes())
 }
 

@@ -1,0 +1,161 @@
+//! Settings of the engine.
+
+use std::collections::BTreeSet;
+
+use crate::engine::state::Limits;
+use crate::market::MarketConfig;
+use crate::model::Identifier;
+use crate::scheduler::FifoOptions;
+
+/// The engine's settings.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Part of all job ids of this run; unique to the run.
+    pub identifier: Identifier,
+    /// The scheduling policy.
+    pub policy: PolicyConfig,
+    /// The queues of a daemon without a market; under a market the accounts are the queues.
+    pub queues: Vec<QueueConfig>,
+    /// Whether queue and job access lists are checked (`mapred.acls.enabled`).
+    pub acls_enabled: bool,
+    /// Administrators of the cluster: `user,user group,group` (`mapreduce.cluster.administrators`).
+    pub administrators_acl: String,
+    /// The user of the daemon, an administrator too.
+    pub daemon_user: String,
+    /// Most maps and reduces of one job (`mapred.jobtracker.maxtasks.per.job`); none = no limit.
+    pub max_tasks_per_job: Option<u32>,
+    /// Limits for all jobs and trackers.
+    pub limits: Limits,
+    /// The heartbeat interval.
+    pub heartbeat: HeartbeatConfig,
+    /// A tracker is lost after this time without a heartbeat, ms (`mapred.tasktracker.expiry.interval`).
+    pub tracker_expiry_ms: u64,
+    /// The hosts whose trackers may register.
+    pub hosts: HostLists,
+    /// Address of a job's page without the job id, which is appended.
+    pub job_page_prefix: String,
+    /// Whether unfinished jobs continue after a restart (`mapred.jobtracker.restart.recover`).
+    pub recover: bool,
+    /// For this time after a start, a `killJob` that clients send automatically after a lost connection is ignored, ms;
+    /// 0 = never (`jobtracker.restart.hold-client-kills-ms`).
+    pub hold_client_kills_ms: u64,
+    /// Finished jobs kept in memory.
+    pub finished_jobs_kept: usize,
+}
+
+/// The scheduling policy.
+#[derive(Clone, Debug)]
+pub enum PolicyConfig {
+    /// `JobQueueTaskScheduler`.
+    Fifo(FifoOptions),
+    /// `DynamicPriorityScheduler`.
+    Dynamic {
+        /// Time between ticks, ms (`mapred.dynamic-scheduler.alloc-interval`).
+        alloc_interval_ms: u64,
+        /// Time between rounds of preemption, ms (`mapred.priority-scheduler.kill-interval`); none = no attempt is ever
+        /// preempted.
+        kill_interval_ms: Option<u64>,
+        /// The market's own settings.
+        market: MarketConfig,
+    },
+}
+
+// === impl PolicyConfig ===
+
+impl PolicyConfig {
+    /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.fifo.compatible`).
+    pub fn is_compatible(&self) -> bool {
+        matches!(self, PolicyConfig::Fifo(options) if options.compatible)
+    }
+}
+
+/// A configured queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Its name.
+    pub name: String,
+    /// Whether it accepts jobs (`mapred.queue.<q>.state`).
+    pub running: bool,
+    /// Access list for submissions: `*`, or `user,user group,group`.
+    pub submit_acl: String,
+    /// Access list for the administration of its jobs.
+    pub administer_acl: String,
+}
+
+/// The hosts whose trackers may register.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostLists {
+    /// Admitted hosts; empty = all (`mapred.hosts`).
+    pub included: BTreeSet<String>,
+    /// Excluded hosts; takes precedence over `included` (`mapred.hosts.exclude`).
+    pub excluded: BTreeSet<String>,
+}
+
+// === impl HostLists ===
+
+impl HostLists {
+    /// Whether a tracker on that host may register.
+    pub fn admits(&self, host: &str) -> bool {
+        (self.included.is_empty() || self.included.contains(host)) && !self.excluded.contains(host)
+    }
+}
+
+/// The heartbeat interval of trackers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeartbeatConfig {
+    /// Shortest interval, ms (`jobtracker.heartbeat.interval.min-ms`).
+    pub min_interval_ms: u32,
+    /// Target rate of all trackers together, heartbeats a second; none = the built-in target
+    /// (`mapred.heartbeats.in.second`).
+    pub in_second: Option<u32>,
+    /// Factor on the interval that follows from `in_second`, millionths
+    /// (`mapreduce.jobtracker.heartbeats.scaling.factor`).
+    pub scaling_millionths: u32,
+}
+
+// === impl HeartbeatConfig ===
+
+/// Target rate when none is configured, heartbeats a second: a tenth of what the daemon can process.
+const TARGET_IN_SECOND: u64 = 5_000;
+/// Factor on the interval of an idle cluster.
+const IDLE_FACTOR: u64 = 3;
+
+impl HeartbeatConfig {
+    /// The time until a tracker's next heartbeat, ms; longer while the cluster is `idle`.
+    ///
+    /// With a configured rate the rule of 1.2.1 `JobTracker.getNextHeartbeatInterval`, except for the minimum.
+    pub fn interval_ms(&self, trackers: usize, idle: bool) -> i32 {
+        let trackers = trackers as u64;
+        let interval = match self.in_second {
+            Some(rate) => 1_000 * trackers * u64::from(self.scaling_millionths) / (u64::from(rate.max(1)) * 1_000_000),
+            None => {
+                let busy = (1_000 * trackers / TARGET_IN_SECOND).max(u64::from(self.min_interval_ms));
+                if idle { busy * IDLE_FACTOR } else { busy }
+            }
+        };
+        interval.max(u64::from(self.min_interval_ms)).min(i32::MAX as u64) as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_short_for_few_and_grows_with_many() {
+        let config = HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 };
+        assert_eq!(config.interval_ms(1, false), 100);
+        assert_eq!(config.interval_ms(1, true), 300);
+        assert_eq!(config.interval_ms(4_000, false), 800);
+        assert_eq!(config.interval_ms(4_000, true), 2_400);
+    }
+
+    #[test]
+    fn an_explicit_rate_is_obeyed() {
+        let config = HeartbeatConfig { min_interval_ms: 100, in_second: Some(100), scaling_millionths: 1_000_000 };
+        assert_eq!(config.interval_ms(1_000, true), 10_000);
+        assert_eq!(config.interval_ms(1, false), 100);
+        let scaled = HeartbeatConfig { scaling_millionths: 10_000, ..config };
+        assert_eq!(scaled.interval_ms(1_000, false), 100);
+    }
+}

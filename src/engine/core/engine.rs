@@ -1,0 +1,107 @@
+//! The engine: all state that decisions depend on, in parts that can be borrowed apart.
+
+use std::sync::Arc;
+
+use crate::engine::state::{
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Refusal,
+    Submissions, Tracker, TrackerRecovery, Trackers,
+};
+use crate::market::Market;
+use crate::model::{FactNumber, Now};
+
+use super::config::EngineConfig;
+
+/// All state that decisions depend on. What happens at an event is in `on`.
+#[derive(Debug)]
+pub struct Engine {
+    pub(in crate::engine) config: EngineConfig,
+    pub(in crate::engine) start: Now,
+    /// The number of this run's [`Fact::RunStarted`].
+    pub(in crate::engine) run_fact: FactNumber,
+    pub(in crate::engine) outbox: Outbox,
+    pub(in crate::engine) cluster: Cluster,
+    pub(in crate::engine) jobs: JobTable,
+    pub(in crate::engine) trackers: Trackers,
+    pub(in crate::engine) host_faults: HostFaults,
+    pub(in crate::engine) launching: Launching,
+    pub(in crate::engine) submissions: Submissions,
+    pub(in crate::engine) market: Option<MarketState>,
+    pub(in crate::engine) preemptions: Preemptions,
+    /// Recovery from another JobTracker's use of the system directory.
+    pub(in crate::engine) foreign_recovery: ForeignRecovery,
+    /// The administrator who turned safe mode on; none while it is off.
+    pub(in crate::engine) safe_mode: Option<Arc<str>>,
+    pub(in crate::engine) tallies: Tallies,
+    /// Since all invariants were last checked.
+    pub(in crate::engine) steps_since_check: u32,
+}
+
+/// Counters for display only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tallies {
+    pub(in crate::engine) accepted: u64,
+    /// Succeeded, failed, killed.
+    pub(in crate::engine) ended: [u64; 3],
+    pub(in crate::engine) launched: u64,
+    pub(in crate::engine) preempted: u64,
+    pub(in crate::engine) heartbeats: u64,
+}
+
+/// Added to twice the longest heartbeat interval, ms: within that time a registered tracker with an open connection
+/// counts as alive, and a registration under its name comes from another tracker.
+const ALIVE_GRACE_MS: u64 = 10_000;
+
+// === impl Engine ===
+
+impl Engine {
+    /// Removes and returns the facts of a new engine: its start and seeded budgets.
+    pub fn take_start_facts(&mut self) -> (FactNumber, Vec<Fact>) {
+        self.outbox.take_facts()
+    }
+
+    /// The names of registered and expected trackers.
+    pub fn tracker_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.trackers.names()
+    }
+
+    /// The number of the last fact.
+    pub fn last_fact(&self) -> FactNumber {
+        self.outbox.last_fact()
+    }
+
+    /// The accounts, for the budget file; none without a market.
+    pub fn market(&self) -> Option<&Market> {
+        self.market.as_ref().map(|market| &market.accounts)
+    }
+
+    /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
+    pub fn is_in_safe_mode(&self) -> bool {
+        self.safe_mode.is_some()
+    }
+
+    /// Refuses while safe mode is on, with the text of 1.2.1.
+    pub fn check_safe_mode(&self) -> Result<(), Refusal> {
+        match &self.safe_mode {
+            None => Ok(()),
+            Some(user) => Err(Refusal::SafeMode(format!("JobTracker is in safe-mode set by admin {user}"))),
+        }
+    }
+
+    /// The longest heartbeat interval, ms.
+    pub fn longest_interval_ms(&self) -> u64 {
+        u64::try_from(self.config.heartbeat.interval_ms(self.trackers.len(), true)).unwrap_or(0)
+    }
+
+    /// The longest silence of a healthy tracker, ms.
+    pub(in crate::engine) fn longest_silence_ms(&self) -> u64 {
+        2 * self.longest_interval_ms() + ALIVE_GRACE_MS
+    }
+
+    /// Whether jobs can use slots that a tracker releases: not if it is silent, unhealthy, not yet recovered after a
+    /// restart or accepts no tasks.
+    pub(in crate::engine) fn can_take_work(&self, tracker: &Tracker, now: Now) -> bool {
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        let has_recovered = matches!(tracker.recovery, TrackerRecovery::Complete);
+        has_recovered && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
+    }
+}

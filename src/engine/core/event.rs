@@ -1,0 +1,185 @@
+//! Events: the inputs of the engine.
+
+use std::sync::Arc;
+
+use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection};
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::{JobSignature, ServletRequest};
+use crate::model::{AttemptId, FactNumber, JobId};
+use crate::wire::{Credentials, HeartbeatRequest};
+
+use super::config::{HostLists, QueueConfig};
+
+/// A submission whose files the edge has read.
+#[derive(Clone, Debug)]
+pub struct ReadSubmission {
+    /// The id the client was given.
+    pub id: JobId,
+    /// The submitter.
+    pub caller: Caller,
+    /// job.xml, typed.
+    pub spec: Arc<JobSpec>,
+    /// job.splitmetainfo, with the rack of each host.
+    pub splits: Arc<SplitTable>,
+    /// Credentials that the client sent.
+    pub credentials: Credentials,
+    /// The verified signature of the job; `Missing` where the scheduler requires none.
+    pub signature: JobSignature,
+    /// Random bytes: the password of the job token.
+    pub token_secret: [u8; 20],
+}
+
+/// An input of the engine.
+#[derive(Debug)]
+pub enum Event {
+    /// A tracker's heartbeat. Answered by [`Reply::Heartbeat`](crate::engine::Reply::Heartbeat), never by a refusal other
+    /// than `Disallowed`.
+    Heartbeat {
+        /// The request.
+        request: HeartbeatRequest,
+        /// The connection it came on; numbers are unique.
+        connection: u64,
+    },
+    /// A connection on which heartbeats came is closed.
+    ConnectionClosed {
+        /// Its number.
+        connection: u64,
+    },
+    /// The previous process handed over connections of trackers.
+    ConnectionsInherited {
+        /// The connections with their trackers.
+        connections: Vec<InheritedTrackerConnection>,
+    },
+    /// A tracker reports an error (1.2.1 `reportTaskTrackerError`).
+    TrackerError {
+        /// Its name.
+        tracker: String,
+        /// Class of its exception, if any.
+        class: Option<String>,
+        /// Text.
+        message: String,
+    },
+    /// The rack of a host is resolved.
+    RackResolved {
+        /// The host.
+        host: Arc<str>,
+        /// Its rack, for example `/default-rack`.
+        rack: String,
+    },
+    /// A client requests a job id. Answered by [`Reply::JobId`](crate::engine::Reply::JobId).
+    NewJobId {
+        /// The owner of the new id.
+        owner: IdOwner,
+    },
+    /// By the state store, an earlier run issued this id or may have, and no job has it.
+    UnusedIdFound {
+        /// The id.
+        id: JobId,
+        /// The caller that submits under it: the original owner is not stored.
+        owner: IdOwner,
+    },
+    /// The previous process handed over job ids.
+    JobIdsInherited {
+        /// Reserved ids with their users.
+        ids: Vec<(JobId, Arc<str>)>,
+    },
+    /// A client submits a job; the edge has not read its files. Answered by
+    /// [`Reply::Submission`](crate::engine::Reply::Submission).
+    SubmissionRequested {
+        /// The id the client was given.
+        id: JobId,
+        /// The submitter.
+        caller: Caller,
+    },
+    /// The edge has read the files of a submission. Answered by [`Reply::Submission`](crate::engine::Reply::Submission).
+    SubmissionRead(Box<ReadSubmission>),
+    /// The edge has written the system directory of a validated submission: the job is accepted.
+    SystemDirWritten {
+        /// The job.
+        id: JobId,
+    },
+    /// A submission failed: its files could not be read, or its system directory not written.
+    SubmissionAbandoned {
+        /// The job.
+        id: JobId,
+    },
+    /// The edge has read the files of a job that another JobTracker accepted. Answered by
+    /// [`Reply::Submission`](crate::engine::Reply::Submission) or a refusal.
+    ForeignJobFound(Box<ForeignJob>),
+    /// The files of a job that another JobTracker accepted cannot be read.
+    ForeignJobNotFound {
+        /// The job.
+        id: JobId,
+    },
+    /// A client kills a job.
+    KillJob {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// The caller.
+        caller: Caller,
+    },
+    /// A `killJob` that is the first call of its connection, without a protocol version check before it, as of a client
+    /// that lost its connection. Ignored for `jobtracker.restart.hold-client-kills-ms` after a start, when the caller
+    /// owns the job and the job is of an earlier run.
+    KillJobAsFirstCall {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// The caller.
+        caller: Caller,
+    },
+    /// A client kills or fails an attempt. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean).
+    KillTask {
+        /// The attempt.
+        id: AttemptId,
+        /// End as FAILED instead of KILLED.
+        fail: bool,
+        /// The caller.
+        caller: Caller,
+    },
+    /// A client changes a job's priority.
+    SetJobPriority {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// The name of the priority.
+        priority: String,
+        /// The caller.
+        caller: Caller,
+    },
+    /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean):
+    /// whether it is on.
+    SetSafeMode {
+        /// On or off.
+        on: bool,
+        /// The caller.
+        caller: Caller,
+    },
+    /// An administrator refreshed the host lists.
+    HostsRead {
+        /// Their content.
+        hosts: HostLists,
+        /// The caller.
+        caller: Caller,
+    },
+    /// An administrator refreshed the queues.
+    QueuesRead {
+        /// All queues.
+        queues: Vec<QueueConfig>,
+        /// The caller.
+        caller: Caller,
+    },
+    /// The operator reloaded the daemon's configuration. Answered by [`Reply::Done`](crate::engine::Reply::Done), or refused as
+    /// a whole.
+    ConfigurationRead {
+        /// All queues.
+        queues: Vec<QueueConfig>,
+        /// Content of the host lists.
+        hosts: HostLists,
+    },
+    /// A request to `/scheduler`. Answered by [`Reply::Market`](crate::engine::Reply::Market).
+    Market(Box<ServletRequest>),
+    /// The time of [`Engine::next_timer_ms`](crate::engine::Engine::next_timer_ms) has come.
+    Timer {
+        /// The last durable fact: a tracker whose answer waits for a later one does not expire.
+        durable: FactNumber,
+    },
+}

@@ -1,0 +1,69 @@
+//! Read access to the engine's state for tests and the simulator's invariants. Never reaches clients.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
+use crate::model::{JobId, Now, PerKind, TrackerId};
+use crate::scheduler::Scheduler;
+
+use super::engine::Engine;
+
+/// A read-only view of the engine's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Inspection<'a> {
+    engine: &'a Engine,
+}
+
+// === impl Engine ===
+
+impl Engine {
+    /// A read-only view of the state.
+    pub fn inspect(&self) -> Inspection<'_> {
+        Inspection { engine: self }
+    }
+}
+
+// === impl Inspection ===
+
+impl<'a> Inspection<'a> {
+    /// All jobs that are known.
+    pub fn jobs(self) -> &'a Jobs {
+        self.engine.jobs.all()
+    }
+
+    /// Demand, usage and allocations.
+    pub fn scheduler(self) -> &'a Scheduler {
+        &self.engine.cluster.scheduler
+    }
+
+    /// The registered nodes.
+    pub fn nodes(self) -> &'a NodeRegistry {
+        &self.engine.cluster.nodes
+    }
+
+    /// Jobs that wait for setup, cleanup or task-cleanup.
+    pub fn housekeeping(self) -> &'a HousekeepingQueue {
+        &self.engine.cluster.housekeeping
+    }
+
+    /// Unfinished jobs by queue; no entry for queues without any.
+    pub fn live_jobs(self) -> &'a BTreeMap<String, BTreeSet<JobId>> {
+        self.engine.jobs.live.by_queue()
+    }
+
+    /// The node of a registered tracker.
+    pub fn node_of(self, tracker: &str) -> Option<TrackerId> {
+        self.engine.trackers.id_of(tracker)
+    }
+
+    /// Nodes that accept tasks, with the slots of their trackers.
+    pub fn nodes_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
+        let at_work = self.engine.trackers.iter().filter(move |tracker| self.engine.can_take_work(tracker, now));
+        at_work.map(|tracker| (tracker.id, tracker.slots))
+    }
+
+    /// Number of completed jobs with trackers that have not acknowledged KILL_JOB.
+    pub fn pending_kill_jobs(self) -> usize {
+        self.engine.jobs.finished.pending_kill_jobs().len()
+    }
+}

@@ -1,0 +1,90 @@
+//! Outputs of the engine: replies and steps.
+
+use std::sync::Arc;
+
+use crate::engine::state::{Effect, Fact, Refusal};
+use crate::market::{Answer, MarketError};
+use crate::model::{FactNumber, JobId};
+use crate::wire::{HeartbeatResponse, JobStatus};
+
+/// The output of one event.
+#[derive(Debug)]
+pub struct Step {
+    /// The reply.
+    pub reply: Reply,
+    /// The reply may be sent once this fact is durable; `FactNumber(0)` waits for nothing.
+    pub wait_for: FactNumber,
+    /// Requests to the edges, to perform once `effects_wait_for` is durable.
+    pub effects: Vec<Effect>,
+    /// The fact that the effects wait for: irreversible ones wait for all facts, log lines for none.
+    pub effects_wait_for: FactNumber,
+    /// The new facts, in order.
+    pub facts: Vec<Fact>,
+    /// The number of the first of `facts`; the others follow it.
+    pub first_fact: FactNumber,
+}
+
+/// The fact that a reply waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing.
+    Nothing,
+    /// All facts so far.
+    All,
+    /// This fact.
+    For(FactNumber),
+}
+
+/// A value read from the engine, and the fact that must be durable before it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read<T> {
+    /// The value.
+    pub value: T,
+    /// The last fact that the value shows.
+    pub wait_for: FactNumber,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// `void`.
+    Done,
+    /// A heartbeat's answer.
+    Heartbeat(HeartbeatAnswer),
+    /// A fresh job id.
+    JobId(JobId),
+    /// The next step of a submission.
+    Submission(SubmissionReply),
+    /// A boolean result.
+    Boolean(bool),
+    /// An answer of the market.
+    Market(Result<Answer, MarketError>),
+    /// A refusal with its reason.
+    Refused(Refusal),
+}
+
+/// The answer to a heartbeat.
+#[derive(Debug)]
+pub enum HeartbeatAnswer {
+    /// To be encoded.
+    Fresh(HeartbeatResponse),
+    /// Encoded already: it is a fact, or resent.
+    Encoded(Arc<[u8]>),
+}
+
+/// The next step of a submission.
+#[derive(Debug)]
+pub enum SubmissionReply {
+    /// Read job.xml and job.splitmetainfo and send [`Event::SubmissionRead`](crate::engine::Event::SubmissionRead).
+    ReadFiles,
+    /// The submission is valid: write these files to the job's system directory and send
+    /// [`Event::SystemDirWritten`](crate::engine::Event::SystemDirWritten).
+    WriteSystemDir {
+        /// Content of `job-info` without the submit directory's part known only to the edge.
+        job: JobId,
+        /// Content of `jobToken`. Secret.
+        token_file: Arc<[u8]>,
+    },
+    /// The job is accepted: its status.
+    Accepted(JobStatus),
+}

@@ -1,0 +1,120 @@
+//! Requests of administrators: safe mode, refresh of host lists and queues (1.2.1 `JobTracker.setSafeMode`,
+//! `refreshNodes`, `refreshQueues`). The edge reads the files; the event carries their content.
+
+use std::collections::BTreeSet;
+
+use crate::engine::core::{Engine, HostLists, QueueConfig, Read, Reply, Wait};
+use crate::engine::state::{Caller, LogLevel, Refusal};
+use crate::model::{Now, TrackerId};
+
+// === impl Engine: safe mode ===
+
+impl Engine {
+    /// It does not survive a restart, as in 1.2.1.
+    pub(super) fn set_safe_mode(&mut self, on: bool, caller: &Caller) -> (Reply, Wait) {
+        let user = &caller.user;
+        if !self.is_administrator(caller) {
+            // 1.2.1 writes two blanks there.
+            let text = format!("{user} is not authorized to set  JobTracker safemode.");
+            return (Reply::Refused(Refusal::AccessDenied(text)), Wait::Nothing);
+        }
+        self.safe_mode = on.then(|| user.clone());
+        let text = match on {
+            true => format!("{user} turned safe mode on: no job is accepted, no task is assigned"),
+            false => format!("{user} turned safe mode off"),
+        };
+        self.outbox.log_line(LogLevel::Warning, text);
+        (Reply::Boolean(on), Wait::Nothing)
+    }
+}
+
+// === impl Engine: refreshed lists ===
+
+impl Engine {
+    /// The admitted hosts; empty = all (`mapred.hosts`).
+    pub fn included_hosts(&self) -> &BTreeSet<String> {
+        &self.config.hosts.included
+    }
+
+    /// Refuses a caller that may not refresh the host lists, with the text of 1.2.1.
+    pub fn check_refresh_nodes(&self, caller: &Caller) -> Result<(), Refusal> {
+        match self.is_administrator(caller) {
+            true => Ok(()),
+            false => Err(Refusal::AccessDenied(format!("{} is not authorized to refresh nodes.", caller.user))),
+        }
+    }
+
+    /// Loses trackers on hosts that are no longer admitted at once; their next heartbeat is refused.
+    pub(super) fn on_hosts_read(&mut self, hosts: HostLists, caller: &Caller, now: Now) -> (Reply, Wait) {
+        if let Err(refusal) = self.check_refresh_nodes(caller) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        let text = format!(
+            "{} refreshed the host lists: {} included, {} excluded",
+            caller.user,
+            hosts.included.len(),
+            hosts.excluded.len()
+        );
+        self.outbox.log_line(LogLevel::Info, text);
+        self.admit(hosts, now);
+        (Reply::Done, Wait::All)
+    }
+
+    fn admit(&mut self, hosts: HostLists, now: Now) {
+        self.config.hosts = hosts;
+        let lost = self.trackers.iter().filter(|tracker| !self.config.hosts.admits(&tracker.host));
+        let lost: Vec<TrackerId> = lost.map(|tracker| tracker.id).collect();
+        for id in lost {
+            self.lose_tracker(id, "its host is no longer admitted", now);
+            self.record_job_facts();
+        }
+    }
+
+    /// Replaces states and access lists of the queues. No queue may be missing: it may contain jobs.
+    pub(super) fn on_queues_read(&mut self, queues: Vec<QueueConfig>, caller: &Caller) -> (Reply, Wait) {
+        let count = queues.len();
+        if let Err(refusal) = self.replace_queues(queues) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        let text = format!("{} refreshed the queues: {count} are configured", caller.user);
+        self.outbox.log_line(LogLevel::Info, text);
+        (Reply::Done, Wait::All)
+    }
+
+    /// Replaces queues and host lists at the request of the daemon's operator: both or neither.
+    pub(super) fn on_configuration_read(
+        &mut self,
+        queues: Vec<QueueConfig>,
+        hosts: HostLists,
+        now: Now,
+    ) -> (Reply, Wait) {
+        if let Err(refusal) = self.replace_queues(queues) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        self.admit(hosts, now);
+        (Reply::Done, Wait::All)
+    }
+
+    /// Replaces all queues, or none.
+    fn replace_queues(&mut self, queues: Vec<QueueConfig>) -> Result<(), Refusal> {
+        let is_gone = |old: &&QueueConfig| queues.iter().all(|queue| queue.name != old.name);
+        if let Some(gone) = self.config.queues.iter().find(is_gone) {
+            // The text of 1.2.1 `QueueManager`.
+            let text = format!("Couldn't find queue '{}' during refresh!", gone.name);
+            return Err(Refusal::IllegalArgument(text));
+        }
+        // Under a market the accounts are the queues; a configured queue of the same name adds its access lists only.
+        if self.market.is_none() {
+            for queue in &queues {
+                self.cluster.scheduler.open_group(&queue.name);
+            }
+        }
+        self.config.queues = queues;
+        Ok(())
+    }
+
+    /// Whether safe mode is on.
+    pub fn safe_mode(&self) -> Read<bool> {
+        Read { value: self.is_in_safe_mode(), wait_for: Default::default() }
+    }
+}

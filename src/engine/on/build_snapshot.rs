@@ -1,0 +1,115 @@
+//! Builds the snapshot for pages and metrics.
+
+use crate::engine::core::{Engine, PolicyConfig, Read};
+use crate::engine::state::Tracker;
+use crate::mapreduce::JobState;
+use crate::model::{Now, PerKind, RunState};
+
+use super::snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+
+/// Most jobs in a snapshot.
+const JOBS_SHOWN: usize = 500;
+
+// === impl Engine: the snapshot ===
+
+impl Engine {
+    /// A snapshot of the cluster. Built on request, not on heartbeats: the edge limits how often.
+    pub fn build_snapshot(&self, now: Now) -> Read<ClusterSnapshot> {
+        let totals = self.cluster.scheduler.totals();
+        let sum =
+            |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
+        let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
+        let queue = |name: &str, share: Option<String>| {
+            let group = self.cluster.scheduler.group(name);
+            QueueSnapshot {
+                name: name.to_owned(),
+                running: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
+                waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
+                share,
+            }
+        };
+        let queues = match self.market() {
+            None => self.config.queues.iter().map(|config| queue(&config.name, None)).collect(),
+            Some(market) => {
+                let share = |name| market.account(name).map(|account| account.published().share.to_string());
+                market.queues().map(|name| queue(name.as_str(), share(name.as_str()))).collect()
+            }
+        };
+        let running_jobs = self.jobs.live.running();
+        let value = ClusterSnapshot {
+            scheduler: match &self.config.policy {
+                PolicyConfig::Fifo(_) => "FIFO".to_owned(),
+                PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
+            },
+            start_ms: self.start.wall_ms,
+            at_ms: now.wall_ms,
+            slots: totals.slots.narrow(),
+            running: sum(totals.running, totals.occupied).narrow(),
+            waiting: totals.waiting,
+            preparing_jobs: self.jobs.live.count().saturating_sub(running_jobs),
+            running_jobs,
+            known_jobs: self.jobs.all().len() as u64,
+            jobs_accepted: self.tallies.accepted,
+            jobs_ended: self.tallies.ended,
+            attempts_launched: self.tallies.launched,
+            attempts_preempted: self.tallies.preempted,
+            heartbeats: self.tallies.heartbeats,
+            price: self.market().map(|market| market.price().to_string()),
+            queues,
+            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
+            trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),
+        };
+        debug_assert_eq!(
+            value.running_jobs,
+            self.jobs_in(RunState::Running),
+            "the kept count differs from the recount"
+        );
+        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
+        Read { value, wait_for: self.outbox.last_fact() }
+    }
+
+    fn jobs_in(&self, state: RunState) -> u64 {
+        self.jobs.iter().filter(|job| job.state().run_state() == state).count() as u64
+    }
+
+    fn tracker_snapshot(&self, tracker: &Tracker, now: Now) -> TrackerSnapshot {
+        let topology = self.cluster.scheduler.topology();
+        let rack = self.cluster.nodes.get(tracker.id).map(|info| topology.rack_name(info.rack).to_owned());
+        let graylisted = self.host_faults.reason(&tracker.host);
+        let complaints: Vec<&str> = [tracker.complaint.as_str()]
+            .into_iter()
+            .chain(graylisted.as_deref())
+            .filter(|why| !why.is_empty())
+            .collect();
+        TrackerSnapshot {
+            name: tracker.name.to_string(),
+            host: tracker.host.to_string(),
+            rack: rack.unwrap_or_default(),
+            http_port: tracker.http_port,
+            slots: tracker.slots,
+            running: tracker.busy,
+            silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
+            healthy: tracker.healthy,
+            graylisted: graylisted.is_some(),
+            complaints: complaints.join("\n"),
+        }
+    }
+
+    fn job_snapshot(&self, job: &crate::mapreduce::Job) -> JobSnapshot {
+        JobSnapshot {
+            id: job.id,
+            name: job.spec.name.clone(),
+            user: job.spec.user.clone(),
+            queue: job.spec.queue.clone(),
+            priority: job.priority,
+            state: job.state().run_state(),
+            submit_ms: job.submit_ms,
+            finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
+            tasks: job.total(),
+            finished: job.finished(),
+            running: job.running(),
+            cost: self.cost_of(job).map(|cost| cost.cost.to_string()),
+            failure_info: job.failure_info().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
+//! allocation, the job's check of a node, a round of preemption. Read-only.
+
+use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
+use crate::engine::core::{Engine, PolicyConfig, Read};
+use crate::mapreduce::{Job, JobState, NodeUse};
+use crate::market::{Bidding, Interval};
+use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
+use crate::scheduler::{Allocation, QueuePosition};
+
+use super::explained::Explained;
+
+/// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
+/// heartbeats wait meanwhile.
+const RUNNING_IN_A_ROUND: u64 = 10_000;
+
+/// A job with its position among the others.
+struct Case<'a> {
+    job: &'a Job,
+    sees_names: bool,
+    now: Now,
+    /// Its positions in the order of waiting jobs.
+    places: PerKind<Option<QueuePosition>>,
+    /// The allocation of its queue; none without a market.
+    bought: Option<Allocation>,
+    /// Slots that its queue holds.
+    held: PerKind<u32>,
+}
+
+// === impl Case ===
+
+impl Case<'_> {
+    /// Whether its queue holds more slots of a kind than its quota.
+    fn may_lose(&self) -> bool {
+        let Some(Allocation { quota, rate_units }) = self.bought else { return false };
+        Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
+    }
+}
+
+// === impl Engine: explanations ===
+
+impl Engine {
+    /// Explains the slots of a job; none for an unknown job. `sees_names`: whether the answer may name other queues.
+    pub fn explain(&self, id: JobId, sees_names: bool, now: Now) -> Read<Option<Explained>> {
+        let value = self.jobs.get(id).map(|job| self.explain_job(job, sees_names, now));
+        Read { value, wait_for: self.outbox.last_fact() }
+    }
+
+    fn explain_job(&self, job: &Job, sees_names: bool, now: Now) -> Explained {
+        let place = |kind| self.cluster.scheduler.queue_position(job.app, kind);
+        let group = self.cluster.scheduler.group(&job.spec.queue);
+        let bought = self.market().and(group).map(|group| self.cluster.scheduler.allocation(group));
+        let case = Case {
+            job,
+            sees_names,
+            now,
+            places: per_kind(place),
+            bought,
+            held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
+        };
+        let bidding = QueueName::new(&job.spec.queue).ok().and_then(|queue| self.bidding(&queue));
+        let explanation = Explanation {
+            job: job.id.to_string(),
+            name: job.spec.name.clone(),
+            user: job.spec.user.clone(),
+            queue: job.spec.queue.clone(),
+            state: state_word(job).to_owned(),
+            tasks: per_kind(|kind| TaskCounts {
+                total: job.total()[kind],
+                finished: job.finished()[kind],
+                running: job.running()[kind],
+                pending: job.pending()[kind],
+            }),
+            cost: self.cost_of(job).map(|cost| cost.cost),
+            why: self.why(&case, bidding.as_ref()),
+            slots: per_kind(|kind| self.holders(&case, kind)),
+            market: self.buyer(&case),
+            preemption: self.preempted(&case),
+        };
+        let waits =
+            |kind: &Kind| if job.state() == JobState::Running { job.runnable(*kind) } else { job.pending()[*kind] };
+        let kinds = Kind::ALL.into_iter().filter(|kind| waits(kind) > 0).collect();
+        Explained { explanation, bidding: bidding.map(|bidding| (bidding, kinds)) }
+    }
+
+    fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
+        let job = case.job;
+        if job.is_over() {
+            return vec![PendingReason::Over { state: state_word(job).to_owned() }];
+        }
+        if job.is_over_or_ending() {
+            return vec![PendingReason::Ending];
+        }
+        let mut why = Vec::new();
+        if self.is_in_safe_mode() {
+            why.push(PendingReason::SafeMode);
+        }
+        let beyond =
+            self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.id, &self.cluster.nodes)).count();
+        if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
+            why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
+        }
+        if job.state() == JobState::Prep {
+            why.push(if self.cluster.housekeeping.setup.contains(&job.id) {
+                PendingReason::SetupWaits
+            } else {
+                PendingReason::SetupRuns
+            });
+            why.extend(self.why_unpaid(case, bidding));
+            return why;
+        }
+        let pending = job.pending();
+        if pending == PerKind::default() {
+            why.push(PendingReason::NothingWaits);
+            return why;
+        }
+        if Kind::ALL.iter().any(|kind| job.runnable(*kind) > 0) {
+            why.extend(self.why_unpaid(case, bidding));
+        }
+        for kind in Kind::ALL.into_iter().filter(|kind| pending[*kind] > 0) {
+            match job.maps_before_reduces().filter(|_| kind == Kind::Reduce) {
+                Some(maps_needed) => {
+                    why.push(PendingReason::ReducesWait { maps_done: job.finished().map, maps_needed })
+                }
+                None => self.why_no_more(case, kind, &mut why),
+            }
+        }
+        why
+    }
+
+    /// Why the queue has no allocation; none if it has one.
+    fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
+        let account = self.market()?.account(&case.job.spec.queue)?;
+        let (bid, bidding) = (account.bid(), bidding?);
+        if bid.units() == 0 {
+            Some(PendingReason::NoBid)
+        } else if !bidding.is_funded(bid) {
+            Some(PendingReason::NotFunded { budget: bidding.balance(), bid })
+        } else {
+            (case.bought?.rate_units == 0).then_some(PendingReason::NotBoughtYet)
+        }
+    }
+
+    /// Why its waiting tasks of a kind get no more slots.
+    fn why_no_more(&self, case: &Case<'_>, kind: Kind, why: &mut Vec<PendingReason>) {
+        if let Some(Allocation { quota, .. }) = case.bought.filter(|bought| bought.rate_units > 0) {
+            let (quota, held) = (quota[kind], case.held[kind]);
+            why.push(if held < quota {
+                PendingReason::BelowQuota { kind, quota, held }
+            } else {
+                PendingReason::QuotaFull { kind, quota, held }
+            });
+        }
+        if let Some(place) = case.places[kind].filter(|place| place.apps_before > 0) {
+            why.push(PendingReason::EarlierJobs { kind, jobs: narrow(place.apps_before) });
+        }
+        let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
+        for tracker in self.trackers.iter() {
+            let slots = self.cluster.scheduler.incoming(tracker.id)[kind];
+            *match case.job.node_use(kind, tracker.id, &self.cluster.nodes) {
+                _ if !self.can_take_work(tracker, case.now) => &mut out_of_service,
+                // Reported once for the whole job.
+                NodeUse::Unsupported => continue,
+                NodeUse::Useful => &mut useful,
+                NodeUse::Avoided => &mut avoided,
+                NodeUse::NoRoom => &mut no_room,
+                NodeUse::FailedThere => &mut failed_there,
+            } += slots;
+        }
+        if useful > 0 {
+            why.push(PendingReason::FreeForIt { kind, slots: useful });
+        } else if avoided + no_room + failed_there + out_of_service > 0 {
+            why.push(PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service });
+        } else {
+            why.push(PendingReason::NoneFree { kind });
+        }
+    }
+
+    fn holders(&self, case: &Case<'_>, kind: Kind) -> Holders {
+        let totals = self.cluster.scheduler.totals();
+        let this_job = self.cluster.scheduler.app_running(case.job.app)[kind];
+        let own_queue = case.held[kind].saturating_sub(this_job);
+        let mut holders = Holders {
+            total: totals.slots.narrow()[kind],
+            this_job,
+            own_queue,
+            setup_and_cleanup: totals.occupied.narrow()[kind],
+            free: narrow(totals.slots[kind].saturating_sub(totals.running[kind] + totals.occupied[kind]) as usize),
+            ..Holders::default()
+        };
+        for other in self.cluster.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
+            let held = other.running[kind];
+            let Allocation { quota, rate_units } = self.cluster.scheduler.allocation(other.id);
+            let quota = if rate_units > 0 { quota[kind] } else { 0 };
+            holders.other_queues += held;
+            if rate_units > 0 {
+                holders.others_within_quota += held.min(quota);
+                holders.others_above_quota += held.saturating_sub(quota);
+            } else if self.market.is_some() {
+                holders.others_unpaid += held;
+            }
+            if case.sees_names && held > 0 {
+                holders.by_queue.push(QueueHolds { queue: other.name.to_owned(), held, quota });
+            }
+        }
+        holders
+    }
+
+    fn buyer(&self, case: &Case<'_>) -> Option<Buyer> {
+        let market = self.market()?;
+        let account = market.account(&case.job.spec.queue)?;
+        let Interval { share, quota, .. } = account.interval().copied().unwrap_or_default();
+        Some(Buyer {
+            budget: account.balance(),
+            bid: account.bid(),
+            rate: share.rate(),
+            price: market.price(),
+            share: share.to_string(),
+            quota,
+            held: case.held,
+            class: per_kind(|kind| case.places[kind].and_then(|place| place.class)),
+            queues_before: per_kind(|kind| case.places[kind].map_or(0, |place| narrow(place.groups_before))),
+            moving: None,
+        })
+    }
+
+    fn preempted(&self, case: &Case<'_>) -> Option<Preempted> {
+        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return None };
+        let id = case.job.id;
+        let running = self.cluster.scheduler.totals().running;
+        let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
+            Some(0)
+        } else if running.map.saturating_add(running.reduce) > RUNNING_IN_A_ROUND {
+            None
+        } else {
+            let victims = self.choose_victims(case.now).victims;
+            Some(narrow(victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()))
+        };
+        let last = self.preemptions.last_of(id);
+        let so_far = last.map_or(0, |last| last.so_far);
+        let last = last.map(|last| LastRound {
+            at_ms: last.at_ms,
+            attempts: last.attempts,
+            for_slots: last.short.values().sum(),
+            for_queues: narrow(last.short.len()),
+            by_queue: match case.sees_names {
+                true => last.short.iter().map(|(queue, slots)| (queue.clone(), *slots)).collect(),
+                false => Vec::new(),
+            },
+        });
+        Some(Preempted { interval_ms, so_far, at_risk, last })
+    }
+}
+
+fn per_kind<T>(of: impl Fn(Kind) -> T) -> PerKind<T> {
+    PerKind::new(of(Kind::Map), of(Kind::Reduce))
+}
+
+/// Hadoop's name of a job's state.
+fn state_word(job: &Job) -> &'static str {
+    match job.state().run_state() {
+        RunState::Prep => "PREP",
+        RunState::Running => "RUNNING",
+        RunState::Succeeded => "SUCCEEDED",
+        RunState::Failed => "FAILED",
+        RunState::Killed => "KILLED",
+    }
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

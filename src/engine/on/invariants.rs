@@ -1,0 +1,69 @@
+//! Invariants over the whole state, and the report of all that were found broken.
+//!
+//! Where a count, a balance or a state changes, that place checks the change, in every build. What needs a walk over all
+//! jobs, nodes or accounts is checked here, in builds with debug assertions, once in a while.
+
+use std::collections::BTreeMap;
+
+use crate::engine::core::Engine;
+use crate::model::{Kind, PerKind, TrackerId, Violations};
+
+/// Steps between two walks over the whole state.
+const STEPS_BETWEEN_WALKS: u32 = 64;
+
+// === impl Engine: invariants ===
+
+impl Engine {
+    /// Reports the invariants that this step broke as effects.
+    pub(super) fn report_invariants(&mut self) {
+        if cfg!(debug_assertions) {
+            self.steps_since_check += 1;
+            if self.steps_since_check >= STEPS_BETWEEN_WALKS {
+                self.steps_since_check = 0;
+                self.check_whole_state();
+            }
+        }
+        let violations = &mut self.outbox.violations;
+        self.cluster.scheduler.report_violations(violations);
+        self.submissions.report_violations(violations);
+        if let Some(market) = &mut self.market {
+            market.accounts.report_violations(violations);
+        }
+        self.outbox.report_violations();
+    }
+
+    /// Compares every count with a recount.
+    pub(in crate::engine) fn check_whole_state(&mut self) {
+        let mut violations = std::mem::take(&mut self.outbox.violations);
+        self.cluster.scheduler.check_sums(&mut violations);
+        if let Some(market) = &self.market {
+            market.accounts.check_accounts(&mut violations);
+        }
+        self.check_usage(&mut violations);
+        self.jobs.check_live(&mut violations);
+        self.trackers.check_busy_slots(&mut violations);
+        self.outbox.violations = violations;
+    }
+
+    /// The scheduler counts for each app and each node what the attempts of jobs hold.
+    fn check_usage(&self, violations: &mut Violations) {
+        let mut on_nodes: BTreeMap<TrackerId, PerKind<u32>> = BTreeMap::new();
+        for job in self.jobs.iter() {
+            let (kept, counted) = (self.cluster.scheduler.app_running(job.app), job.running());
+            violations.check(kept == counted, || {
+                format!("{} holds {counted:?} slots, the scheduler counts {kept:?}", job.id)
+            });
+            for kind in Kind::ALL {
+                for attempt in job.running_attempts(kind) {
+                    on_nodes.entry(attempt.node).or_default()[kind] += 1;
+                }
+            }
+        }
+        for (node, kept) in self.cluster.scheduler.running_by_node() {
+            let counted = on_nodes.get(&node).copied().unwrap_or_default();
+            violations.check(kept == counted, || {
+                format!("{counted:?} attempts run on {node}, the scheduler counts {kept:?}")
+            });
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Completion of jobs: every tracker that ran any attempt gets KILL_JOB; then the edge removes the job's files.
+
+use std::sync::Arc;
+
+use crate::engine::core::Engine;
+use crate::engine::state::{Effect, Fact, KillJobDone};
+use crate::mapreduce::{Job, JobFact, JobOutcome};
+use crate::model::{EndNotification, JobId, TrackerId};
+
+// === impl Engine: completed jobs ===
+
+impl Engine {
+    /// Numbers the facts of jobs, and completes jobs that ended.
+    pub(super) fn record_job_facts(&mut self) {
+        let mut ended = Vec::new();
+        for fact in std::mem::take(&mut self.outbox.job_facts) {
+            let id = fact.job();
+            match fact {
+                JobFact::Running { .. } => self.jobs.live.mark_running(id),
+                JobFact::Ended { .. } => ended.push(id),
+                _ => {}
+            }
+            let number = self.outbox.record(Fact::Job(fact));
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.last_fact = number;
+            }
+        }
+        for id in ended {
+            self.on_job_completed(id);
+        }
+    }
+
+    pub(super) fn on_job_completed(&mut self, id: JobId) {
+        let Some(outcome) = self.jobs.finish(id, &mut self.outbox.violations) else { return };
+        let Some(job) = self.jobs.get(id) else { return };
+        let tally = match outcome {
+            JobOutcome::Succeeded => 0,
+            JobOutcome::Failed => 1,
+            JobOutcome::Killed => 2,
+        };
+        self.tallies.ended[tally] += 1;
+        if let Some(notification) = &job.spec.end_notification {
+            self.outbox.request(Effect::NotifyEnd {
+                job: id,
+                notification: with_variables_replaced(notification, id, outcome),
+            });
+        }
+        if let Some(market) = &mut self.market {
+            market.costs.on_job_completed(job, &self.cluster.scheduler);
+        }
+        if outcome == JobOutcome::Succeeded {
+            self.record_host_faults(id);
+        }
+        let Some(job) = self.jobs.get(id) else { return };
+        let notified = self.trackers_to_notify(job);
+        if notified.is_empty() {
+            self.remove_job_files(id);
+        } else {
+            self.outbox.request(Effect::RemoveJobInfo { job: id });
+            let mut names = Vec::with_capacity(notified.len());
+            for tracker in &notified {
+                if let Some(tracker) = self.trackers.get_mut(*tracker) {
+                    tracker.kill_jobs.insert(id);
+                    names.push(tracker.name.clone());
+                }
+            }
+            self.jobs.finished.expect_kill_job(id, notified);
+            self.outbox.record(Fact::KillJobPending { job: id, trackers: names });
+        }
+        self.forget_oldest_finished();
+    }
+
+    /// Records that a tracker has received KILL_JOB, or is lost.
+    pub(super) fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId, name: &Arc<str>) {
+        self.outbox.record(Fact::KillJobAcknowledged { job: id, tracker: name.clone() });
+        if let Some(tracker) = self.trackers.get_mut(tracker) {
+            // The tracker kills its attempts of the job without reporting them.
+            let gone: Vec<_> = tracker.attempts_of(id).collect();
+            for attempt in gone {
+                tracker.attempts.remove(&attempt);
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.release_after_end(attempt, &mut self.cluster.scheduler, &mut self.outbox.violations);
+                }
+            }
+        }
+        if let Some(KillJobDone { forget }) = self.jobs.finished.acknowledge_kill_job(id, tracker) {
+            self.remove_job_files(id);
+            if forget {
+                self.forget_job(id);
+            }
+        }
+    }
+
+    /// Requests removal of the job's files, which no tracker needs any more.
+    fn remove_job_files(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let submit_dir = (!job.spec.keep_staging).then(|| job.spec.submit_dir.clone());
+        self.outbox.request(Effect::RemoveJobFiles { job: id, submit_dir });
+    }
+
+    /// Forgets the oldest finished jobs beyond the limit, each once no KILL_JOB of it is pending.
+    pub(super) fn forget_oldest_finished(&mut self) {
+        for oldest in self.jobs.finished.pop_beyond(self.config.finished_jobs_kept) {
+            self.forget_job(oldest);
+        }
+    }
+
+    /// The trackers that must receive KILL_JOB of a completed job: all of them for a job that another JobTracker has
+    /// run, since each may have its files.
+    fn trackers_to_notify(&self, job: &Job) -> Vec<TrackerId> {
+        if job.has_foreign_attempts() {
+            return self.trackers.iter().map(|tracker| tracker.id).collect();
+        }
+        job.nodes.iter().copied().filter(|node| self.trackers.get(*node).is_some()).collect()
+    }
+
+    fn forget_job(&mut self, id: JobId) {
+        if let Some(job) = self.jobs.remove(id) {
+            if let Some(market) = &mut self.market {
+                market.costs.forget(&job);
+            }
+            self.preemptions.forget_job(id);
+        }
+    }
+}
+
+/// The URL with its variables replaced (1.2.1 `JobEndNotifier`).
+fn with_variables_replaced(notification: &EndNotification, id: JobId, outcome: JobOutcome) -> EndNotification {
+    let status = match outcome {
+        JobOutcome::Succeeded => "SUCCEEDED",
+        JobOutcome::Failed => "FAILED",
+        JobOutcome::Killed => "KILLED",
+    };
+    let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
+    EndNotification { url, ..*notification }
+}

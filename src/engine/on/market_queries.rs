@@ -1,0 +1,80 @@
+//! Queries of bidders that need both the cluster and the market. Read-only.
+
+use crate::api::QueueStatus;
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::state::JobCost;
+use crate::mapreduce::Job;
+use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
+use crate::model::{PerKind, QueueName};
+use crate::scheduler::{GroupId, GroupUsage, Scheduler};
+
+// === impl Engine: market queries ===
+
+impl Engine {
+    /// Answers permitted quotes and queue standings; passes other answers through.
+    pub(super) fn answer_from_cluster(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Permitted(Operation::Quote { queue, rate }) => match self.bidding(&queue) {
+                Some(bidding) => Answer::Quote(bidding.quote(rate)),
+                None => Answer::Frame,
+            },
+            Answer::Permitted(Operation::QueueStatus(queue)) => {
+                Answer::QueueStatuses(self.queue_status(queue.as_ref()))
+            }
+            other => other,
+        }
+    }
+
+    /// Replaces the job of a request by its queue, by which the market checks access. For an unknown job the signer's
+    /// own queue stands in, so every signer may learn that the job does not exist.
+    pub(super) fn resolve_job_queue(&self, request: &mut ServletRequest) {
+        if request.query.kind == OperationKind::Explain {
+            let job = request.query.value.parse().ok().and_then(|id| self.jobs.get(id));
+            let signer = request.verified.as_ref().map(|signer| signer.user.clone());
+            request.query.queue = job.map(|job| job.spec.queue.clone()).or(signer);
+        }
+    }
+
+    /// The competing bids of a queue now; none without a market or for an unknown queue.
+    pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
+        let slots = self.cluster.scheduler.totals().slots.narrow();
+        let market = self.market()?;
+        let (usage, _) = queue_usage(market, &self.cluster.scheduler);
+        market.bidding(queue, &usage, slots, self.alloc_interval_ms())
+    }
+
+    /// The live status of one queue, or of all.
+    fn queue_status(&self, queue: Option<&QueueName>) -> Vec<QueueStatus> {
+        let Some(market) = self.market() else { return Vec::new() };
+        let ((usage, _), interval_ms) = (queue_usage(market, &self.cluster.scheduler), self.alloc_interval_ms());
+        match queue {
+            Some(queue) => market.live_queue_status([queue], &usage, interval_ms),
+            None => market.live_queue_status(market.queues(), &usage, interval_ms),
+        }
+    }
+
+    /// What a job has cost so far; none without a market.
+    pub(super) fn cost_of(&self, job: &Job) -> Option<&JobCost> {
+        self.market.as_ref()?.costs.of(job)
+    }
+
+    /// Time between two ticks, ms; 0 without a market.
+    fn alloc_interval_ms(&self) -> u64 {
+        match self.config.policy {
+            PolicyConfig::Dynamic { alloc_interval_ms, .. } => alloc_interval_ms,
+            PolicyConfig::Fifo(_) => 0,
+        }
+    }
+}
+
+/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
+pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+    let mut standings = scheduler.group_usages().peekable();
+    let of_queue = |queue: &QueueName| {
+        while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
+        let GroupUsage { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let is_idle = running == PerKind::default() && pending == 0;
+        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
+    };
+    market.queues().filter_map(of_queue).unzip()
+}

@@ -1,0 +1,154 @@
+//! The engine's use of the market: queues, ticks, requests to `/scheduler`.
+
+use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
+use crate::engine::state::{Effect, Fact};
+use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
+use crate::model::{Credits, Now, PerKind, QueueName};
+use crate::scheduler::Allocation;
+
+use super::market_queries::queue_usage;
+
+// === impl Engine: market ===
+
+impl Engine {
+    /// Opens the configured queues, or those of the restored market.
+    pub(super) fn open_queues(&mut self, restored: &[MarketFact], now: Now) {
+        let Some(market) = &mut self.market else {
+            for queue in &self.config.queues {
+                self.cluster.scheduler.open_group(&queue.name);
+            }
+            return;
+        };
+        for fact in restored {
+            market.accounts.apply(fact);
+        }
+        let mut allocations = Vec::new();
+        for queue in market.accounts.queues() {
+            let group = self.cluster.scheduler.open_group(queue.as_str());
+            // The restored allocation holds until the first tick.
+            let interval = market.accounts.account(queue.as_str()).and_then(Account::interval);
+            allocations.extend(interval.map(|interval| (group, allocation(interval))));
+        }
+        self.cluster.scheduler.set_allocations(&allocations);
+        if let PolicyConfig::Dynamic { alloc_interval_ms, kill_interval_ms, .. } = &self.config.policy {
+            // The first tick comes one whole interval after the start: downtime is not charged.
+            market.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
+            self.preemptions.next_round_mono_ms =
+                kill_interval_ms.map_or(u64::MAX, |interval_ms| now.mono_ms + interval_ms);
+        }
+    }
+
+    /// Seeds the market with the budget file, once in the life of the state store. Opens its queues.
+    pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) {
+        let Some(market) = &mut self.market else { return };
+        for fact in market.accounts.seed_budgets(lines, now) {
+            self.outbox.record(Fact::Market(fact));
+        }
+        for queue in market.accounts.queues() {
+            self.cluster.scheduler.open_group(queue.as_str());
+        }
+    }
+
+    /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
+    /// the file again.
+    pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
+        let Some(market) = &mut self.market else { return Vec::new() };
+        let live_jobs = self.jobs.live.by_queue();
+        let applied = market.accounts.apply_budget_file(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
+        market.budgets_changed = true;
+        self.apply_queue_changes(applied.changes);
+        for fact in applied.facts {
+            self.outbox.record(Fact::Market(fact));
+        }
+        applied.messages
+    }
+
+    /// Opens and closes scheduler groups as the market opened and closed queues.
+    fn apply_queue_changes(&mut self, changes: Vec<QueueChange>) {
+        for change in changes {
+            match change {
+                QueueChange::Added(queue) => {
+                    self.cluster.scheduler.open_group(queue.as_str());
+                }
+                QueueChange::Removed(queue) => {
+                    // The market removes idle queues only: these have no app, so the group closes.
+                    let closed = self
+                        .cluster
+                        .scheduler
+                        .group(queue.as_str())
+                        .map(|group| self.cluster.scheduler.close_group(group));
+                    debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
+                }
+            }
+        }
+    }
+
+    /// Charges the interval that ends and opens the next one. A late tick counts once.
+    pub(super) fn tick_when_due(&mut self, now: Now) {
+        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
+        let Some(market) = self.market.as_mut().filter(|market| now.mono_ms >= market.next_tick_mono_ms) else {
+            return;
+        };
+        market.next_tick_mono_ms = next_on_grid(market.next_tick_mono_ms, alloc_interval_ms, now);
+        let slots = self.cluster.scheduler.totals().slots.narrow();
+        let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
+        let tick = market.accounts.tick(&usage, slots, now);
+        let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
+        // Both are sorted by name, and the market returns only queues of `usage`.
+        let mut groups = usage.iter().zip(groups);
+        let allocations: Vec<_> = tick
+            .intervals()
+            .filter_map(|(queue, interval)| {
+                let (_, group) = groups.find(|(queue_use, _)| queue_use.queue == *queue)?;
+                Some((group, allocation(interval)))
+            })
+            .collect();
+        self.cluster.scheduler.set_allocations(&allocations);
+        let charged = market.costs.charge(&tick, &self.cluster.scheduler);
+        let number = tick.number;
+        self.outbox.record(Fact::Market(tick.into_fact()));
+        if !charged.is_empty() {
+            self.outbox.record(Fact::JobsCharged { tick: number, jobs: charged });
+        }
+        if std::mem::take(&mut market.budgets_changed) || is_charged {
+            self.outbox.request(Effect::WriteBudgetImage);
+        }
+    }
+
+    pub(super) fn handle_market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
+        self.resolve_job_queue(&mut request);
+        let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
+        let (live_jobs, submissions, scheduler) =
+            (self.jobs.live.by_queue(), &self.submissions, &self.cluster.scheduler);
+        let busy = |queue: &QueueName| {
+            let queue = queue.as_str();
+            // Attempts of completed jobs hold slots that the queue still pays for.
+            let holds_slots =
+                || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
+            live_jobs.contains_key(queue) || holds_slots() || submissions.has_any_for(queue)
+        };
+        let handled = market.accounts.handle_request(request, now, busy);
+        market.budgets_changed |= handled.facts.iter().any(is_money);
+        self.apply_queue_changes(handled.changes);
+        for fact in handled.facts {
+            self.outbox.record(Fact::Market(fact));
+        }
+        // The answer may show durable state only.
+        (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
+    }
+}
+
+/// The first time after `now` that is a whole number of intervals after `due_mono_ms`, which has passed.
+pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 {
+    let interval_ms = interval_ms.max(1);
+    let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;
+    due_mono_ms.saturating_add((missed + 1).saturating_mul(interval_ms))
+}
+
+fn allocation(interval: &Interval) -> Allocation {
+    Allocation { quota: interval.quota, rate_units: interval.share.rate().units() }
+}
+
+fn is_money(fact: &MarketFact) -> bool {
+    matches!(fact, MarketFact::Account { .. } | MarketFact::AccountRemoved { .. })
+}

@@ -1,0 +1,261 @@
+//! Preemption: queues below their quota get slots back from queues above theirs (Dynamic Priority Scheduler document,
+//! section Preemption).
+//!
+//! A round compares the market's quotas with running attempts and marks victims; each is killed at the next heartbeat
+//! of its tracker.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::state::LogLevel;
+use crate::mapreduce::Job;
+use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
+use crate::scheduler::{AppId, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+
+use super::market_ticks::next_on_grid;
+
+/// Most jobs of a queue that cannot use every node and that a round considers beyond those whose tasks fill the quota.
+const JOBS_IN_RESERVE: usize = 16;
+
+/// A queue with unfinished jobs in a round.
+struct LiveQueue<'a> {
+    name: &'a str,
+    group: GroupId,
+    quota: PerKind<u32>,
+    kept: PerKind<u32>,
+    jobs: &'a BTreeSet<JobId>,
+    /// Jobs whose setup has no slot, by the kind of slot that it needs.
+    setups: PerKind<BTreeSet<AppId>>,
+}
+
+/// Nodes that accept tasks and their incoming slots, of one kind.
+#[derive(Default)]
+struct IncomingSlots {
+    /// Nodes with any slots of the kind.
+    nodes: BTreeSet<TrackerId>,
+    /// Free slots and slots about to be released; no entry for nodes without any.
+    slots: BTreeMap<TrackerId, u32>,
+}
+
+/// The victims of one round.
+#[derive(Debug, Default)]
+pub(super) struct ChosenVictims {
+    /// The attempts to kill, each with its diagnostics.
+    pub(super) victims: Vec<(AttemptId, Arc<str>)>,
+    /// Queues below their quota, with the number of missing slots.
+    short: BTreeMap<String, u32>,
+}
+
+// === impl Engine: rounds of preemption ===
+
+impl Engine {
+    /// Runs a round when it is due: marks as many attempts as queues below their quota need slots.
+    pub(super) fn preempt_when_due(&mut self, now: Now) {
+        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return };
+        if now.mono_ms < self.preemptions.next_round_mono_ms {
+            return;
+        }
+        self.preemptions.next_round_mono_ms = next_on_grid(self.preemptions.next_round_mono_ms, interval_ms, now);
+        // Nothing is killed in safe mode.
+        if self.is_in_safe_mode() {
+            return;
+        }
+        self.cancel_undelivered_preemptions(now);
+        let ChosenVictims { victims, short } = self.choose_victims(now);
+        if victims.is_empty() {
+            return;
+        }
+        self.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
+        let text = format!("{} attempts are preempted for queues below their quota", victims.len());
+        self.outbox.log_line(LogLevel::Info, text);
+        self.tallies.preempted += victims.len() as u64;
+        for (id, reason) in victims {
+            if let Some(job) = self.jobs.get_mut(id.task.job) {
+                job.preempt(id, &reason, &mut self.cluster.scheduler);
+                self.preemptions.victims.push(id);
+            }
+        }
+    }
+
+    /// Cancels preemptions not yet delivered whose tracker is no longer healthy; this round picks other victims.
+    fn cancel_undelivered_preemptions(&mut self, now: Now) {
+        let mut victims = std::mem::take(&mut self.preemptions.victims);
+        victims.retain(|id| {
+            let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
+            let Some(node) = node else { return false };
+            let is_reachable = self.trackers.get(node).is_some_and(|tracker| self.can_take_work(tracker, now));
+            if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
+                job.cancel_preemption(*id, &mut self.cluster.scheduler);
+            }
+            is_reachable
+        });
+        self.preemptions.victims = victims;
+    }
+
+    /// Chooses victims by the current state, without marking them.
+    pub(super) fn choose_victims(&self, now: Now) -> ChosenVictims {
+        let mut queues = self.live_queues();
+        let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
+            queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
+        };
+        if !any(|queue, kind| queue.room(kind)) || !any(|queue, kind| queue.excess(kind)) {
+            return ChosenVictims::default();
+        }
+        let mut incoming = self.incoming_slots(now);
+        self.place_setups(&mut queues, &mut incoming);
+        let mut chosen = ChosenVictims::default();
+        for kind in Kind::ALL {
+            let IncomingSlots { nodes, slots } = std::mem::take(&mut incoming[kind]);
+            let short = queues.iter().filter_map(|queue| Some((queue.name, self.short_group(queue, kind)?)));
+            let (names, short): (Vec<&str>, Vec<UnderQuotaGroup>) = short.unzip();
+            if short.is_empty() {
+                continue;
+            }
+            for (name, group) in names.iter().zip(&short) {
+                *chosen.short.entry((*name).to_owned()).or_default() += group.slots();
+            }
+            let over: Vec<_> = queues.iter().filter(|queue| queue.excess(kind) > 0).collect();
+            let round = PreemptionRound {
+                under_quota: short,
+                incoming: slots.into_iter().collect(),
+                over_quota: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
+            };
+            let can_use = |app: AppId, node: TrackerId| {
+                let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
+                job.is_some_and(|job| job.can_use(kind, node, &self.cluster.nodes))
+            };
+            let reasons: Vec<Arc<str>> = over.iter().map(|queue| queue.reason(kind).into()).collect();
+            let victims = round.select_victims(can_use).into_iter();
+            chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, reasons.get(index)?.clone()))));
+        }
+        chosen
+    }
+
+    /// All queues with unfinished jobs: no other queue is short of slots, and others release what they hold.
+    fn live_queues(&self) -> Vec<LiveQueue<'_>> {
+        let live_queue = |(name, jobs)| {
+            let name: &String = name;
+            let group = self.cluster.scheduler.group(name)?;
+            let allocation = self.cluster.scheduler.allocation(group);
+            // A quota without payment is void.
+            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+            let kept = self.cluster.scheduler.retained(group);
+            Some(LiveQueue { name, group, quota, kept, jobs, setups: PerKind::default() })
+        };
+        self.jobs.live.by_queue().iter().filter_map(live_queue).collect()
+    }
+
+    /// Nodes that accept tasks, each with its incoming slots.
+    fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
+        let mut incoming: PerKind<IncomingSlots> = PerKind::default();
+        for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
+            let slots = self.cluster.scheduler.incoming(tracker.id);
+            for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
+                incoming[kind].nodes.insert(tracker.id);
+                if slots[kind] > 0 {
+                    incoming[kind].slots.insert(tracker.id, slots[kind]);
+                }
+            }
+        }
+        incoming
+    }
+
+    /// Reserves incoming slots of either kind for setups of jobs in queues with room; a setup without one needs a slot
+    /// of the kind in which its queue has room.
+    fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
+        for queue in queues {
+            let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
+            let setups = queue.jobs.iter().filter(|id| self.cluster.housekeeping.setup.contains(id));
+            for job in setups.filter_map(|id| self.jobs.get(*id)).take(queue.room(kind) as usize) {
+                let serves = |kind: Kind, incoming: &mut IncomingSlots| {
+                    incoming.take(|node| job.can_use(kind, node, &self.cluster.nodes))
+                };
+                if !serves(Kind::Reduce, &mut incoming.reduce) && !serves(Kind::Map, &mut incoming.map) {
+                    queue.setups[kind].insert(job.app);
+                }
+            }
+        }
+    }
+
+    /// The queue as one that is short of slots; none without room or waiting tasks.
+    fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
+        let need = queue.room(kind);
+        if need == 0 || (queue.setups[kind].is_empty() && self.cluster.scheduler.waiting(queue.group)[kind] == 0) {
+            return None;
+        }
+        let mut waiting = Vec::new();
+        let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
+        for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
+            let count = if queue.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
+            let is_constrained = job.is_constrained(kind);
+            if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
+                continue;
+            }
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_constrained });
+            reserve += usize::from(tasks >= need);
+            tasks = tasks.saturating_add(count);
+            plain_tasks = plain_tasks.saturating_add(if is_constrained { 0 } else { count });
+            // These can use any slot, so later jobs are not needed.
+            if plain_tasks >= need {
+                break;
+            }
+        }
+        (!waiting.is_empty()).then_some(UnderQuotaGroup { need, waiting })
+    }
+
+    /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.
+    fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
+        let attempts_of =
+            |job: &Job| {
+                let (job_start_ms, app) = (job.submit_ms, job.app);
+                let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, node)| {
+                    RunningAttempt { job_start_ms, app, launch_mono_ms, node, attempt: (index, attempt) }
+                });
+                attempts.collect::<Vec<_>>()
+            };
+        let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
+        OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+    }
+}
+
+// === impl IncomingSlots ===
+
+impl IncomingSlots {
+    /// Takes a slot on a suitable node; false when there is none.
+    fn take(&mut self, is_suitable: impl Fn(TrackerId) -> bool) -> bool {
+        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| is_suitable(**node)) else { return false };
+        let node = *node;
+        *slots -= 1;
+        if *slots == 0 {
+            self.slots.remove(&node);
+        }
+        true
+    }
+}
+
+// === impl LiveQueue ===
+
+impl LiveQueue<'_> {
+    /// Slots below the quota.
+    fn room(&self, kind: Kind) -> u32 {
+        self.quota[kind].saturating_sub(self.kept[kind])
+    }
+
+    /// Slots above the quota.
+    fn excess(&self, kind: Kind) -> u32 {
+        self.kept[kind].saturating_sub(self.quota[kind])
+    }
+
+    /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
+    fn reason(&self, kind: Kind) -> String {
+        let slots = match kind {
+            Kind::Map => "map slots",
+            Kind::Reduce => "reduce slots",
+        };
+        let (queue, kept, quota) = (self.name, self.kept[kind], self.quota[kind]);
+        format!(
+            "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
+        )
+    }
+}

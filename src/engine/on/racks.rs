@@ -1,0 +1,44 @@
+//! Racks of hosts.
+
+use crate::engine::core::{Engine, Reply, Wait};
+use crate::mapreduce::{SplitHost, SplitTable};
+use crate::model::DEFAULT_RACK;
+
+// === impl Engine: racks ===
+
+impl Engine {
+    /// Moves hosts of splits from the default rack to the rack that the submission resolved. Needed before the job is
+    /// added: locality is by host and rack.
+    pub(super) fn learn_racks(&mut self, splits: &SplitTable) {
+        for SplitHost { host, rack } in splits.hosts() {
+            let topology = self.cluster.scheduler.topology();
+            let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));
+            if known == Some(DEFAULT_RACK) && rack != DEFAULT_RACK {
+                self.on_rack_resolved(host, rack);
+            }
+        }
+    }
+
+    /// Moves demand and nodes of a host to its resolved rack. Free of cost if the host is there already, however many
+    /// nodes share it.
+    pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
+        let topology = self.cluster.scheduler.topology_mut();
+        // The host may have been removed since the request.
+        let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
+        let host_id = topology.move_host(host, rack);
+        if host_id != before {
+            let rack = topology.rack_of(host_id);
+            let here: Vec<_> = self.cluster.nodes.nodes_on(before).collect();
+            for node in here {
+                self.cluster.scheduler.move_node(node, host_id);
+                self.cluster.nodes.move_node(node, host_id, rack);
+                self.cluster.scheduler.topology_mut().hold_for_node(host_id);
+                self.cluster.scheduler.topology_mut().release(before);
+            }
+            // Removes the host if it has no node and never had one.
+            self.cluster.scheduler.topology_mut().hold(host_id);
+            self.cluster.scheduler.topology_mut().release(host_id);
+        }
+        (Reply::Done, Wait::Nothing)
+    }
+}

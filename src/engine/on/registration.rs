@@ -1,0 +1,166 @@
+//! Registration of trackers, and what each heartbeat reports of the tracker itself.
+
+use std::sync::Arc;
+
+use crate::engine::core::Engine;
+use crate::engine::state::{Effect, LogLevel, Refusal, Tracker, TrackerRecovery};
+use crate::mapreduce::NodeInfo;
+use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
+use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
+use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only};
+
+// === impl Engine: registration ===
+
+impl Engine {
+    /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
+    pub(super) fn refuse_tracker(
+        &mut self,
+        id: Option<TrackerId>,
+        request: &HeartbeatRequest,
+        connection: u64,
+        now: Now,
+    ) -> Option<Refusal> {
+        let (name, host) = (&request.status.name, &request.status.host);
+        if let Some(text) = name_refusal(name, host) {
+            self.outbox.log_line(LogLevel::Warning, text.clone());
+            return Some(Refusal::DisallowedTracker(text));
+        }
+        if !self.config.hosts.admits(host) {
+            // 1.2.1 names the tracker in this text.
+            return Some(Refusal::DisallowedTracker(format!(
+                "Tasktracker denied communication with jobtracker: {name}"
+            )));
+        }
+        let tracker = self.trackers.get(id?)?;
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        let has_called = silent_ms <= self.longest_silence_ms();
+        let alive = self.trackers.is_connected(tracker) && has_called;
+        if request.initial_contact && tracker.connection != connection && alive {
+            let text = format!(
+                "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
+                 give this one a name of its own (slave.host.name, mapred.task.tracker.report.address)",
+                tracker.host
+            );
+            self.outbox.log_line(LogLevel::Warning, format!("refused a TaskTracker on host {host}: {text}"));
+            return Some(Refusal::DisallowedTracker(text));
+        }
+        None
+    }
+
+    /// Whether one more tracker may register.
+    pub(super) fn has_room_for_trackers(&self) -> bool {
+        self.trackers.len() < self.config.limits.max_trackers
+    }
+
+    /// Registers a tracker, in the default rack until its rack is resolved.
+    pub(super) fn register(&mut self, status: &TaskTrackerStatus) -> TrackerId {
+        let name: Arc<str> = (&*status.name).into();
+        self.outbox.log_line(LogLevel::Info, format!("{name} registered"));
+        let http = format!("http://{}:{}", status.host, status.http_port);
+        self.enter_tracker(name, &status.host, http, TrackerRecovery::Complete)
+    }
+
+    /// Adds a tracker without slots.
+    pub(super) fn enter_tracker(
+        &mut self,
+        name: Arc<str>,
+        host: &str,
+        http: String,
+        recovery: TrackerRecovery,
+    ) -> TrackerId {
+        let host: Arc<str> = host.into();
+        let topology = self.cluster.scheduler.topology_mut();
+        let host_id = topology.intern_host(&host, DEFAULT_RACK);
+        topology.hold_for_node(host_id);
+        let id = self.cluster.scheduler.add_node(host_id, PerKind::default());
+        let topology = self.cluster.scheduler.topology();
+        let rack = topology.rack_of(host_id);
+        // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
+        // requests its rack for all of them.
+        if topology.rack_name(rack) == DEFAULT_RACK && self.cluster.nodes.on_host(host_id) == 0 {
+            self.outbox.request(Effect::ResolveRack { host: host.clone() });
+        }
+        let streaming_only = runs_streaming_only(&name);
+        let http = http.into();
+        let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
+        self.cluster.nodes.insert(id, info);
+        self.cluster.nodes.set_slots(id, PerKind::default());
+        self.trackers.insert(Tracker::new(id, name, host, recovery));
+        id
+    }
+
+    /// Updates the tracker from its heartbeat.
+    pub(super) fn update_status(&mut self, id: TrackerId, request: &HeartbeatRequest, connection: u64, now: Now) {
+        let status = &request.status;
+        let most = self.config.limits.max_tracker_slots;
+        let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
+        let mut busy = PerKind::default();
+        for report in status.tasks.iter().filter(|report| holds_slot(report)) {
+            let busy: &mut u32 = &mut busy[report.attempt.task.kind];
+            *busy = busy.saturating_add(slots(report.num_slots));
+        }
+        self.trackers.connect(id, connection, now);
+        self.trackers.set_busy(id, busy, &mut self.outbox.violations);
+        let Some(tracker) = self.trackers.get_mut(id) else { return };
+        tracker.last_seen_mono_ms = now.mono_ms;
+        tracker.http_port = status.http_port;
+        let reported = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
+        let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
+        let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
+        let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
+        // Slots of an unhealthy tracker do not count.
+        let counted = if status.health.healthy { reported } else { PerKind::default() };
+        self.cluster.nodes.set_free_disk(id, u64::try_from(status.resources.available_space_bytes).ok());
+        update_complaint(&mut tracker.complaint, &status.health);
+        if tracker.slots != counted || tracker.healthy != status.health.healthy {
+            tracker.slots = counted;
+            tracker.healthy = status.health.healthy;
+            self.cluster.scheduler.set_slots(id, counted);
+            self.cluster.nodes.set_slots(id, counted);
+            self.cluster.nodes.set_healthy(id, tracker.healthy);
+        }
+        let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
+        tracker.refuses_work = has_free && !request.accept_new_tasks;
+        if is_news {
+            let text = format!(
+                "{} claims {} map slots and {} reduce slots; it gets tasks for at most {most} of a kind \
+                 (jobtracker.tracker.max-slots)",
+                tracker.name, claimed.map, claimed.reduce
+            );
+            self.outbox.log_line(LogLevel::Warning, text);
+        }
+    }
+}
+
+/// Stores the report of the health script while the tracker is unhealthy; empty otherwise.
+fn update_complaint(complaint: &mut String, health: &HealthStatus) {
+    let report = if health.healthy { "" } else { &*health.report };
+    let report = cut(report, HEALTH_REPORT_BYTES);
+    if complaint != report {
+        report.clone_into(complaint);
+    }
+}
+
+/// The refusal of names that no stock tracker has; none for valid ones.
+fn name_refusal(name: &str, host: &str) -> Option<String> {
+    let (what, bad) = match (is_node_name(name), is_node_name(host)) {
+        (true, true) => return None,
+        (false, _) => ("name", name),
+        (true, false) => ("host", host),
+    };
+    Some(format!(
+        "Tasktracker denied communication with jobtracker: its {what} is {:?}; expected 1 to {HOST_NAME_BYTES} bytes of \
+         printable ASCII without blanks",
+        excerpt(bad)
+    ))
+}
+
+/// Whether a reported attempt holds a slot of its tracker. An attempt in COMMIT_PENDING does too: 1.2.1 does not count
+/// it, so it assigns tasks that have to queue.
+pub(super) fn holds_slot(report: &TaskStatus) -> bool {
+    match report.state {
+        AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
+        AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase == Phase::Cleanup,
+        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
+    }
+}

@@ -1,0 +1,274 @@
+//! Restores the state of an earlier run: jobs, their trackers, pending KILL_JOBs.
+//!
+//! A tracker is expected if it has live attempts or map output, or a KILL_JOB is pending for it: it is added at once,
+//! without slots, and expires like any other if it sends no heartbeat.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::engine::core::Engine;
+use crate::engine::state::{ForeignState, JobCost, LaunchAnswer, LogLevel, TrackerRecovery};
+use crate::mapreduce::{
+    AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
+    TrackerLocations,
+};
+use crate::market::MarketFact;
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
+use crate::scheduler::AppSpec;
+use crate::wire::CompletionStatus;
+
+use super::foreign_jobtracker::NOT_RECOVERED;
+
+/// State of earlier runs from the store.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// The last durable fact.
+    pub last_fact: FactNumber,
+    /// The last number in the order of submissions.
+    pub last_order: u64,
+    /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
+    pub market: Vec<MarketFact>,
+    /// Jobs and the trackers' knowledge of them.
+    pub jobs: RestoredJobs,
+    /// State of other JobTrackers that used the system directory meanwhile.
+    pub foreign_state: ForeignState,
+    /// The names of the jobs' counters.
+    pub interner: CounterInterner,
+}
+
+/// Jobs and the trackers' knowledge of them.
+#[derive(Debug, Default)]
+pub struct RestoredJobs {
+    /// Unfinished jobs, in the order of their acceptance.
+    pub unfinished: Vec<StoredJob>,
+    /// Finished jobs, oldest first.
+    pub finished: Vec<FinishedJob>,
+    /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
+    pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+    /// Trackers that have not acknowledged KILL_JOB of a completed job.
+    pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
+    /// Costs of these jobs.
+    pub costs: Vec<JobCost>,
+    /// The trackers of a previous process that handed over while it ran; none after a restart. A handover is no
+    /// restart: all jobs continue, whatever their restart settings, and no tracker is reinitialised.
+    pub handed_over: Option<BTreeSet<Arc<str>>>,
+}
+
+/// Failure info of all jobs where none may continue after a restart.
+const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
+
+/// An attempt that runs on a tracker, or whose output is kept there.
+struct HeldAttempt {
+    tracker: Arc<str>,
+    attempt: AttemptId,
+    /// It may be running.
+    is_live: bool,
+    /// The loss of the tracker may force the job to run it again.
+    is_needed: bool,
+}
+
+// === impl Engine: restored jobs ===
+
+impl Engine {
+    /// Restores the jobs of an earlier run. The facts of this belong to the start.
+    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, foreign_state: ForeignState, now: Now) {
+        let RestoredJobs { mut unfinished, mut finished, launch_answers, pending_kill_jobs, costs, handed_over } =
+            restored;
+        // They may have been stored before the limits on texts existed.
+        unfinished.iter_mut().for_each(|stored| JobSpec::cut_texts(&mut stored.accepted.spec));
+        finished.iter_mut().for_each(|finished| JobSpec::cut_texts(&mut finished.spec));
+        let ended_elsewhere = self.apply_foreign_state(foreign_state, &mut unfinished, now);
+        let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
+        let counts = (unfinished.len(), finished.len());
+        // All jobs first: the hosts of their splits come with their racks.
+        let reopened: Vec<(Job, StoredJob)> =
+            unfinished.into_iter().filter_map(|stored| Some((self.reopen_job(&stored)?, stored))).collect();
+        let held_attempts: Vec<HeldAttempt> = reopened.iter().flat_map(|(_, stored)| held_attempts(stored)).collect();
+        let is_handed_over = handed_over.is_some();
+        let mut expected: BTreeSet<Arc<str>> = pending_kill_jobs.iter().map(|(_, tracker)| tracker.clone()).collect();
+        expected.extend(held_attempts.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
+        expected.extend(handed_over.into_iter().flatten());
+        self.expect_trackers(&expected, &reopened, launch_answers, now);
+        let trackers = self.locate_trackers(&reopened);
+        let mut unrecovered = Vec::new();
+        for (mut job, stored) in reopened {
+            let id = job.id;
+            if !(is_handed_over || self.config.recover && stored.accepted.spec.recover) {
+                unrecovered.push(id);
+            }
+            job.restore(stored, &trackers, &mut self.cluster.job_context(&mut self.outbox, now));
+            if let Some(market) = &mut self.market {
+                market.costs.reopen(&job, costs.remove(&id));
+            }
+            self.jobs.insert_live(job);
+        }
+        for held in held_attempts {
+            let id = self.trackers.id_of(&held.tracker);
+            if let Some(tracker) = id.and_then(|id| self.trackers.get_mut(id)) {
+                tracker.attempts.insert(held.attempt);
+                if held.is_live {
+                    self.launching.insert(held.attempt, now.mono_ms);
+                }
+            }
+        }
+        self.restore_finished(finished, pending_kill_jobs, costs);
+        if counts != (0, 0) {
+            let text = format!(
+                "{} unfinished jobs continue after the restart, {} finished ones are kept; waiting for {} TaskTrackers",
+                counts.0.saturating_sub(unrecovered.len() + ended_elsewhere.len()),
+                counts.1,
+                expected.len()
+            );
+            self.outbox.log_line(LogLevel::Info, text);
+        }
+        self.record_job_facts();
+        for id in ended_elsewhere {
+            self.close_job_ended_elsewhere(id, now);
+        }
+        for id in unrecovered {
+            self.kill_unrecovered(id, now);
+        }
+    }
+
+    /// Adds a job as it was when it was accepted.
+    fn reopen_job(&mut self, stored: &StoredJob) -> Option<Job> {
+        let accepted = &stored.accepted;
+        // A queue that was removed from the configuration accepts no jobs, but completes those it has.
+        let group = self.cluster.scheduler.open_group(&accepted.spec.queue);
+        let app = self.jobs.next_app_id();
+        let spec = AppSpec {
+            id: app,
+            group,
+            priority: stored.priority as u8,
+            start_ms: accepted.submit_ms,
+            order: accepted.order,
+        };
+        self.cluster.scheduler.add_app(spec).ok()?;
+        self.learn_racks(&accepted.splits);
+        Some(Job::new(accepted, app, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping))
+    }
+
+    fn expect_trackers(
+        &mut self,
+        expected: &BTreeSet<Arc<str>>,
+        jobs: &[(Job, StoredJob)],
+        launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+        now: Now,
+    ) {
+        let answers = launch_answers.into_iter();
+        let mut answers: BTreeMap<Arc<str>, LaunchAnswer> =
+            answers.map(|(tracker, response_id, body)| (tracker, LaunchAnswer { response_id, body })).collect();
+        let addresses = addresses(jobs);
+        for name in expected {
+            let host = host_of(name);
+            let http = addresses.get(name).map_or_else(|| format!("http://{host}:0"), |http| http.to_string());
+            let recovery = TrackerRecovery::Expected(answers.remove(name));
+            let id = self.enter_tracker(name.clone(), host, http, recovery);
+            if let Some(tracker) = self.trackers.get_mut(id) {
+                tracker.last_seen_mono_ms = now.mono_ms;
+            }
+        }
+    }
+
+    /// Node, host and rack of all trackers that attempts name, registered or not.
+    fn locate_trackers(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
+        let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
+        let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
+        let names: BTreeSet<&Arc<str>> = names.flatten().collect();
+        let topology = self.cluster.scheduler.topology_mut();
+        let locations = names.into_iter().map(|name| {
+            let node = self.trackers.id_of(name).unwrap_or_default();
+            let host = topology.intern_host(host_of(name), DEFAULT_RACK);
+            (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
+        });
+        locations.collect()
+    }
+
+    fn restore_finished(
+        &mut self,
+        finished: Vec<FinishedJob>,
+        pending_kill_jobs: Vec<(JobId, Arc<str>)>,
+        mut costs: BTreeMap<JobId, JobCost>,
+    ) {
+        for job in finished {
+            if let Some(market) = &mut self.market {
+                market.costs.restore_completed(job.id, costs.remove(&job.id));
+            }
+            let app = self.jobs.next_app_id();
+            self.jobs.insert_finished(Job::from_finished(job, app));
+        }
+        for (id, name) in pending_kill_jobs {
+            // All of them are expected.
+            let Some(tracker) = self.trackers.id_of(&name).and_then(|id| self.trackers.get_mut(id)) else { continue };
+            tracker.kill_jobs.insert(id);
+            self.jobs.finished.expect_kill_job(id, [tracker.id]);
+        }
+        self.forget_oldest_finished();
+    }
+
+    /// Kills a job that must not continue after a restart. Its cleanup still runs, if it has anything to clean up.
+    fn kill_unrecovered(&mut self, id: JobId, now: Now) {
+        let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
+        let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
+        job.decide_end(JobOutcome::Killed, why.to_owned(), &mut self.cluster.job_context(&mut self.outbox, now));
+        self.record_job_facts();
+        self.outbox.log_line(LogLevel::Warning, format!("killed {id}: {why}"));
+    }
+}
+
+/// Attempts of a job that trackers run or whose output they keep.
+fn held_attempts(stored: &StoredJob) -> impl Iterator<Item = HeldAttempt> {
+    let spec = &stored.accepted.spec;
+    let is_output_needed = stored.ending.is_none() && completed_reduces(stored) < spec.reduces as usize;
+    let held = move |attempt: &StoredAttempt| {
+        let is_output = attempt.state == AttemptState::Succeeded
+            && attempt.role == AttemptRole::Work
+            && attempt.id.task.kind == Kind::Map;
+        let is_live = attempt.is_live() || attempt.active_cleanup_tracker().is_some();
+        let tracker = attempt.active_cleanup_tracker().unwrap_or(&attempt.tracker).clone();
+        let is_needed = is_live || (is_output && is_output_needed);
+        (is_live || is_output).then_some(HeldAttempt { tracker, attempt: attempt.id, is_live, is_needed })
+    };
+    stored.attempts.iter().filter_map(held)
+}
+
+/// Number of reduces that succeeded or failed for good. Once all have, map output is unused: it makes no tracker
+/// expected, and a lost tracker with only such output is reinitialised.
+fn completed_reduces(stored: &StoredJob) -> usize {
+    let done = stored.attempts.iter().filter(|attempt| attempt.state == AttemptState::Succeeded);
+    let done = done.filter(|attempt| attempt.role == AttemptRole::Work).map(|attempt| attempt.id.task);
+    let failed = stored.events.iter().filter(|event| event.status == CompletionStatus::TipFailed);
+    let completed = done.chain(failed.map(|event| event.attempt.task)).filter(|task| task.kind == Kind::Reduce);
+    completed.collect::<BTreeSet<_>>().len()
+}
+
+/// The web addresses of trackers, as events name them.
+fn addresses(jobs: &[(Job, StoredJob)]) -> BTreeMap<Arc<str>, Arc<str>> {
+    let of_job = |stored: &StoredJob| {
+        let tracker_of = |id: AttemptId| {
+            let place = stored.attempts.binary_search_by_key(&id, |attempt| attempt.id).ok()?;
+            Some(stored.attempts[place].tracker.clone())
+        };
+        let named = stored.events.iter().filter(|event| !event.http.is_empty());
+        named.filter_map(|event| Some((tracker_of(event.attempt)?, event.http.clone()))).collect::<Vec<_>>()
+    };
+    jobs.iter().flat_map(|(_, stored)| of_job(stored)).collect()
+}
+
+/// The host in a tracker's name, `tracker_<host>:<address>`, parsed as by 1.2.1.
+fn host_of(tracker: &str) -> &str {
+    let name = tracker.strip_prefix("tracker_").unwrap_or(tracker);
+    name.split_once(':').map_or(name, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_in_the_name() {
+        assert_eq!(host_of("tracker_n1.example:localhost/127.0.0.1:40235"), "n1.example");
+        assert_eq!(host_of("odd"), "odd");
+        assert_eq!(host_of(""), "");
+    }
+}

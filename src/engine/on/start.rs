@@ -1,0 +1,60 @@
+//! The start: an engine that continues where the store says the last run stopped.
+
+use crate::engine::core::{Engine, EngineConfig, PolicyConfig, Tallies};
+use crate::engine::state::{
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Submissions,
+    Trackers,
+};
+use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
+use crate::market::Market;
+use crate::model::Now;
+use crate::scheduler::Scheduler;
+
+use super::restore::Restored;
+
+// === impl Engine: start ===
+
+impl Engine {
+    /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
+    pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
+        let (scheduler, market) = match &config.policy {
+            PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
+            PolicyConfig::Dynamic { market, .. } => {
+                (Scheduler::dynamic(), Some(MarketState::new(Market::new(*market, now.wall_ms))))
+            }
+        };
+        let cluster = Cluster {
+            nodes: match scheduler.launch_rules().counts_all_hosts {
+                true => NodeRegistry::counting_all_hosts(),
+                false => NodeRegistry::default(),
+            },
+            scheduler,
+            housekeeping: HousekeepingQueue::default(),
+            interner: restored.interner,
+            counter_limits: config.limits.counters,
+        };
+        let mut outbox = Outbox::after(restored.last_fact);
+        let run_fact = outbox.record(Fact::RunStarted { identifier: config.identifier, start_ms: now.wall_ms });
+        let mut engine = Self {
+            start: now,
+            run_fact,
+            outbox,
+            cluster,
+            jobs: JobTable::default(),
+            trackers: Trackers::new(now.mono_ms + config.tracker_expiry_ms / 3),
+            host_faults: HostFaults::default(),
+            launching: Launching::default(),
+            submissions: Submissions::after(restored.last_order),
+            market,
+            preemptions: Preemptions::default(),
+            foreign_recovery: ForeignRecovery::default(),
+            safe_mode: None,
+            tallies: Tallies::default(),
+            steps_since_check: 0,
+            config,
+        };
+        engine.open_queues(&restored.market, now);
+        engine.restore_jobs(restored.jobs, restored.foreign_state, now);
+        engine
+    }
+}

@@ -1,0 +1,86 @@
+//! One event: what it is decides which function handles it.
+
+use crate::engine::core::{Engine, Event, Reply, Step, Wait};
+use crate::engine::state::{Effect, LogLevel};
+use crate::model::{FactNumber, Now};
+use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
+
+// === impl Engine: steps ===
+
+impl Engine {
+    /// Processes one event.
+    pub fn step(&mut self, event: Event, now: Now) -> Step {
+        let (reply, wait) = self.handle(event, now);
+        self.record_job_facts();
+        self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
+        let wait_for = match wait {
+            Wait::Nothing => FactNumber::default(),
+            Wait::All => self.outbox.last_fact(),
+            Wait::For(fact) => fact,
+        };
+        self.report_invariants();
+        let effects = self.outbox.take_effects();
+        let is_final = effects.iter().any(Effect::needs_facts);
+        let effects_wait_for = if is_final { self.outbox.last_fact() } else { FactNumber::default() };
+        let (first_fact, facts) = self.outbox.take_facts();
+        Step { reply, wait_for, effects, effects_wait_for, facts, first_fact }
+    }
+
+    fn handle(&mut self, event: Event, now: Now) -> (Reply, Wait) {
+        match event {
+            Event::Heartbeat { request, connection } => self.heartbeat(request, connection, now),
+            Event::ConnectionClosed { connection } => {
+                self.trackers.close_connection(connection);
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::ConnectionsInherited { connections } => self.on_connections_inherited(connections, now),
+            Event::TrackerError { tracker, class, message } => {
+                let class = class.unwrap_or_else(|| "no class".to_owned());
+                let [class, message] = [&class, &message].map(|text| cut(text, TRACKER_ERROR_BYTES));
+                self.outbox.log_line(LogLevel::Warning, format!("{} reports {class}: {message}", excerpt(&tracker)));
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack),
+            Event::NewJobId { owner } => self.new_job_id(owner),
+            Event::UnusedIdFound { id, owner } => self.on_unused_id_found(id, owner),
+            Event::JobIdsInherited { ids } => self.on_job_ids_inherited(ids),
+            Event::SubmissionRequested { id, caller } => self.on_submission_requested(id, &caller),
+            Event::SubmissionRead(read) => self.on_submission_read(*read, now),
+            Event::SystemDirWritten { id } => self.on_system_dir_written(id),
+            Event::SubmissionAbandoned { id } => {
+                self.submissions.remove(id);
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::ForeignJobFound(found) => self.on_foreign_job_found(*found, now),
+            Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
+            Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
+            Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),
+            Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
+            Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
+            Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
+            Event::QueuesRead { queues, caller } => self.on_queues_read(queues, &caller),
+            Event::ConfigurationRead { queues, hosts } => self.on_configuration_read(queues, hosts, now),
+            Event::Market(request) => self.handle_market_request(*request, now),
+            Event::Timer { durable } => {
+                self.tick_when_due(now);
+                // After the tick: preemption uses the new quotas.
+                self.preempt_when_due(now);
+                self.expire_trackers_when_due(durable, now);
+                self.retire_when_due(durable, now);
+                self.check_stragglers_when_due(now);
+                (Reply::Done, Wait::Nothing)
+            }
+        }
+    }
+
+    /// When the next [`Event::Timer`] is due, ms of the monotonic clock.
+    pub fn next_timer_ms(&self) -> Option<u64> {
+        let housekeeping = &self.cluster.housekeeping;
+        let stragglers = housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
+        let tick = self.market.as_ref().map_or(u64::MAX, |market| market.next_tick_mono_ms);
+        let market = tick.min(self.preemptions.next_round_mono_ms);
+        let retirement = self.jobs.finished.retirement_due_mono_ms().unwrap_or(u64::MAX);
+        Some(market.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
+    }
+}

@@ -1,0 +1,330 @@
+//! Submission in two phases: the edge reads the files, the engine validates them, the edge writes the system directory,
+//! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state.
+
+use std::sync::Arc;
+
+use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
+use crate::engine::state::{Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission, Refusal};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, job_bytes};
+use crate::market::{JobDenied, JobSignature};
+use crate::model::{JobId, Now};
+use crate::scheduler::AppSpec;
+use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
+use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
+
+/// The kind of a job token in 1.2.1.
+const JOB_TOKEN_KIND: &str = "mapreduce.job";
+/// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
+const MAX_TASKS: u32 = 1_000_000;
+
+// === impl Engine: submission ===
+
+impl Engine {
+    /// Reserves a job id for the owner: a new one, or at the limit the oldest unused id of the caller with the most.
+    pub(super) fn new_job_id(&mut self, owner: IdOwner) -> (Reply, Wait) {
+        let Some(id) = self.submissions.reserve_new_id(self.config.identifier, owner) else {
+            let text = "all job ids of this JobTracker are used up: restart it";
+            return refuse(Refusal::Invalid(text.to_owned()));
+        };
+        // Wait until the start is durable: a crash that undid it would let the next run issue the same ids.
+        (Reply::JobId(id), Wait::For(self.run_fact))
+    }
+
+    /// Whether the id may be one of an earlier run that only the state store knows.
+    pub fn is_id_of_before(&self, id: JobId) -> bool {
+        id.identifier != self.config.identifier
+            && self.jobs.get(id).is_none()
+            && !self.submissions.reserved_ids().contains(id)
+    }
+
+    pub(super) fn on_unused_id_found(&mut self, id: JobId, owner: IdOwner) -> (Reply, Wait) {
+        // It may have been used since the query of the store.
+        if self.is_id_of_before(id) {
+            self.submissions.reserve_old_id(id, owner);
+        }
+        (Reply::Done, Wait::Nothing)
+    }
+
+    /// The reserved job ids with their users, to hand over to another process.
+    pub fn reserved_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
+        self.submissions.reserved_ids().iter().map(|(id, user)| (id, user.clone()))
+    }
+
+    /// Keeps the reservations of the previous process.
+    pub(super) fn on_job_ids_inherited(&mut self, ids: Vec<(JobId, Arc<str>)>) -> (Reply, Wait) {
+        for (id, user) in ids {
+            if self.is_id_of_before(id) {
+                self.submissions.inherit_id(id, user);
+            }
+        }
+        (Reply::Done, Wait::Nothing)
+    }
+
+    /// Refuses a user that has not reserved the id.
+    fn check_id_owner(&self, id: JobId, user: &str) -> Result<(), Refusal> {
+        match self.submissions.reserved_ids().user(id) {
+            Some(owner) if **owner == *user => Ok(()),
+            Some(_) => Err(id_of_another(id, user)),
+            None => Err(Refusal::Invalid(format!(
+                "{id} was not given out by this JobTracker, or long ago, or has been used: ask for a new job id"
+            ))),
+        }
+    }
+
+    pub(super) fn on_submission_requested(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
+        if let Err(refusal) = self.check_safe_mode() {
+            return refuse(refusal);
+        }
+        if let Some(job) = self.jobs.get(id) {
+            if job.spec.user != *caller.user {
+                return refuse(id_of_another(id, &caller.user));
+            }
+            // 1.2.1 answers a repeated submission with the job's status.
+            let status = job.status(self.config.acls_enabled);
+            return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
+        }
+        if let Err(refusal) = self.check_id_owner(id, &caller.user) {
+            return refuse(refusal);
+        }
+        if self.submissions.is_pending(id) {
+            return refuse(Refusal::Invalid(format!("{id} is being submitted already")));
+        }
+        if self.submissions.is_full() {
+            return refuse(Refusal::Invalid(format!("{MAX_PENDING} submissions are under way: try again later")));
+        }
+        self.submissions.insert(id, PendingSubmission::Reading(caller.clone()));
+        (Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing)
+    }
+
+    pub(super) fn on_submission_read(&mut self, mut read: ReadSubmission, now: Now) -> (Reply, Wait) {
+        JobSpec::cut_texts(&mut read.spec);
+        match self.submissions.remove(read.id) {
+            Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
+            _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
+        }
+        if let Err(refusal) = self.validate(&read, now) {
+            return refuse(refusal);
+        }
+        let token_file = token_file(&read);
+        let accepted = AcceptedJob {
+            id: read.id,
+            spec: read.spec,
+            splits: read.splits,
+            order: 0,
+            submit_ms: now.wall_ms,
+            token_file: token_file.clone(),
+            first_attempt: 0,
+        };
+        self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
+        // The signature is used up: the reply, good or bad, waits until that is durable.
+        (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
+    }
+
+    /// Validates a submission by its job.xml alone, before the edge reads its other files. Changes nothing and does not
+    /// use up the signature; [`Event::SubmissionRead`](crate::engine::Event::SubmissionRead) validates all of it again.
+    ///
+    /// # Errors
+    /// The refusal, by the same order of checks as the full validation.
+    pub fn check_job_conf(
+        &self,
+        id: JobId,
+        caller: &Caller,
+        spec: &JobSpec,
+        signature: &JobSignature,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let user = &*caller.user;
+        if spec.user != user {
+            let (names, user) = (limits::excerpt(&spec.user), limits::excerpt(user));
+            return Err(Refusal::Invalid(format!("job.xml of {id} names user {names}, but {user} submits it")));
+        }
+        check_texts(id, spec)?;
+        self.check_task_count(spec)?;
+        let live_tasks = self.jobs.live.tasks() + self.submissions.tasks();
+        self.config.limits.check_room(id, spec, live_tasks)?;
+        let Some(market) = self.market() else {
+            self.check_queue(&spec.queue, caller)?;
+            return self.config.limits.check_memory(id, spec);
+        };
+        self.config.limits.check_memory(id, spec)?;
+        // Ownership is checked before existence: names of other queues do not leak.
+        if self.cluster.scheduler.group(&spec.queue).is_none() && spec.queue == user {
+            return Err(unknown_queue(&spec.queue));
+        }
+        market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))
+    }
+
+    /// Validates a submission; the signature last, so that a job refused for another reason does not use it up.
+    fn validate(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
+        let ReadSubmission { id, caller, spec, splits, signature, .. } = read;
+        self.check_job_conf(*id, caller, spec, signature, now)?;
+        check_split_count(*id, spec, splits)?;
+        self.check_bytes(read)?;
+        let Some(market) = self.market.as_mut() else { return Ok(()) };
+        let facts = market.accounts.authorize_job(&caller.user, &spec.queue, signature, now);
+        for fact in facts.map_err(|denied| access_denied(&denied))? {
+            self.outbox.record(Fact::Market(fact));
+        }
+        Ok(())
+    }
+
+    /// Refuses a job whose texts, splits and credentials exceed the memory limit.
+    fn check_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
+        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
+        let bytes = job_bytes(&read.spec, &read.splits, credentials_bytes(&read.credentials));
+        self.jobs.live.bytes().check_room(read.id, &read.spec.user, bytes, self.submissions.bytes(), most)
+    }
+
+    /// Refuses a job whose files disagree or that has too many tasks.
+    pub(super) fn check_tasks(&self, id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+        check_split_count(id, spec, splits)?;
+        self.check_task_count(spec)
+    }
+
+    fn check_task_count(&self, spec: &JobSpec) -> Result<(), Refusal> {
+        let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
+        let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
+        if tasks > u64::from(limit) {
+            return Err(Refusal::InvalidJob(format!(
+                "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
+        let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
+        if !queue.running {
+            return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));
+        }
+        self.check_submission(name, &queue.submit_acl, caller)
+    }
+
+    pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
+        let Some(PendingSubmission::Writing(accepted)) = self.submissions.remove(id) else {
+            return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
+        };
+        match self.enter_job(accepted) {
+            Ok(status) => (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All),
+            Err(refusal) => (Reply::Refused(refusal), Wait::All),
+        }
+    }
+
+    /// Accepts a valid job, as the last in the order of submissions.
+    pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>) -> Result<JobStatus, Refusal> {
+        let id = accepted.id;
+        let Some(group) = self.cluster.scheduler.group(&accepted.spec.queue) else {
+            // The queue was removed between the two phases.
+            return Err(unknown_queue(&accepted.spec.queue));
+        };
+        accepted.order = self.submissions.next_order();
+        let app = self.jobs.next_app_id();
+        let spec = AppSpec {
+            id: app,
+            group,
+            priority: accepted.spec.priority as u8,
+            start_ms: accepted.submit_ms,
+            order: accepted.order,
+        };
+        self.cluster.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.submissions.release_id(id);
+        self.learn_racks(&accepted.splits);
+        let job = Job::new(&accepted, app, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+        self.tallies.accepted += 1;
+        let status = job.status(self.config.acls_enabled);
+        self.cluster.scheduler.set_pending(app, job.pending());
+        if let Some(market) = &mut self.market {
+            market.costs.open(&job);
+        }
+        self.jobs.insert_live(job);
+        self.outbox.job_facts.push(JobFact::Accepted(accepted));
+        self.record_job_facts();
+        Ok(status)
+    }
+}
+
+/// Refuses texts that exceed their limits. Texts that are cut instead are cut before.
+pub(super) fn check_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+    let url = spec.end_notification.as_ref().map(|notification| notification.url.as_str());
+    let texts = [
+        ("the name of its queue", Some(spec.queue.as_str()), limits::QUEUE_NAME_BYTES),
+        ("its staging directory", Some(&spec.submit_dir), limits::SUBMIT_DIR_BYTES),
+        ("mapreduce.job.acl-view-job", spec.view_acl.as_deref(), limits::JOB_ACL_BYTES),
+        ("mapreduce.job.acl-modify-job", spec.modify_acl.as_deref(), limits::JOB_ACL_BYTES),
+        ("job.end.notification.url", url, limits::NOTIFICATION_URL_BYTES),
+    ];
+    for (what, text, most) in texts {
+        if let Some(text) = text.filter(|text| text.len() > most) {
+            return Err(Refusal::Invalid(format!(
+                "{what} of {id} has {} bytes; the limit is {most}: {}",
+                text.len(),
+                limits::excerpt(text)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Approximate size of a job's credentials in its token file, bytes.
+fn credentials_bytes(credentials: &Credentials) -> usize {
+    let tokens = credentials.tokens.iter().map(|(alias, token)| {
+        alias.len() + token.identifier.len() + token.password.len() + token.kind.len() + token.service.len()
+    });
+    let secrets = credentials.secrets.iter().map(|(alias, key)| alias.len() + key.len());
+    tokens.sum::<usize>() + secrets.sum::<usize>()
+}
+
+pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
+    (Reply::Refused(refusal), Wait::Nothing)
+}
+
+/// Refuses a job whose `job.splitmetainfo` does not have a split for each map.
+fn check_split_count(id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+    if splits.len() == spec.maps as usize {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "job.splitmetainfo of {id} has {} splits, but mapred.map.tasks is {}",
+        splits.len(),
+        spec.maps
+    )))
+}
+
+/// The refusal of a job id that `getNewJobId` returned to another user.
+fn id_of_another(id: JobId, user: &str) -> Refusal {
+    Refusal::AccessDenied(format!(
+        "{id} was given to another user than {}: ask for a new job id",
+        limits::excerpt(user)
+    ))
+}
+
+/// The refusal of an unknown queue, with the text of 1.2.1.
+pub(super) fn unknown_queue(name: &str) -> Refusal {
+    Refusal::InvalidJob(format!("Queue \"{}\" does not exist", limits::excerpt(name)))
+}
+
+fn access_denied(denied: &JobDenied) -> Refusal {
+    Refusal::AccessDenied(denied.to_string())
+}
+
+/// The content of `jobToken`: the client's credentials and the job token.
+fn token_file(read: &ReadSubmission) -> Arc<[u8]> {
+    let id = read.id.to_string();
+    let token = Token {
+        identifier: job_token_identifier(&id),
+        password: read.token_secret.to_vec(),
+        kind: JOB_TOKEN_KIND.into(),
+        service: Text(id),
+    };
+    let mut credentials = read.credentials.clone();
+    credentials.tokens.retain(|(alias, _)| &**alias != JOB_TOKEN_ALIAS);
+    credentials.tokens.push((JOB_TOKEN_ALIAS.into(), token));
+    write_token_storage(&credentials).into()
+}
+
+/// The identifier of a job token is the job id as a `Text` (1.2.1 `JobTokenIdentifier`).
+fn job_token_identifier(id: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
+    bytes
+}

@@ -1,0 +1,171 @@
+//! Loss of trackers (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::core::Engine;
+use crate::engine::state::{Fact, LogLevel, Tracker};
+use crate::mapreduce::{Attempt, AttemptRole, TaskState};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, TrackerId};
+
+// === impl Engine: lost trackers ===
+
+impl Engine {
+    /// Loses trackers that were silent for the expiry interval; checks three times an interval, as 1.2.1. A tracker
+    /// whose answer waits for a fact after `durable` is not silent.
+    pub(super) fn expire_trackers_when_due(&mut self, durable: FactNumber, now: Now) {
+        if now.mono_ms < self.trackers.next_expiry_mono_ms {
+            return;
+        }
+        self.trackers.next_expiry_mono_ms = now.mono_ms + (self.config.tracker_expiry_ms / 3).max(1);
+        let expiry_ms = self.config.tracker_expiry_ms;
+        self.trackers.for_each_mut(|tracker| {
+            if tracker.answer_waits_for > durable {
+                tracker.last_seen_mono_ms = now.mono_ms;
+            }
+        });
+        let silent = |last: u64| now.mono_ms.saturating_sub(last) > expiry_ms;
+        let lost = self.trackers.iter().filter(|tracker| silent(tracker.last_seen_mono_ms));
+        let lost: Vec<TrackerId> = lost.map(|tracker| tracker.id).collect();
+        for id in lost {
+            self.lose_tracker(id, "silent for too long", now);
+            self.record_job_facts();
+        }
+        self.expire_launches(durable, now);
+    }
+
+    /// Removes a tracker, and ends or restarts its attempts.
+    pub(in crate::engine) fn lose_tracker(&mut self, id: TrackerId, why: &str, now: Now) {
+        let Some(tracker) = self.trackers.remove(id, &mut self.outbox.violations) else { return };
+        let name = &tracker.name;
+        self.outbox.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
+        // The node stays until the events about its attempts are written: they contain its address.
+        let mut affected: BTreeSet<JobId> = BTreeSet::new();
+        for attempt in &tracker.attempts {
+            if self.lose_attempt(*attempt, name, now) {
+                affected.insert(attempt.task.job);
+            }
+        }
+        self.charge_loss(&tracker, &affected);
+        self.forget_unknown_attempts(name, &tracker.unknown_attempts, now);
+        // Its pending KILL_JOBs are void: should it reconnect, it is reinitialised.
+        for job in &tracker.kill_jobs {
+            self.acknowledge_kill_job(*job, id, name);
+        }
+        if tracker.has_launch_answer {
+            self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });
+        }
+        let info = self.cluster.nodes.remove(id);
+        self.cluster.scheduler.remove_node(id);
+        if let Some(info) = info {
+            self.cluster.scheduler.topology_mut().release(info.host);
+        }
+    }
+
+    /// Records one failure on the host for each job that lost an attempt or output.
+    fn charge_loss(&mut self, tracker: &Tracker, affected: &BTreeSet<JobId>) {
+        let Some(host) = self.cluster.nodes.get(tracker.id).map(|info| info.host) else { return };
+        for id in affected {
+            if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
+                job.record_host_failure(host, &self.cluster.nodes);
+            }
+        }
+    }
+
+    /// Ends or restarts an attempt of a lost tracker. Returns whether the job loses anything.
+    fn lose_attempt(&mut self, id: AttemptId, tracker: &Arc<str>, now: Now) -> bool {
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return false };
+        let Some(key) = job.key_of(id.task) else { return false };
+        let Some(attempt) = job.attempt(key, id.number) else { return false };
+        let state = match attempt.state {
+            // Map output is lost with the tracker; without reduces the output is in the file system.
+            AttemptState::Succeeded if job.needs_output(key) => AttemptState::Killed,
+            AttemptState::Succeeded => return false,
+            AttemptState::Running | AttemptState::CommitPending
+                if attempt.role == AttemptRole::Work && !job.is_over_or_ending() =>
+            {
+                AttemptState::KilledUnclean
+            }
+            // Its task-cleanup was running there: another node runs it again.
+            AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
+                job.on_task_cleanup_lost(key, id.number, &mut self.cluster.job_context(&mut self.outbox, now));
+                return true;
+            }
+            _ => AttemptState::Killed,
+        };
+        job.end_without_report(
+            key,
+            id.number,
+            state,
+            &Attempt::lost_tracker_text(tracker),
+            &mut self.cluster.job_context(&mut self.outbox, now),
+        );
+        true
+    }
+
+    /// Fails an attempt by decision of the engine. If that fails the task, its tracker is ordered to drop the attempt,
+    /// as in
+    /// 1.2.1; otherwise the order follows the tracker's next report of it, or the end of the job.
+    pub(super) fn fail_attempt(&mut self, id: AttemptId, why: &str, now: Now) {
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return };
+        let Some(key) = job.key_of(id.task) else { return };
+        let Some(attempt) = job.attempt(key, id.number) else { return };
+        if matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+            return;
+        }
+        let node = attempt.cleanup_node.unwrap_or(attempt.node);
+        job.end_without_report(
+            key,
+            id.number,
+            AttemptState::Failed,
+            why,
+            &mut self.cluster.job_context(&mut self.outbox, now),
+        );
+        let Some(tracker) = self.trackers.get_mut(node) else { return };
+        tracker.attempts.remove(&id);
+        if matches!(job.task(key).state, TaskState::Failed | TaskState::Killed) && !job.is_over() {
+            tracker.kill_tasks.push(id);
+        }
+    }
+}
+
+// === impl Engine: expired launches ===
+
+impl Engine {
+    /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The
+    /// time restarts for those whose answer waits for a fact after `durable`.
+    pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
+        let held = self.trackers.iter().filter(|tracker| tracker.answer_waits_for > durable);
+        let held: BTreeSet<TrackerId> = held.map(|tracker| tracker.id).collect();
+        if !held.is_empty() {
+            let launching: Vec<_> = self.launching.iter().collect();
+            for attempt in launching {
+                if self.launched_on(attempt).is_some_and(|node| held.contains(&node)) {
+                    self.launching.insert(attempt, now.mono_ms);
+                }
+            }
+        }
+        let before_mono_ms = now.mono_ms.saturating_sub(self.config.tracker_expiry_ms);
+        while let Some(attempt) = self.launching.pop_before(before_mono_ms) {
+            if self.launched_on(attempt).is_some() {
+                self.outbox.log_line(
+                    LogLevel::Warning,
+                    format!("{attempt} was launched, but its tracker has never reported it"),
+                );
+                self.fail_attempt(attempt, "Error launching task", now);
+                self.record_job_facts();
+            }
+        }
+    }
+
+    /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
+    fn launched_on(&self, id: AttemptId) -> Option<TrackerId> {
+        let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
+        let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
+        let node = match attempt.cleanup_node {
+            None if attempt.is_active() => attempt.node,
+            cleanup => cleanup?,
+        };
+        (!attempt.started && self.cluster.nodes.get(node).is_some()).then_some(node)
+    }
+}

@@ -1,0 +1,71 @@
+//! Requests to the edges; the engine never waits for their outcome.
+
+use std::sync::Arc;
+
+use crate::model::{BrokenInvariant, EndNotification, JobId};
+
+/// One request to an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Resolve the rack of this host and send [`Event::RackResolved`](crate::engine::Event::RackResolved).
+    ResolveRack {
+        /// The host.
+        host: Arc<str>,
+    },
+    /// The job is complete and no tracker needs it: remove its system directory, and its staging directory if given.
+    RemoveJobFiles {
+        /// The job.
+        job: JobId,
+        /// The staging directory, unless the job keeps it.
+        submit_dir: Option<String>,
+    },
+    /// The job is complete, though trackers still read its token: remove `job-info`, so that no other JobTracker
+    /// recovers it.
+    RemoveJobInfo {
+        /// The job.
+        job: JobId,
+    },
+    /// The job is complete: call the notification URL of its owner.
+    NotifyEnd {
+        /// The job.
+        job: JobId,
+        /// The URL with all variables replaced, and the retry policy.
+        notification: EndNotification,
+    },
+    /// The budgets have changed: write the budget file.
+    WriteBudgetImage,
+    /// An invariant is broken: count it, log its place once, show it as health.
+    ReportBrokenInvariant(BrokenInvariant),
+    /// A line for the operator's log.
+    Log {
+        /// Its level.
+        level: LogLevel,
+        /// The line.
+        text: String,
+    },
+}
+
+// === impl Effect ===
+
+impl Effect {
+    /// Whether the effect must wait until all facts before it are durable: a crash must not undo the end of a job whose
+    /// files were removed or whose end was notified, nor a balance that the budget file shows.
+    pub fn needs_facts(&self) -> bool {
+        matches!(
+            self,
+            Effect::RemoveJobFiles { .. }
+                | Effect::RemoveJobInfo { .. }
+                | Effect::NotifyEnd { .. }
+                | Effect::WriteBudgetImage
+        )
+    }
+}
+
+/// The level of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// A normal event.
+    Info,
+    /// The operator should look at it.
+    Warning,
+}

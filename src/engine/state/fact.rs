@@ -1,0 +1,60 @@
+//! Facts: numbered state changes that the store makes durable.
+
+use std::sync::Arc;
+
+use crate::mapreduce::JobFact;
+use crate::market::MarketFact;
+use crate::model::{Identifier, JobId};
+
+use super::job_costs::JobCost;
+
+/// One state change.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// A run of the daemon has started; all its job ids carry this identifier, which no other run has used.
+    RunStarted {
+        /// The identifier.
+        identifier: Identifier,
+        /// When it started, epoch ms.
+        start_ms: i64,
+    },
+    /// The exact answer that carries launches: only this answer may be resent, never a launch by itself.
+    LaunchAnswer {
+        /// Name of the tracker.
+        tracker: Arc<str>,
+        /// Its id.
+        response_id: i16,
+        /// The encoded `HeartbeatResponse`.
+        answer: Arc<[u8]>,
+    },
+    /// A tracker is lost: its last answer with launches is void for a later tracker of the same name.
+    TrackerForgotten {
+        /// Name of the tracker.
+        tracker: Arc<str>,
+    },
+    /// The job is complete: these trackers must receive KILL_JOB.
+    KillJobPending {
+        /// The job.
+        job: JobId,
+        /// Names of the trackers.
+        trackers: Vec<Arc<str>>,
+    },
+    /// A tracker has received KILL_JOB, or is lost.
+    KillJobAcknowledged {
+        /// The job.
+        job: JobId,
+        /// Name of the tracker.
+        tracker: Arc<str>,
+    },
+    /// A fact of the market.
+    Market(MarketFact),
+    /// Costs of jobs up to a tick that has just charged their queues.
+    JobsCharged {
+        /// The tick.
+        tick: u64,
+        /// The charged jobs, each with its total cost so far.
+        jobs: Vec<JobCost>,
+    },
+    /// A fact of a job.
+    Job(JobFact),
+}

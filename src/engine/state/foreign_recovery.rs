@@ -1,0 +1,46 @@
+//! State of other JobTrackers, and of the recovery after them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::model::JobId;
+
+/// State of other JobTrackers that the edge found at start.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignState {
+    /// Set if another JobTracker has used the system directory since our last run: those of our jobs that it has not
+    /// ended, each with the current content of its `jobToken`, if any. Secret.
+    pub unfinished_jobs: Option<BTreeMap<JobId, Option<Arc<[u8]>>>>,
+    /// Its jobs. For each of them the edge sends [`Event::ForeignJobFound`](crate::engine::Event::ForeignJobFound) or
+    /// [`Event::ForeignJobNotFound`](crate::engine::Event::ForeignJobNotFound).
+    pub jobs: BTreeSet<JobId>,
+    /// The state was restored from a backup: trackers may run attempts that it does not contain.
+    pub is_copy: bool,
+}
+
+/// A job that another JobTracker accepted.
+#[derive(Clone, Debug)]
+pub struct ForeignJob {
+    /// Its id.
+    pub id: JobId,
+    /// job.xml, typed. Its user is the submitter.
+    pub spec: Arc<JobSpec>,
+    /// job.splitmetainfo, with the rack of each host.
+    pub splits: Arc<SplitTable>,
+    /// Content of its `jobToken`, of which trackers may have a copy. Secret.
+    pub token_file: Arc<[u8]>,
+}
+
+/// State of the recovery.
+#[derive(Debug, Default)]
+pub struct ForeignRecovery {
+    /// Until then unknown trackers are accepted without reinitialisation, ms of the monotonic clock.
+    pub accepts_until_mono_ms: u64,
+    /// Trackers lost since the start: they are reinitialised.
+    pub lost: BTreeSet<Arc<str>>,
+    /// Jobs that the edge has not yet submitted or reported as unreadable.
+    pub expected: BTreeSet<JobId>,
+    /// Restarted jobs: trackers must reread their completion events from the first.
+    pub restarted: BTreeSet<JobId>,
+}

@@ -1,0 +1,122 @@
+//! All jobs in memory.
+
+use crate::mapreduce::{Job, JobGrants, JobOutcome, JobState, Jobs, NodeRegistry};
+use crate::model::{FactNumber, JobId, Now, Violations};
+use crate::scheduler::AppId;
+
+use super::finished_jobs::{FinishedJobs, Retirement};
+use super::limits::Limits;
+use super::live_jobs::LiveJobs;
+
+/// Jobs by id and by app: each is in [`Self::live`] until [`Self::finish`], then in [`Self::finished`] until
+/// [`Self::remove`].
+#[derive(Debug, Default)]
+pub struct JobTable {
+    jobs: Jobs,
+    pub live: LiveJobs,
+    pub finished: FinishedJobs,
+}
+
+// === impl JobTable: life cycle ===
+
+impl JobTable {
+    /// The id of the next job at the scheduler.
+    pub fn next_app_id(&mut self) -> AppId {
+        self.jobs.next_app_id()
+    }
+
+    /// Adds an unfinished job.
+    pub fn insert_live(&mut self, job: Job) {
+        self.live.insert(&job);
+        self.jobs.insert(job);
+    }
+
+    /// Adds a job that completed before a restart.
+    pub fn insert_finished(&mut self, job: Job) {
+        self.finished.restore(job.id);
+        self.jobs.insert(job);
+    }
+
+    /// Moves a job that has just completed to the finished ones and returns how it ended.
+    pub fn finish(&mut self, id: JobId, violations: &mut Violations) -> Option<JobOutcome> {
+        let job = self.jobs.get(id)?;
+        let JobState::Over(outcome) = job.state() else { return None };
+        self.live.remove(job, violations);
+        self.finished.insert(id, Limits::weight(&job.spec));
+        Some(outcome)
+    }
+
+    /// Removes a job from memory.
+    pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
+        self.jobs.remove(id)
+    }
+
+    /// Drops tasks of finished jobs, beyond `most`, whose end is durable and that have no pending KILL_JOB.
+    pub fn retire_when_due(
+        &mut self,
+        most: u64,
+        durable: FactNumber,
+        now: Now,
+        violations: &mut Violations,
+        mut drop_tasks: impl FnMut(&mut Job),
+    ) {
+        let Self { jobs, finished, .. } = self;
+        finished.retire_when_due(most, now, violations, |id, finished| match jobs.get_mut(id) {
+            Some(job) if finished.has_pending_kill_job(id) || job.last_fact > durable || !job.can_retire_tasks() => {
+                Retirement::Wait
+            }
+            Some(job) => {
+                drop_tasks(job);
+                Retirement::Done
+            }
+            // The job was forgotten meanwhile.
+            None => Retirement::Done,
+        });
+    }
+}
+
+// === impl JobTable: look-ups ===
+
+impl JobTable {
+    pub fn get(&self, id: JobId) -> Option<&Job> {
+        self.jobs.get(id)
+    }
+
+    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.jobs.get_mut(id)
+    }
+
+    /// A job, by its id at the scheduler.
+    pub fn by_app(&self, app: AppId) -> Option<&Job> {
+        self.jobs.by_app(app)
+    }
+
+    /// All jobs, live or finished, by id. For queries, never for a heartbeat.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
+        self.jobs.iter()
+    }
+
+    /// All jobs, live or finished.
+    pub fn all(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// The jobs as a source of grants for one heartbeat.
+    pub fn grant_source<'a>(
+        &'a mut self,
+        nodes: &'a NodeRegistry,
+        now: Now,
+        violations: &'a mut Violations,
+    ) -> JobGrants<'a> {
+        self.jobs.grant_source(nodes, now, violations)
+    }
+}
+
+// === impl JobTable: invariants ===
+
+impl JobTable {
+    /// Compares the sums over unfinished jobs with a recount.
+    pub fn check_live(&self, violations: &mut Violations) {
+        self.live.check(self.jobs.iter().filter(|job| !job.is_over()), violations);
+    }
+}

@@ -1,0 +1,49 @@
+//! The parts of the engine's state, each with its own methods and invariants. None knows the engine or another's events.
+
+mod access_list;
+mod cluster;
+mod effect;
+mod fact;
+mod finished_jobs;
+mod foreign_recovery;
+mod host_faults;
+mod job_costs;
+mod job_table;
+mod launching;
+mod limits;
+mod live_bytes;
+mod live_jobs;
+mod market_state;
+mod outbox;
+mod preemptions;
+mod refusal;
+mod reserved_ids;
+mod submissions;
+mod tracker;
+mod tracker_connection;
+mod trackers;
+
+pub use access_list::{Caller, allows, names_groups, written};
+pub use cluster::Cluster;
+pub use effect::{Effect, LogLevel};
+pub use fact::Fact;
+pub use finished_jobs::KillJobDone;
+pub use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};
+pub use host_faults::{ClusterSize, FaultConfig, HostFaults};
+pub use job_costs::JobCost;
+pub use job_table::JobTable;
+pub use launching::Launching;
+pub use limits::Limits;
+#[cfg(test)]
+pub use live_jobs::LiveJobs;
+pub use market_state::MarketState;
+pub use outbox::Outbox;
+pub use preemptions::Preemptions;
+pub use refusal::Refusal;
+pub use reserved_ids::IdOwner;
+#[cfg(test)]
+pub use reserved_ids::MAX_RESERVED_IDS;
+pub use submissions::{MAX_PENDING, PendingSubmission, Submissions};
+pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, Tracker, TrackerRecovery};
+pub use tracker_connection::{ConnectionStatus, InheritedTrackerConnection, TrackerConnection};
+pub use trackers::Trackers;

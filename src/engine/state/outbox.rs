@@ -1,0 +1,86 @@
+//! The outputs of a step: numbered facts, effects, and invariants found broken.
+
+use crate::mapreduce::JobFact;
+use crate::model::{FactNumber, Violations};
+
+use super::effect::{Effect, LogLevel};
+use super::fact::Fact;
+
+/// Numbers facts, and collects facts and effects of the current step.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    last_fact: FactNumber,
+    facts: Vec<Fact>,
+    /// Facts of jobs that have no number yet, in order.
+    pub job_facts: Vec<JobFact>,
+    effects: Vec<Effect>,
+    /// Invariants found broken since the last step, which [`Self::report_violations`] makes effects.
+    pub violations: Violations,
+}
+
+// === impl Outbox ===
+
+impl Outbox {
+    /// An outbox whose next fact follows `last_fact`.
+    pub fn after(last_fact: FactNumber) -> Self {
+        Self { last_fact, ..Self::default() }
+    }
+
+    /// Appends a fact.
+    pub fn record(&mut self, fact: Fact) -> FactNumber {
+        self.last_fact = FactNumber(self.last_fact.0 + 1);
+        self.facts.push(fact);
+        self.last_fact
+    }
+
+    /// The number of the last fact.
+    pub fn last_fact(&self) -> FactNumber {
+        self.last_fact
+    }
+
+    /// Appends an effect.
+    pub fn request(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Appends a line for the operator's log.
+    pub fn log_line(&mut self, level: LogLevel, text: String) {
+        self.request(Effect::Log { level, text });
+    }
+
+    /// Makes an effect of each invariant found broken.
+    pub fn report_violations(&mut self) {
+        if !self.violations.is_empty() {
+            self.effects.extend(self.violations.take().into_iter().map(Effect::ReportBrokenInvariant));
+        }
+    }
+
+    /// Removes and returns the facts of the current step, and the number of the first.
+    pub fn take_facts(&mut self) -> (FactNumber, Vec<Fact>) {
+        let facts = std::mem::take(&mut self.facts);
+        (FactNumber(self.last_fact.0 + 1 - facts.len() as u64), facts)
+    }
+
+    /// Removes and returns the effects of the current step.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_up_over_steps() {
+        let fact = || Fact::KillJobPending { job: "job_1_0001".parse().unwrap(), trackers: Vec::new() };
+        let mut outbox = Outbox::after(FactNumber(7));
+        assert_eq!(outbox.take_facts().0, FactNumber(8));
+        outbox.record(fact());
+        assert_eq!(outbox.record(fact()), FactNumber(9));
+        let (first, facts) = outbox.take_facts();
+        assert_eq!((first, facts.len()), (FactNumber(8), 2));
+        outbox.record(fact());
+        assert_eq!(outbox.take_facts().0, FactNumber(10));
+    }
+}

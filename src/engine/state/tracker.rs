@@ -1,0 +1,160 @@
+//! The state of a registered tracker.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::model::{AttemptId, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
+use crate::wire::TaskStatus;
+
+/// One registered tracker.
+#[derive(Debug)]
+pub struct Tracker {
+    pub id: TrackerId,
+    pub name: Arc<str>,
+    pub host: Arc<str>,
+    pub http_port: i32,
+    pub slots: PerKind<u32>,
+    /// Slots in use by its last report.
+    pub busy: PerKind<u32>,
+    pub healthy: bool,
+    /// It accepts no tasks although it has free slots.
+    pub refuses_work: bool,
+    /// The report of its health script; empty while it is healthy.
+    pub complaint: String,
+    /// The connection of its last heartbeat.
+    pub connection: u64,
+    /// Time of its first heartbeat on `connection`.
+    pub connected_mono_ms: u64,
+    /// It registered on `connection` under a name that was free.
+    pub is_introduced: bool,
+    pub last_seen_mono_ms: u64,
+    /// The response id of the last answer.
+    pub response_id: i16,
+    pub last_answer: LastAnswer,
+    /// The store has an answer with launches for it.
+    pub has_launch_answer: bool,
+    /// The progress of its recovery after a restart.
+    pub recovery: TrackerRecovery,
+    /// The fact that the last answer waits for.
+    pub answer_waits_for: FactNumber,
+    /// Attempts that run there or whose map output is kept there.
+    pub attempts: BTreeSet<AttemptId>,
+    /// Attempts that it runs and this JobTracker has not launched; it has been ordered to drop them.
+    pub unknown_attempts: BTreeSet<AttemptId>,
+    /// It claims more slots than the limit, which has been logged.
+    pub claims_too_many_slots: bool,
+    /// Its next answer orders it to reread the completion events of some jobs from the first.
+    pub rereads_events: bool,
+    /// Attempts to kill that it will not report by itself.
+    pub kill_tasks: Vec<AttemptId>,
+    /// Completed jobs whose KILL_JOB it has not acknowledged.
+    pub kill_jobs: BTreeSet<JobId>,
+    /// Those of `kill_jobs` in the last answer.
+    pub kill_jobs_sent: Vec<JobId>,
+}
+
+/// The last answer, resent if it was lost.
+#[derive(Clone, Debug)]
+pub enum LastAnswer {
+    /// Nothing to do; the interval, ms.
+    Idle(i32),
+    /// The encoded answer.
+    Encoded(Arc<[u8]>),
+}
+
+/// The progress of a tracker's recovery after a restart of the daemon.
+///
+/// While the daemon is down, a tracker repeats one unchanged report until it is answered. So its first report may be as
+/// old as the outage; the second is fresh.
+#[derive(Clone, Debug, Default)]
+pub enum TrackerRecovery {
+    /// Recovered, or registered since the restart.
+    #[default]
+    Complete,
+    /// No heartbeat yet: it has attempts, or a pending KILL_JOB.
+    Expected(Option<LaunchAnswer>),
+    /// One heartbeat has come.
+    ReportedOnce,
+}
+
+/// The last answer with launches for a tracker, which may not have received it.
+#[derive(Clone, Debug)]
+pub struct LaunchAnswer {
+    pub response_id: i16,
+    pub body: Arc<[u8]>,
+}
+
+/// How fresh the report of a tracker is after a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportFreshness {
+    /// No restart in between: the report is fresh.
+    NotRecovering,
+    /// The first report after the restart: may be as old as the outage.
+    MaybeStale,
+    /// The first report known to be fresh.
+    FirstFresh,
+}
+
+// === impl Tracker ===
+
+impl Tracker {
+    /// A tracker that has sent no heartbeat: without slots.
+    pub fn new(id: TrackerId, name: Arc<str>, host: Arc<str>, recovery: TrackerRecovery) -> Self {
+        Self {
+            id,
+            name,
+            host,
+            http_port: 0,
+            slots: PerKind::default(),
+            busy: PerKind::default(),
+            healthy: true,
+            refuses_work: false,
+            complaint: String::new(),
+            connection: 0,
+            connected_mono_ms: 0,
+            is_introduced: false,
+            last_seen_mono_ms: 0,
+            response_id: 0,
+            last_answer: LastAnswer::Idle(0),
+            has_launch_answer: matches!(recovery, TrackerRecovery::Expected(Some(_))),
+            recovery,
+            answer_waits_for: FactNumber::default(),
+            attempts: BTreeSet::new(),
+            unknown_attempts: BTreeSet::new(),
+            claims_too_many_slots: false,
+            rereads_events: false,
+            kill_tasks: Vec::new(),
+            kill_jobs: BTreeSet::new(),
+            kill_jobs_sent: Vec::new(),
+        }
+    }
+
+    /// Free slots by its last report.
+    pub fn free(&self) -> PerKind<u32> {
+        PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
+    }
+
+    /// See [`TrackerConnection::is_sure`](crate::engine::TrackerConnection::is_sure).
+    pub fn is_sure(&self, expiry_ms: u64, now: Now) -> bool {
+        self.is_introduced || now.mono_ms.saturating_sub(self.connected_mono_ms) >= expiry_ms
+    }
+
+    /// The attempts of a job that run there or whose map output is kept there.
+    pub fn attempts_of(&self, job: JobId) -> impl Iterator<Item = AttemptId> {
+        let first = job.task(Kind::Map, i32::MIN).attempt(i32::MIN);
+        let last = job.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
+        self.attempts.range(first..=last).copied()
+    }
+}
+
+// === impl ReportFreshness ===
+
+impl ReportFreshness {
+    /// The reported attempts, where missing ones matter; otherwise empty.
+    pub fn reported_attempts(self, reports: &[TaskStatus]) -> BTreeSet<AttemptId> {
+        match self {
+            ReportFreshness::FirstFresh => reports.iter().map(|report| report.attempt).collect(),
+            ReportFreshness::NotRecovering | ReportFreshness::MaybeStale => BTreeSet::new(),
+        }
+    }
+}

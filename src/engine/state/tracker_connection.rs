@@ -1,0 +1,40 @@
+//! A tracker's own connection, and what it means when another one uses its name.
+
+use std::sync::Arc;
+
+/// The relation of a tracker to the connection of a heartbeat under its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionStatus {
+    /// The connection is the tracker's own.
+    Own,
+    /// The tracker is unknown, or its own connection is closed.
+    Absent,
+    /// The tracker has another open connection.
+    Elsewhere(TrackerConnection),
+}
+
+/// The open connection of a tracker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackerConnection {
+    /// Its number.
+    pub connection: u64,
+    /// Time of the last heartbeat on it, ms of the monotonic clock.
+    pub last_seen_mono_ms: u64,
+    /// It was silent for longer than any healthy tracker.
+    pub is_silent: bool,
+    /// The connection certainly belongs to the tracker: the tracker registered on it under a name that was free, or
+    /// used it for an expiry interval. Otherwise it may be an impostor's: after a restart the first connection is
+    /// accepted.
+    pub is_sure: bool,
+}
+
+/// A tracker's own connection, handed over by the previous process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InheritedTrackerConnection {
+    /// The tracker's name.
+    pub tracker: Arc<str>,
+    /// The number of the connection in this process.
+    pub connection: u64,
+    /// See [`TrackerConnection::is_sure`].
+    pub is_sure: bool,
+}

@@ -1,0 +1,169 @@
+//! All registered and expected trackers, and their connections.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
+
+use super::tracker::Tracker;
+
+/// Trackers by id. A heartbeat looks up its tracker's name once, in [`Self::id_of`]; the cost of everything else that it
+/// does here is independent of the number of trackers.
+///
+/// Busy slots change only by [`Self::set_busy`], so that their sum is right.
+#[derive(Debug, Default)]
+pub struct Trackers {
+    // Never iterated.
+    by_id: FxHashMap<TrackerId, Tracker>,
+    // Never iterated.
+    ids: FxHashMap<Arc<str>, TrackerId>,
+    /// The same, for whatever visits all trackers.
+    sorted: BTreeMap<Arc<str>, TrackerId>,
+    busy_slots: PerKind<u64>,
+    // Open connections on which heartbeats came; never iterated.
+    connections: FxHashSet<u64>,
+    /// When to look for silent trackers next.
+    pub next_expiry_mono_ms: u64,
+}
+
+// === impl Trackers ===
+
+impl Trackers {
+    /// No trackers.
+    pub fn new(next_expiry_mono_ms: u64) -> Self {
+        Self { next_expiry_mono_ms, ..Self::default() }
+    }
+
+    /// Adds a tracker under a name that is free.
+    pub fn insert(&mut self, tracker: Tracker) {
+        self.ids.insert(tracker.name.clone(), tracker.id);
+        self.sorted.insert(tracker.name.clone(), tracker.id);
+        self.by_id.insert(tracker.id, tracker);
+    }
+
+    /// Removes a tracker; its id is never used again.
+    pub fn remove(&mut self, id: TrackerId, violations: &mut Violations) -> Option<Tracker> {
+        self.set_busy(id, PerKind::default(), violations);
+        let tracker = self.by_id.remove(&id)?;
+        self.ids.remove(&tracker.name);
+        self.sorted.remove(&tracker.name);
+        Some(tracker)
+    }
+
+    /// The id of the tracker of that name.
+    pub fn id_of(&self, name: &str) -> Option<TrackerId> {
+        self.ids.get(name).copied()
+    }
+
+    pub fn get(&self, id: TrackerId) -> Option<&Tracker> {
+        self.by_id.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: TrackerId) -> Option<&mut Tracker> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The tracker of that name.
+    pub fn named(&self, name: &str) -> Option<&Tracker> {
+        self.get(self.id_of(name)?)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// All trackers, by name. For queries and timers, never for a heartbeat.
+    pub fn iter(&self) -> impl Iterator<Item = &Tracker> {
+        self.iter_after(None)
+    }
+
+    /// Trackers with a later name, or all, by name.
+    pub fn iter_after(&self, name: Option<&str>) -> impl Iterator<Item = &Tracker> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let range = (name.map_or(Unbounded, Excluded), Unbounded);
+        self.sorted.range::<str, _>(range).filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// Changes all trackers, by name.
+    pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Tracker)) {
+        for id in self.sorted.values() {
+            if let Some(tracker) = self.by_id.get_mut(id) {
+                change(tracker);
+            }
+        }
+    }
+
+    /// The names of all trackers, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sorted.keys()
+    }
+}
+
+// === impl Trackers: slots in use ===
+
+impl Trackers {
+    /// Slots in use by the last reports of all trackers.
+    pub fn busy_slots(&self) -> PerKind<u64> {
+        self.busy_slots
+    }
+
+    /// Sets the slots in use by the last report of a tracker.
+    pub fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>, violations: &mut Violations) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
+        let was = std::mem::replace(&mut tracker.busy, busy);
+        for kind in Kind::ALL {
+            lower(&mut self.busy_slots[kind], was[kind], violations);
+            raise(&mut self.busy_slots[kind], busy[kind], violations);
+        }
+    }
+}
+
+// === impl Trackers: invariants ===
+
+impl Trackers {
+    /// Compares the sum of busy slots with a recount.
+    pub fn check_busy_slots(&self, violations: &mut Violations) {
+        for kind in Kind::ALL {
+            let counted: u64 = self.iter().map(|tracker| u64::from(tracker.busy[kind])).sum();
+            let kept = self.busy_slots[kind];
+            violations
+                .check(kept == counted, || format!("trackers report {counted} busy {kind:?} slots, the sum is {kept}"));
+        }
+    }
+}
+
+// === impl Trackers: connections ===
+
+impl Trackers {
+    /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
+    pub fn connect(&mut self, id: TrackerId, connection: u64, now: Now) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
+        if tracker.connection != connection {
+            // The previous connection stays in the set until it closes: other trackers may share it.
+            self.connections.insert(connection);
+            tracker.connection = connection;
+            tracker.connected_mono_ms = now.mono_ms;
+            tracker.is_introduced = false;
+        }
+    }
+
+    /// Restores the connection of a tracker that a previous process handed over.
+    pub fn inherit_connection(&mut self, id: TrackerId, connection: u64, is_sure: bool, now: Now) {
+        let Some(tracker) = self.by_id.get_mut(&id) else { return };
+        tracker.connection = connection;
+        tracker.connected_mono_ms = now.mono_ms;
+        tracker.is_introduced = is_sure;
+        self.connections.insert(connection);
+    }
+
+    pub fn close_connection(&mut self, connection: u64) {
+        self.connections.remove(&connection);
+    }
+
+    /// Whether the connection of the tracker's last heartbeat is open.
+    pub fn is_connected(&self, tracker: &Tracker) -> bool {
+        self.connections.contains(&tracker.connection)
+    }
+}

@@ -1,0 +1,28 @@
+//! Ids of trackers.
+
+use std::fmt;
+
+/// A registered tracker, which is a node to the scheduler. Assigned by the scheduler when the tracker registers, and
+/// never twice: a tracker that registers again gets a new id, and the old one finds nothing. The default is the id of no
+/// tracker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrackerId(u32);
+
+// === impl TrackerId ===
+
+impl TrackerId {
+    /// The id of no tracker; precedes the first one.
+    pub const NONE: TrackerId = TrackerId(0);
+
+    /// The id to try after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
+
+impl fmt::Display for TrackerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tracker {}", self.0)
+    }
+}

@@ -1,0 +1,134 @@
+//! First in, first out exactly as Hadoop 1.2.1 `JobQueueTaskScheduler` (`jobtracker.fifo.compatible`).
+//!
+//! Keeps the original's caps: an off-switch map ends a heartbeat's maps, one reduce at most, and near the full cluster
+//! only the first job's reduces. Counts as the original does, with sums of its own: setup and cleanup attempts are
+//! running tasks, other nodes count as last reported, the load is the unfinished tasks of all running jobs.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
+
+use super::fifo::{padding, share_of_load, submission_key};
+use super::key::{AppKey, GroupKey};
+use super::node::{Node, Totals};
+use super::policy::{HeartbeatLimits, LaunchRules, Policy};
+use super::{AppId, AppSize, AppSpec, GroupId};
+
+#[derive(Debug)]
+pub(super) struct CompatibleFifo {
+    pad_millionths: u32,
+    // Sizes of running jobs; never iterated.
+    sizes: FxHashMap<AppId, AppSize>,
+    /// Running jobs that have reduces, waiting or not.
+    with_reduces: BTreeSet<(AppKey, AppId)>,
+    /// Sum over the tasks of `with_reduces`: the input of the original's padding.
+    desired: PerKind<u64>,
+    /// Sum over the unfinished tasks of all running jobs.
+    unfinished: PerKind<u64>,
+    // Slots in use by each node's last heartbeat; never iterated.
+    reported: FxHashMap<TrackerId, PerKind<u32>>,
+    /// Sum over `reported`, as Hadoop 1.2.1 `ClusterStatus` counts it.
+    in_use: PerKind<u64>,
+}
+
+// === impl CompatibleFifo ===
+
+impl CompatibleFifo {
+    pub(super) fn new(pad_millionths: u32) -> Self {
+        Self {
+            pad_millionths,
+            sizes: FxHashMap::default(),
+            with_reduces: BTreeSet::new(),
+            desired: PerKind::default(),
+            unfinished: PerKind::default(),
+            reported: FxHashMap::default(),
+            in_use: PerKind::default(),
+        }
+    }
+}
+
+impl Policy for CompatibleFifo {
+    fn leaf_of(&self, _group: GroupId) -> GroupId {
+        GroupId::ROOT
+    }
+
+    fn app_key(&self, app: &AppSpec) -> AppKey {
+        submission_key(app)
+    }
+
+    fn group_key(&self, _leaf: GroupId, _kind: Kind, _running: u32, _first: AppKey) -> GroupKey {
+        GroupKey::default()
+    }
+
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
+        let part = share_of_load(self.unfinished[kind], totals.slots[kind], node.slots[kind]);
+        let limit = part.saturating_sub(node.in_use(kind)).min(free);
+        let pad = padding(self.pad_millionths, self.desired[kind], kind, node, totals);
+        let first = self.with_reduces.first().map(|&(_, app)| app);
+        // Without a job that has reduces the original never compares.
+        let exceeded = first.is_some() && self.in_use[kind].saturating_add(pad) >= totals.slots[kind];
+        match kind {
+            Kind::Map => HeartbeatLimits {
+                limit: if exceeded { limit.min(1) } else { limit },
+                stops_at_off_switch: true,
+                only_app: None,
+                skip_budget: u32::MAX,
+            },
+            Kind::Reduce => HeartbeatLimits {
+                limit: limit.min(1),
+                stops_at_off_switch: false,
+                only_app: first.filter(|_| exceeded),
+                skip_budget: u32::MAX,
+            },
+        }
+    }
+
+    /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.
+    fn launch_rules(&self) -> LaunchRules {
+        LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true }
+    }
+
+    fn on_app_resized(&mut self, id: AppId, app: Option<&AppSpec>, size: AppSize, violations: &mut Violations) {
+        let size = AppSize { tasks: app.map_or(PerKind::default(), |_| size.tasks), ..size };
+        let before = match size == AppSize::default() {
+            true => self.sizes.remove(&id),
+            false => self.sizes.insert(id, size),
+        };
+        let before = before.unwrap_or_default();
+        for kind in Kind::ALL {
+            lower(&mut self.unfinished[kind], before.unfinished[kind], violations);
+            raise(&mut self.unfinished[kind], size.unfinished[kind], violations);
+        }
+        let Some(entry) = app.map(|app| (submission_key(app), id)) else { return };
+        if before.tasks.reduce > 0 && self.with_reduces.remove(&entry) {
+            Kind::ALL.into_iter().for_each(|kind| lower(&mut self.desired[kind], before.tasks[kind], violations));
+        }
+        if size.tasks.reduce > 0 && self.with_reduces.insert(entry) {
+            Kind::ALL.into_iter().for_each(|kind| raise(&mut self.desired[kind], size.tasks[kind], violations));
+        }
+    }
+
+    fn on_app_removed(&mut self, app: &AppSpec, violations: &mut Violations) {
+        self.on_app_resized(app.id, Some(app), AppSize::default(), violations);
+    }
+
+    fn on_priority_changed(&mut self, before: &AppSpec, after: &AppSpec) {
+        if self.with_reduces.remove(&(submission_key(before), before.id)) {
+            self.with_reduces.insert((submission_key(after), after.id));
+        }
+    }
+
+    fn on_heartbeat(&mut self, node: TrackerId, kind: Kind, in_use: u32, violations: &mut Violations) {
+        let reported = &mut self.reported.entry(node).or_default()[kind];
+        lower(&mut self.in_use[kind], *reported, violations);
+        raise(&mut self.in_use[kind], in_use, violations);
+        *reported = in_use;
+    }
+
+    fn on_node_removed(&mut self, node: TrackerId, violations: &mut Violations) {
+        let reported = self.reported.remove(&node).unwrap_or_default();
+        Kind::ALL.into_iter().for_each(|kind| lower(&mut self.in_use[kind], reported[kind], violations));
+    }
+}

@@ -1,7 +1,7 @@
 //! Registration, repetition, order of answers, and what an answer waits for.
 
 use crate::engine::{Event, Refusal, Reply};
-use crate::model::{AttemptState, FactNumber, RunState};
+use crate::model::{FactNumber, RunState};
 use crate::wire::{Action, HeartbeatRequest};
 
 use super::cluster::{Cluster, Fate, decode, fifo, spec};
@@ -104,12 +104,6 @@ fn a_repeated_answer_without_actions_waits_for_no_later_fact() {
     report.accept_new_tasks = false;
     let [first, repeated, _] = wait_of_answer_and_repetition(&mut cluster, &report);
     assert_eq!([first, repeated], [(0, 0), (0, 0)], "a running task's report waits for nothing");
-    cluster.send(0, report);
-    let mut report = cluster.request(0);
-    report.accept_new_tasks = false;
-    report.status.tasks[0].state = AttemptState::Succeeded;
-    let [first, repeated, (before, _)] = wait_of_answer_and_repetition(&mut cluster, &report);
-    assert_eq!([first, repeated], [(0, before as u64), (0, before as u64)], "an end waits for its own facts");
 }
 
 #[test]

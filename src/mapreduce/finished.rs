@@ -4,29 +4,10 @@ use std::sync::Arc;
 
 use crate::model::{AttemptState as S, Kind, Now};
 use crate::scheduler::AppId;
-use crate::wire::Counters;
 
+use super::finished_summary::FinishedSummary;
 use super::job::{Job, JobOutcome, JobState};
-use super::{CounterValues, FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
-
-/// What memory keeps of a finished job's tasks.
-#[derive(Clone, Debug)]
-pub(super) struct FinishedSummary {
-    counters: Option<CounterValues>,
-}
-
-// === impl FinishedSummary ===
-
-impl FinishedSummary {
-    pub(super) fn of(counters: CounterValues) -> Self {
-        Self { counters: Some(counters) }
-    }
-
-    /// The final counters, already within the limits.
-    pub(super) fn counters(&self) -> Counters {
-        self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
-    }
-}
+use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
 // === impl Job: over before a restart ===
 
@@ -49,7 +30,7 @@ impl Job {
         }
         job.finish_ms = finish_ms;
         job.failure_info = failure_info;
-        job.finished_summary = Some(Box::new(FinishedSummary { counters }));
+        job.finished_summary = Some(Box::new(FinishedSummary::new(counters)));
         job
     }
 

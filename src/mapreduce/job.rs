@@ -10,12 +10,12 @@ use crate::scheduler::{AppId, AppSize, HostId, Level, RackId, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
-use super::finished::FinishedSummary;
+use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
-use super::speculation::Stragglers;
+use super::stragglers::Stragglers;
 use super::{
     AcceptedJob, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task, TaskState,
 };

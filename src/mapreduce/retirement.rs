@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{CounterLimits, Kind, PerKind};
 
-use super::finished::FinishedSummary;
+use super::finished_summary::FinishedSummary;
 use super::job::Job;
 use super::{CounterInterner, SplitTable};
 
@@ -27,7 +27,7 @@ impl Job {
             return;
         }
         let counters = self.counters(limits).unwrap_or_default();
-        self.finished_summary = Some(Box::new(FinishedSummary::of(interner.intern(&(&counters).into()))));
+        self.finished_summary = Some(Box::new(FinishedSummary::new(Some(interner.intern(&(&counters).into())))));
         self.work = PerKind::default();
         self.events = Vec::new();
         self.counter_sums = PerKind::default();

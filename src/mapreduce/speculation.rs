@@ -4,11 +4,10 @@
 //! A job requests one slot while it has such a task and nothing else to run. It checks whenever one of its tasks
 //! changes, and once after the first minute: at other times no task can become a straggler.
 
-use std::collections::BTreeSet;
-
 use crate::model::{Kind, TrackerId};
 
 use super::job::{Job, JobState, TaskKey};
+use super::stragglers::Stragglers;
 use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
@@ -18,26 +17,6 @@ const GAP_MILLIONTHS: u32 = 200_000;
 const LAG_MS: i64 = 60_000;
 /// Most lagging tasks that the search skips because they may not run on a node.
 const SEARCH_LIMIT: usize = 64;
-
-/// Candidates of a kind: tasks with one running attempt that does not wait for its commit.
-#[derive(Debug, Default)]
-pub(super) struct Stragglers {
-    /// By progress, millionths, and number: slowest first.
-    by_progress: BTreeSet<(u32, u32)>,
-    /// Whether a slot has been requested.
-    is_slot_requested: bool,
-}
-
-#[cfg(test)]
-impl Stragglers {
-    pub(super) fn len(&self) -> usize {
-        self.by_progress.len()
-    }
-
-    pub(super) fn is_slot_requested(&self) -> bool {
-        self.is_slot_requested
-    }
-}
 
 // === impl Job: second attempts ===
 

@@ -6,8 +6,8 @@ use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
-use super::crashes::Held;
 use super::cuts::Part;
+use super::held_answer::HeldAnswer;
 use super::laws::{Beat, Intent, Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
@@ -130,7 +130,7 @@ impl World<'_> {
         if !self.is_sent(step.wait_for) {
             tracker.unanswered = kept;
             let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
-            tracker.held = Some(Held { wait_for: step.wait_for, answer });
+            tracker.held = Some(HeldAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
         }
         self.obey(tracker, answer)?;
@@ -138,7 +138,11 @@ impl World<'_> {
     }
 
     /// An answer was held back: here it is, or not yet.
-    fn look_for_answer(&mut self, tracker: &mut SimTracker, held: Held<HeartbeatAnswer>) -> Result<u64, Violation> {
+    fn look_for_answer(
+        &mut self,
+        tracker: &mut SimTracker,
+        held: HeldAnswer<HeartbeatAnswer>,
+    ) -> Result<u64, Violation> {
         if !self.is_sent(held.wait_for) {
             tracker.held = Some(held);
             return Ok(self.until_sent_ms());

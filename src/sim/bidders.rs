@@ -13,15 +13,8 @@ use super::cuts::Part;
 use super::laws::{Change, Intent, Violation};
 use super::plan::plain_rate;
 use super::random::Random;
+use super::sent_request::SentRequest;
 use super::world::World;
-
-/// A request as it went over the network: anybody may send it once more.
-#[derive(Clone, Debug)]
-pub(super) struct SentRequest {
-    query: String,
-    header: String,
-    intent: Intent,
-}
 
 /// A request to be signed.
 struct Draft {

@@ -11,6 +11,8 @@ mod bidders;
 mod clients;
 mod crashes;
 mod cuts;
+mod held_answer;
+mod incarnation;
 mod interventions;
 mod journal;
 mod laws;
@@ -18,7 +20,10 @@ mod losses;
 mod plan;
 mod random;
 mod run;
+mod run_options;
+mod sent_request;
 mod shrink;
+mod submission;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -28,7 +33,8 @@ pub use cuts::{Cuts, Part, PartError};
 pub use journal::Journal;
 pub use laws::{Law, Tally, Violation};
 pub use plan::PolicyChoice;
-pub use run::{Run, RunOptions};
+pub use run::Run;
+pub use run_options::RunOptions;
 pub use shrink::{Shrunk, shrink};
 
 /// The user who administers the market and runs the daemon.

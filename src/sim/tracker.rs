@@ -9,7 +9,7 @@ use crate::wire::{
 };
 
 use super::attempt::{SimAttempt, Weather};
-use super::crashes::Held;
+use super::held_answer::HeldAnswer;
 use super::plan::TrackerPlan;
 use super::random::Random;
 
@@ -27,7 +27,7 @@ pub(super) struct SimTracker {
     /// A request whose answer was lost: it comes again, unchanged, before anything else.
     pub(super) unanswered: Option<HeartbeatRequest>,
     /// The answer to it, which waits for the store.
-    pub(super) held: Option<Held<HeartbeatAnswer>>,
+    pub(super) held: Option<HeldAnswer<HeartbeatAnswer>>,
     /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,
     /// The incarnation of the JobTracker whose answer came last.

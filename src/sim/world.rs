@@ -11,15 +11,15 @@ use crate::model::{AttemptId, FactNumber, JobId, Now};
 use super::ADMINISTRATOR;
 use super::agenda::{Agenda, Wake};
 use super::attempt::Weather;
-use super::bidders::SentRequest;
-use super::clients::Submission;
-use super::crashes::Incarnation;
 use super::cuts::{Part, STRETCHES};
+use super::incarnation::Incarnation;
 use super::journal::Journal;
 use super::laws::{Intent, Judge, Law, Tally, Violation};
 use super::plan::Plan;
 use super::random::Random;
-use super::run::RunOptions;
+use super::run_options::RunOptions;
+use super::sent_request::SentRequest;
+use super::submission::Submission;
 use super::tracker::SimTracker;
 
 /// A user, as client and as bidder.

@@ -33,7 +33,7 @@ pub fn arrows(file: &Source) -> Vec<Finding> {
     let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
         return vec![file.finding(1, RULE, format!("{room} is none of them"))];
     };
-    let mut found: Vec<Finding> = names_after(&file.code, "crate::engine")
+    let mut found: Vec<Finding> = names_after(&file.code, "crate::engine::")
         .filter(|(_, name)| !allowed.contains(name))
         .map(|(line, name)| {
             let text = format!("{room} may not name crate::engine::{name}; inside a room say super::");
@@ -140,6 +140,7 @@ mod proofs {
             ("src/engine/on/a.rs", "use crate::engine::core::Engine; use super::b::B;"),
             ("src/engine/core/a.rs", "use crate::engine::state::{Fact, Outbox};"),
             ("src/engine/tests/a.rs", "use crate::engine::on::LongRead;"),
+            ("src/engine/core/a.rs", "pub(in crate::engine) fn a() {}"),
             ("src/engine/mod.rs", "mod core;"),
         ] {
             assert_eq!(arrows(&source(path, good)), [], "{path}: {good}");

@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind, Violations, lower, raise};
 
 use super::GroupId;
-use super::invariants::GroupSums;
 
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +36,15 @@ pub(super) struct Groups {
     by_id: FxHashMap<GroupId, Group>,
     by_name: BTreeMap<String, GroupId>,
     last: GroupId,
+}
+
+/// The sums of a group over its apps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GroupSums {
+    pub(super) apps: u32,
+    pub(super) running: PerKind<u32>,
+    pub(super) waiting: PerKind<u32>,
+    pub(super) pending: u64,
 }
 
 // === impl Group ===

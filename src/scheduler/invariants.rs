@@ -5,17 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::model::{Kind, PerKind, TrackerId, Violations};
 
-use super::group::Group;
+use super::group::{Group, GroupSums};
 use super::{GroupId, Scheduler};
-
-/// The sums of a group over its apps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct GroupSums {
-    pub(super) apps: u32,
-    pub(super) running: PerKind<u32>,
-    pub(super) waiting: PerKind<u32>,
-    pub(super) pending: u64,
-}
 
 // === impl Scheduler: invariants ===
 

@@ -91,8 +91,23 @@ whole_overload() {
     OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
 }
 
+# attacks [FILTER]...: attacks of real size.
+attacks() {
+    HOSTILE=whole cargo test --quiet --release --test hostile -- --nocapture "$@"
+}
+
+# A short attack has so few heartbeats that one stall of the machine is their 99th percentile: what broke is measured twice more, alone,
+# and must hold both times.
 whole_attacks() {
-    HOSTILE=whole cargo test --quiet --release --test hostile -- --nocapture
+    local log=$target/attacks.log name broken
+    attacks 2>&1 | tee "$log"
+    ((PIPESTATUS[0] == 0)) && return 0
+    broken=$(sed -n 's/^\(\S*\) --- FAILED$/\1/p' "$log" | sort -u)
+    # It failed otherwise than by a verdict.
+    [[ -n $broken ]] || return 1
+    for name in $broken $broken; do
+        attacks --exact "$name" || return 1
+    done
 }
 
 mutated_frames() {

@@ -149,3 +149,61 @@ impl RunningConnection {
 fn with_cause(error: &hyper::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What comes of an answer of these bytes, after which the server closes.
+    async fn answered(response: &str, max_body_bytes: usize) -> Result<(String, String), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            // The client may close first.
+            let _ = stream.write_all(response.as_bytes()).await;
+        };
+        let client = async {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let answer = send_request(stream, Request::get("/a?b").body(String::new()).unwrap(), 0).await?;
+            let line = answer.status_line();
+            Ok((line, answer.into_text(max_body_bytes).await?))
+        };
+        let (_, answer) = tokio::join!(server, client);
+        answer.map_err(|error: ClientError| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn bodies_end_by_length_by_chunks_or_with_the_connection() {
+        let whole = |line: &str, body: &str| Ok((line.to_owned(), body.to_owned()));
+        for (head, body) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "abcde"),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nA: b\r\n\r\n"),
+            ("HTTP/1.1 200 OK\r\n\r\n", "abcde"),
+        ] {
+            assert_eq!(answered(&format!("{head}{body}"), 5).await, whole("HTTP/1.1 200 OK", "abcde"), "{head}");
+            let refused = answered(&format!("{head}{body}"), 4).await.unwrap_err();
+            assert_eq!(refused, "the answer is longer than 4 bytes");
+        }
+        let elsewhere = "HTTP/1.1 302 Elsewhere\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n";
+        assert_eq!(answered(elsewhere, 0).await, whole("HTTP/1.1 302 Elsewhere", ""));
+    }
+
+    #[tokio::test]
+    async fn errors_name_their_cause() {
+        let error = async |response: &str| answered(response, 100).await.unwrap_err();
+        assert_eq!(error("").await, "connection closed before message completed");
+        assert_eq!(error("SSH-2.0-x\r\n").await, "invalid HTTP version parsed");
+        let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(9_000));
+        assert_eq!(error(&long).await, "message head is too large");
+        let cut = error("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").await;
+        assert_eq!(cut, "error reading a body from connection: end of file before message length reached");
+    }
+}

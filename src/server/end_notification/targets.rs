@@ -80,7 +80,7 @@ mod tests {
             "[fd00::1]:80",
             "fd00::2",
             "x**y",
-            "a?[bc]",
+            "a?[bc]d",
         ]);
         for (host, port, is_in) in [
             ("oozie.example.com", 11_000, true),

@@ -46,6 +46,24 @@ fn a_full_disk_under_the_budget_file_leaves_the_old_content_whole_and_is_tried_a
 }
 
 #[test]
+fn a_disk_that_hangs_does_not_keep_the_daemon_from_ending() {
+    for point in ["budget-file.due", "stop.closing"] {
+        let mut place = Place::new(BUDGETS);
+        place.environment.push(("JOBTRACKER_HANG_AT", point));
+        let serving = place.start();
+        serving.top_up("alice", "1");
+        serving.terminate();
+        let (status, log) = serving.end();
+        assert_eq!(status.code(), Some(1), "{point}:\n{log}");
+        assert!(log.contains("the state did not close in time"), "{point}:\n{log}");
+        place.environment.clear();
+        let serving = place.start();
+        assert!(serving.ask("alice", "info&queue=alice").body.contains("101"), "{point}");
+        assert_eq!(serving.stop().0, 0);
+    }
+}
+
+#[test]
 fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
     if skip("a full disk under the database") {
         return;

@@ -111,7 +111,7 @@ fn a_recorded_job_is_taken_in_under_its_id_with_its_token() {
     assert_eq!(fs::read(scene.system().join(JOB).join("jobToken")).unwrap(), token("jobToken"));
     assert!(scene.system().join(JOB).join("job-info").exists(), "it may be given back");
     assert!(!scene.system().join(".jobtracker.info.crc").exists());
-    let sql = "SELECT max(substr(identifier, 11)) FROM incarnation";
+    let sql = "SELECT max(substr(identifier, 11)) FROM daemon_run";
     let minute: String = scene.place.database().query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(minute.parse::<u32>().unwrap() >= 60, "{minute}: an id that the Java one may give out");
     serving.kill();

@@ -212,18 +212,38 @@ fn a_missing_file_is_rewritten() {
     assert_eq!(lines(&stage.read("")), lines(FIRST));
 }
 
+/// The take-over is recorded before its differences are facts, and a crash comes after them.
+#[test]
+fn an_edit_that_was_taken_over_before_a_crash_is_not_taken_over_again() {
+    let stage = Stage::endowed();
+    fs::write(&stage.path, "alice 150 1\nbob 7.5 0.25\n").unwrap();
+    let (store, loaded, image, found) = stage.start();
+    assert!(matches!(found, BudgetAtStart::Edited(_)), "{found:?}");
+    // Whatever the facts of the differences are.
+    record(&store.fact_sender(), loaded.last_fact, vec![incarnation(1)]);
+    drop((image, store));
+    for _ in 0..2 {
+        assert_eq!(stage.start().3, BudgetAtStart::Unchanged);
+    }
+    let (_store, _, image, _) = stage.start();
+    image.publish(lines("alice 140 1\n"), 1);
+    image.close(END).unwrap();
+    assert!(!stage.exists(".rejected-1"), "it is no foreign file");
+    assert_eq!(stage.read(".previous"), "alice 150 1\nbob 7.5 0.25\n");
+}
+
 /// Whether the crash came before or after the file was replaced, it is ours.
 #[test]
 fn a_crash_between_pending_and_confirmed_is_no_edit() {
     for is_replaced in [false, true] {
-        let stage = Stage::endowed();
+        let stage = Stage::crashed();
         let next = budget_file::render(&lines("alice 90 1\n"));
         let hash = <sha2::Sha256 as sha2::Digest>::digest(next.as_bytes());
         let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let noted = stage
             .scratch
             .look()
-            .execute("UPDATE meta SET value = ?1 WHERE key = 'budget_image_pending'", [hash])
+            .execute("UPDATE meta SET value = ?1 WHERE key = 'budget_file_pending'", [hash])
             .unwrap();
         assert_eq!(noted, 1);
         if is_replaced {

@@ -78,7 +78,7 @@ fn counters() -> Counters {
 }
 
 #[test]
-fn an_incarnation_is_recorded_and_loaded() {
+fn a_run_of_the_daemon_is_recorded_and_loaded() {
     let scratch = Scratch::new();
     recorded(&scratch, vec![incarnation(202611210913), incarnation(7)]);
     let (_store, loaded) = scratch.open();
@@ -154,14 +154,14 @@ fn an_attempt_is_followed_to_its_end() {
     assert_eq!(
         row(
             &database,
-            "SELECT attempt, job, role, tracker, response_id, launch_ms, state, kill_asked, commit_granted, finish_ms
+            "SELECT attempt, job, role, tracker, response_id, launch_ms, state, kill_request, commit_granted, finish_ms
              FROM attempt"
         ),
         "attempt_202611210913_0001_m_000000_0|job_202611210913_0001|work|tracker_a:1|-32768|5000|RUNNING|FAILED|1|"
     );
     drop(database);
     let asked = Fact::Job(JobFact::AttemptKillRequested { attempt: attempt(0), request: KillRequest::Preempt });
-    assert_eq!(row(&recorded(&scratch, vec![asked]), "SELECT kill_asked FROM attempt"), "PREEMPTED");
+    assert_eq!(row(&recorded(&scratch, vec![asked]), "SELECT kill_request FROM attempt"), "PREEMPTED");
     let ended = EndedAttempt {
         attempt: attempt(0),
         state: AttemptState::FailedUnclean,
@@ -189,7 +189,7 @@ fn an_attempt_is_followed_to_its_end() {
         "work|tracker_a:1|-32768|tracker_b:1|9|5000|FAILED_UNCLEAN|5100|5900|1|2|-1|java.lang.NullPointerException\n\
          |map > 3"
     );
-    assert_eq!(row(&database, "SELECT kill_asked FROM attempt"), "PREEMPTED", "who was preempted stays known");
+    assert_eq!(row(&database, "SELECT kill_request FROM attempt"), "PREEMPTED", "who was preempted stays known");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn the_last_launch_answer_of_each_tracker_is_kept() {
 }
 
 #[test]
-fn kill_debts_are_recorded_paid_and_loaded() {
+fn pending_kill_jobs_are_recorded_acknowledged_and_loaded() {
     let scratch = Scratch::new();
     let job = job_id(3);
     let facts = vec![
@@ -292,7 +292,7 @@ fn kill_debts_are_recorded_paid_and_loaded() {
         Fact::KillJobAcknowledged { job, tracker: "b".into() },
     ];
     recorded(&scratch, facts);
-    assert_eq!(scratch.open().1.kill_debts, [(job, "a".into()), (job, "c".into())]);
+    assert_eq!(scratch.open().1.pending_kill_jobs, [(job, "a".into()), (job, "c".into())]);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn a_wrong_value_is_named_with_its_column() {
         ("UPDATE attempt SET state = 'LOST'", r#"attempt.state holds "LOST""#),
         ("UPDATE attempt SET attempt = 'attempt_202611210913_0001_m_000004_0'", "attempt.attempt holds"),
         ("UPDATE attempt SET role = 'task_cleanup'", "attempt.role holds"),
-        ("UPDATE attempt SET kill_asked = 'MAYBE'", "attempt.kill_asked holds"),
+        ("UPDATE attempt SET kill_request = 'MAYBE'", "attempt.kill_request holds"),
         ("UPDATE attempt SET counters = '[[9,1]]'", "attempt.counters holds"),
         ("UPDATE completion_event SET event_id = 1", "completion_event.event_id holds"),
         ("UPDATE completion_event SET status = 'DONE'", "completion_event.status holds"),

@@ -58,7 +58,7 @@ fn a_failing_disk_holds_the_number_and_loses_nothing() {
     let admin = scratch.look();
     admin
         .execute_batch(
-            "CREATE TRIGGER full BEFORE INSERT ON incarnation WHEN new.start_ms = 7
+            "CREATE TRIGGER full BEFORE INSERT ON daemon_run WHEN new.start_ms = 7
              BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
         )
         .unwrap();
@@ -75,10 +75,10 @@ fn a_failing_disk_holds_the_number_and_loses_nothing() {
     assert_eq!(since(&durable.health).1, "disk is full");
     assert_eq!(tried_again.number, FactNumber(3));
     let rows = |sql| admin.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(rows("SELECT count(*) FROM incarnation"), 3, "nothing of a failed transaction stays");
+    assert_eq!(rows("SELECT count(*) FROM daemon_run"), 3, "nothing of a failed transaction stays");
     admin.execute_batch("DROP TRIGGER full").unwrap();
     wait_until(&sink, |durable| durable.number == FactNumber(20) && durable.health.is_good());
-    assert_eq!(rows("SELECT count(*) FROM incarnation"), 20);
+    assert_eq!(rows("SELECT count(*) FROM daemon_run"), 20);
     store.close().unwrap();
     assert_eq!(scratch.open().1.last_fact, FactNumber(20));
 }
@@ -205,7 +205,7 @@ fn copies_disturb_no_commit_and_hold_one_moment() {
         let path = scratch.dir.path().join(format!("copy-{copy}.db"));
         let rows = rusqlite::Connection::open(path)
             .unwrap()
-            .query_row("SELECT count(*) FROM incarnation", [], |row| row.get::<_, i64>(0));
+            .query_row("SELECT count(*) FROM daemon_run", [], |row| row.get::<_, i64>(0));
         assert_eq!(rows.unwrap(), number.0.cast_signed());
     }
     assert_eq!(store.stats().failures, 0);

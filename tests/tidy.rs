@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/files.rs"]
 mod files;
 #[path = "tidy/keys.rs"]
@@ -85,6 +87,14 @@ fn permissions_of_rooms_are_used() {
 fn configuration_keys_are_acted_on_or_say_that_they_are_not() {
     none(keys::unread_keys(&TREE, keys::WAITING));
     none(keys::unread_fields(&TREE, keys::WAITING));
+}
+
+#[test]
+fn files_of_a_room_make_no_circle() {
+    let mut found = circles::circles(&TREE);
+    // Not broken yet.
+    found.retain(|circle| !circle.path.starts_with("src/engine/"));
+    none(found);
 }
 
 #[test]

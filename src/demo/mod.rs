@@ -11,6 +11,7 @@ mod cluster;
 mod corpus;
 mod error;
 mod market_table;
+mod options;
 mod scenario;
 mod scratch;
 mod screen;
@@ -24,26 +25,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use cluster::Cluster;
 use corpus::Corpus;
 pub use error::DemoError;
+pub use options::DemoOptions;
 use scenario::Scenario;
 use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
-
-/// Options of a demo.
-#[derive(Clone, Debug)]
-pub struct DemoOptions {
-    /// Size of the text, MB.
-    pub corpus_mb: u32,
-    /// Maps of each job, about.
-    pub maps: u32,
-    /// Shortest run time of a map, ms.
-    pub map_ms: u64,
-    /// Whether the cluster keeps running after the scenario.
-    pub keep: bool,
-    /// Whether reduces write wrong counts.
-    pub miscount: bool,
-    /// How the user calls this program.
-    pub program: String,
-}
 
 /// Result of a demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,11 +17,11 @@ use crate::config::HostPort;
 use crate::lifecycle::Serving;
 use crate::model::Credits;
 
-use super::DemoOptions;
 use super::bill::{Bill, Expected};
 use super::corpus::Corpus;
 use super::error::DemoError;
 use super::market_table::{JobView, MarketTable};
+use super::options::DemoOptions;
 use super::scratch::{BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::word_check::{DemoReport, read_counts};

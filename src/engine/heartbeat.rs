@@ -56,8 +56,10 @@ impl Engine {
             Some(tracker) if !request.initial_contact && tracker.response_id != request.response_id => {
                 // The last answer was lost.
                 tracker.last_seen_mono_ms = now.mono_ms;
-                tracker.answer_waits_for = self.log.last();
-                return (Reply::Heartbeat(tracker.repeat_answer()), Wait::All);
+                if matches!(tracker.last_answer, LastAnswer::Encoded(_)) {
+                    tracker.answer_waits_for = self.log.last();
+                }
+                return (Reply::Heartbeat(tracker.repeat_answer()), Wait::For(tracker.answer_waits_for));
             }
             Some(_) if request.initial_contact => {
                 let name: Arc<str> = name.into();

@@ -1,8 +1,10 @@
-//! A memory bound shared by all connections.
+//! Memory bounds shared by all connections.
 
 use std::cell::Cell;
 
 use tokio::sync::Notify;
+
+use super::limits::RpcLimits;
 
 /// A bound in bytes, with a notification when room returns.
 #[derive(Debug)]
@@ -12,10 +14,21 @@ pub(super) struct Budget {
     room: Notify,
 }
 
+/// The bounds of one server.
+#[derive(Debug)]
+pub(super) struct Budgets {
+    /// Clients' calls that are incomplete or unanswered.
+    pub(super) client_calls: Budget,
+    /// Trackers' calls that are incomplete.
+    pub(super) tracker_calls: Budget,
+    /// Answers that clients have not read.
+    pub(super) unread: Budget,
+}
+
 // === impl Budget ===
 
 impl Budget {
-    pub(super) fn new(limit_bytes: usize) -> Self {
+    fn new(limit_bytes: usize) -> Self {
         Self { kept_bytes: Cell::new(0), limit_bytes, room: Notify::new() }
     }
 
@@ -42,6 +55,19 @@ impl Budget {
     pub(super) async fn room(&self) {
         if !self.has_room() {
             self.room.notified().await;
+        }
+    }
+}
+
+// === impl Budgets ===
+
+impl Budgets {
+    pub(super) fn new(limits: &RpcLimits) -> Self {
+        // One whole call must fit.
+        Self {
+            client_calls: Budget::new(limits.waiting_call_bytes.max(limits.max_frame_bytes)),
+            tracker_calls: Budget::new(limits.waiting_heartbeat_bytes.max(limits.max_frame_bytes)),
+            unread: Budget::new(limits.unread_bytes),
         }
     }
 }

@@ -17,11 +17,10 @@ use crate::clock::Clock;
 use crate::log::LogRate;
 use crate::wire::protocol::encode_fatal;
 
-use super::budget::Budget;
+use super::budget::{Budget, Budgets};
 use super::inherited_connection::{InheritedConnection, Introduction};
 use super::limits::RpcLimits;
 use super::memory_charge::MemoryCharge;
-use super::reading::READ_BYTES;
 
 /// What a connection waits for; selects its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,15 +84,13 @@ pub(super) struct Shared {
     /// One read buffer and one encode buffer serve all connections, since they take turns on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
-    /// Clients' calls that are incomplete or unanswered.
-    pub(super) client_calls: Budget,
-    /// Trackers' calls that are incomplete.
-    pub(super) tracker_calls: Budget,
-    /// Answers that clients have not read.
-    pub(super) unread: Budget,
+    pub(super) budgets: Rc<Budgets>,
     /// Limits log lines about connections closed to make room.
     pub(super) log_rate: LogRate,
 }
+
+/// Maximum bytes per read. A heartbeat fits; longer frames take several reads.
+pub(super) const READ_BYTES: usize = 64 << 10;
 
 /// Progress that restarts the write timeout; a client that reads less within it is slow.
 const PROGRESS_BYTES: usize = 64 << 10;
@@ -112,10 +109,7 @@ impl Shared {
             detached: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES]),
             answer_buffer: RefCell::default(),
-            // One whole call must fit.
-            client_calls: Budget::new(limits.waiting_call_bytes.max(limits.max_frame_bytes)),
-            tracker_calls: Budget::new(limits.waiting_heartbeat_bytes.max(limits.max_frame_bytes)),
-            unread: Budget::new(limits.unread_bytes),
+            budgets: Rc::new(Budgets::new(&limits)),
             log_rate: LogRate::default(),
         }
     }
@@ -136,7 +130,7 @@ impl Connection {
             long_in_hand: Cell::new(false),
             behind: RefCell::default(),
             taken_bytes: Cell::new(0),
-            charge: MemoryCharge::new(shared.clone()),
+            charge: MemoryCharge::new(shared.budgets.clone()),
             calls_in_flight: Cell::new(0),
             has_called: Cell::new(false),
             has_sent_heartbeat: Cell::new(false),
@@ -302,7 +296,7 @@ impl Connection {
                 writable = self.write.writable() => writable,
                 () = self.left() => {
                     self.outgoing.borrow_mut().drain(..written);
-                    self.shared.unread.remove(written);
+                    self.shared.budgets.unread.remove(written);
                     break;
                 }
             };
@@ -466,7 +460,7 @@ impl Connection {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
         // A heartbeat's bytes are not kept after decoding.
         if !self.charge.is_tracker() {
-            self.shared.client_calls.add(bytes);
+            self.shared.budgets.client_calls.add(bytes);
         }
         !self.has_called.replace(true)
     }
@@ -476,7 +470,7 @@ impl Connection {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
         if !self.charge.is_tracker() {
-            self.shared.client_calls.remove(bytes);
+            self.shared.budgets.client_calls.remove(bytes);
         }
         if before == 1 || before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
             self.changed.notify_waiters();

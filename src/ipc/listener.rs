@@ -16,13 +16,12 @@ use super::connection::{Connection, Shared, Waiting};
 use super::fair_share::close_beyond_share;
 use super::inherited_connection::{InheritedConnection, InheritedTracker};
 use super::limits::RpcLimits;
+use super::probe::KEEPALIVE;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
 use super::session::{Service, Session};
 
 /// Connections that queue in the kernel at the limit: after a restart all trackers connect at once.
 const BACKLOG: i32 = 4_096;
-/// Silence after which the kernel probes the peer.
-pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, for example when file descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the search for silent connections while all places are taken.
@@ -220,7 +219,7 @@ impl<S: Service> RpcServer<S> {
                 let holds_room = !connection.calls().has_room() && connection.begun_bytes() >= SHORT_CALL_BYTES;
                 short_if(holds_room || (full && !connection.is_tracker()), limits.frame_timeout_ms)
             }
-            Waiting::Reader => short_if(!self.shared.unread.has_room(), limits.write_timeout_ms),
+            Waiting::Reader => short_if(!self.shared.budgets.unread.has_room(), limits.write_timeout_ms),
             // A connection without a heartbeat is a client's, whatever protocol it names.
             Waiting::Heartbeat if connection.has_sent_heartbeat() && crowded => limits.idle_tracker_ms,
             Waiting::Heartbeat if connection.has_sent_heartbeat() => u64::MAX,

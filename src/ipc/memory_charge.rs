@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::budget::Budget;
-use super::connection::Shared;
+use super::budget::{Budget, Budgets};
 
 /// The bytes of one connection; dropping it releases them.
 pub(super) struct MemoryCharge {
-    shared: Rc<Shared>,
+    budgets: Rc<Budgets>,
     /// Of an incomplete call.
     begun_bytes: Cell<usize>,
     /// Of unread answers.
@@ -19,8 +18,8 @@ pub(super) struct MemoryCharge {
 // === impl MemoryCharge ===
 
 impl MemoryCharge {
-    pub(super) fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, begun_bytes: Cell::new(0), unread_bytes: Cell::new(0), is_tracker: Cell::new(false) }
+    pub(super) fn new(budgets: Rc<Budgets>) -> Self {
+        Self { budgets, begun_bytes: Cell::new(0), unread_bytes: Cell::new(0), is_tracker: Cell::new(false) }
     }
 
     /// Whether the connection is a tracker's.
@@ -38,7 +37,7 @@ impl MemoryCharge {
 
     /// The memory bound for calls like this connection's.
     pub(super) fn calls(&self) -> &Budget {
-        if self.is_tracker.get() { &self.shared.tracker_calls } else { &self.shared.client_calls }
+        if self.is_tracker.get() { &self.budgets.tracker_calls } else { &self.budgets.client_calls }
     }
 
     /// Bytes received of an incomplete call.
@@ -56,8 +55,8 @@ impl MemoryCharge {
     /// Sets the bytes of unread answers.
     pub(super) fn set_unread(&self, bytes: usize) {
         let before = self.unread_bytes.replace(bytes);
-        self.shared.unread.add(bytes);
-        self.shared.unread.remove(before);
+        self.budgets.unread.add(bytes);
+        self.budgets.unread.remove(before);
     }
 }
 

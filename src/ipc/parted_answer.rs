@@ -40,7 +40,7 @@ impl PartedAnswer {
         let connection = &self.pending.connection;
         // Answers queued behind this one do not count.
         let is_unread = if self.is_started { connection.has_unsent() } else { connection.has_outgoing() };
-        (is_unread || !connection.shared().unread.has_room()) && !connection.shared().stopping.get()
+        (is_unread || !connection.shared().budgets.unread.has_room()) && !connection.shared().stopping.get()
     }
 
     /// Completes when [`Self::is_behind`] may have changed.
@@ -48,7 +48,7 @@ impl PartedAnswer {
         let connection = &self.pending.connection;
         tokio::select! {
             () = connection.changed() => {}
-            () = connection.shared().unread.room(), if !connection.shared().unread.has_room() => {}
+            () = connection.shared().budgets.unread.room(), if !connection.shared().budgets.unread.has_room() => {}
         }
     }
 

@@ -129,7 +129,7 @@ impl PendingCall {
     pub fn is_behind(&self, long: bool) -> bool {
         self.connection.has_outgoing()
             || self.connection.is_in_parts()
-            || (long && !self.connection.shared().unread.has_room())
+            || (long && !self.connection.shared().budgets.unread.has_room())
     }
 
     /// Whether the client disconnected.
@@ -148,7 +148,7 @@ impl PendingCall {
     pub async fn caught_up(&self, long: bool) {
         self.connection.flushed().await;
         if long {
-            self.connection.shared().unread.room().await;
+            self.connection.shared().budgets.unread.room().await;
         }
     }
 

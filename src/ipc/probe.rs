@@ -7,9 +7,10 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::connection::Connection;
-use super::listener::KEEPALIVE;
 use super::tcp_info::last_ack_ms;
 
+/// Silence after which the kernel probes the peer of any connection.
+pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Keepalive interval during a probe; the peer counts as gone after so many unanswered probes.
 const INTERVAL: Duration = Duration::from_secs(1);
 const RETRIES: u32 = 3;

@@ -8,11 +8,8 @@ use std::task::{Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
-use super::connection::{Connection, Waiting};
+use super::connection::{Connection, READ_BYTES, Waiting};
 use super::session::{CloseKind, Service, Session};
-
-/// Maximum bytes per read. A heartbeat fits; longer frames take several reads.
-pub(super) const READ_BYTES: usize = 64 << 10;
 
 /// Bytes of a client's or a tracker's call that are read while the memory bound is reached: most calls fit.
 pub(super) const SHORT_CALL_BYTES: usize = 4 << 10;

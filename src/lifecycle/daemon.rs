@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions,
-    Targets, Topology,
+    AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, RackResolver, Requests, StoreGone,
+    Submissions, Targets,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
@@ -99,14 +99,14 @@ impl Daemon {
         let store = sink.durable();
         sink.append(first_fact, facts);
         let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
-        let topology = Topology::new(&settings.trackers);
-        let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
+        let resolver = RackResolver::new(&settings.trackers);
+        let submissions = Submissions::new(owner.clone(), resolver.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
         let handle = handle.with_stuck_threads(submissions.stuck());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let effect_handler = EffectHandler { owner: owner.clone(), topology, submissions, notifier, budget_image };
+        let effect_handler = EffectHandler { owner: owner.clone(), resolver, submissions, notifier, budget_image };
         (
             Self {
                 owner,
@@ -181,6 +181,7 @@ impl Daemon {
     ) -> Result<Vec<InheritedConnection>, RunError> {
         let Self { owner, dispatcher, rpc, effect_handler, effects, requests, leftovers, background_tasks } = self;
         let serving = requests.serving();
+        let resolver = effect_handler.resolver.clone();
         let mut tasks = JoinSet::new();
         let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
             InheritedTrackerConnection { tracker: name, connection, is_sure }
@@ -243,6 +244,7 @@ impl Daemon {
         released.abort();
         // Completes once the tasks have dropped what they share.
         tasks.shutdown().await;
+        resolver.stop();
         served
     }
 }

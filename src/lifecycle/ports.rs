@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
-use crate::config::HostPort;
+use crate::config::{HostPort, host_name};
 use crate::ipc::listen;
 
 use super::handover::Port;
-use super::start::ServeError;
+use super::serve_error::ServeError;
 
 /// A port that is listened on. It stays open while any process holds a copy.
 #[derive(Debug)]
@@ -74,6 +74,14 @@ impl OpenPort {
     pub(super) fn offer(&self, address: &HostPort) -> Port {
         Port { configured: address.to_string(), bound: self.bound }
     }
+}
+
+/// The address under which clients reach the port `bound`: for a port on all addresses the host name replaces the
+/// address, as in 1.2.1 `JobTracker`.
+#[must_use]
+pub fn as_others_name(configured: &HostPort, bound: SocketAddr) -> HostPort {
+    let host = if bound.ip().is_unspecified() { host_name() } else { configured.host.clone() };
+    HostPort { host, port: bound.port() }
 }
 
 fn resolve(key: &'static str, address: &HostPort) -> Result<SocketAddr, ServeError> {

@@ -13,7 +13,7 @@ use crate::config::{Configuration, Settings};
 use crate::engine::{Event, HostLists, QueueConfig, Refusal, Reply};
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
 
-use super::supervisor::Supervisor;
+use super::service_notifier::ServiceNotifier;
 
 /// Reloads at each SIGHUP.
 pub(super) struct Reload {
@@ -47,18 +47,18 @@ impl Reload {
     }
 
     /// Reloads at each `hang_up`. One that arrives during a reload triggers the next.
-    pub(super) async fn run(self, mut hang_up: Signal, supervisor: Supervisor) {
+    pub(super) async fn run(self, mut hang_up: Signal, service: ServiceNotifier) {
         while hang_up.recv().await.is_some() {
-            supervisor.reloading();
+            service.reloading();
             match self.reload().await {
                 Ok(summary) => {
                     tracing::info!("SIGHUP: {summary}");
-                    supervisor.ready(&summary);
+                    service.ready(&summary);
                 }
                 Err(error) => {
                     let summary = format!("reload failed, nothing changed: {error}");
                     tracing::error!("SIGHUP: {summary}");
-                    supervisor.ready(&summary);
+                    service.ready(&summary);
                 }
             }
         }

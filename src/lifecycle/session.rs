@@ -3,28 +3,48 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::Clock;
-use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
-use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Store};
+use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::ServedNames;
 
 use super::acl_watch::AclWatch;
+use super::build_engine::{StartState, build_engine};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
-use super::start::{ServeError, Serving, StartState, build_engine, store_options};
+use super::serve_error::ServeError;
 use super::web_thread::{WebOptions, WebThread};
+
+/// What is known once the daemon serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Address of RPC.
+    pub rpc: SocketAddr,
+    /// Address of the web server.
+    pub http: SocketAddr,
+    /// The folder of state.db.
+    pub state_dir: PathBuf,
+}
+
+/// A stop takes so long at most, whatever hangs.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// Minimum time for closing the store at a stop.
+const MIN_CLOSE_TIME: Duration = Duration::from_millis(500);
 
 /// How a session ends.
 pub(super) enum SessionEnd {
@@ -124,18 +144,18 @@ impl DaemonProcess<'_> {
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
-        let daemon = daemon.with_background_task(reload.run(hang_up, self.supervisor.clone()));
+        let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();
         }
-        let health_reports = self.supervisor.clone().report_health(store.durable(), status.clone());
+        let health_reports = self.service.clone().report_health(store.durable(), status.clone());
         let daemon = daemon.with_background_task(async move {
             if let Some((request, why)) = failed_upgrade {
                 request.answer(UpgradeOutcome::Refused { why }).await;
             }
             if let Some(predecessor) = predecessor {
-                // The supervisor accepts messages only from a process that it knows.
+                // The service manager accepts messages only from a process that it knows.
                 let _ = tokio::task::spawn_blocking(|| predecessor.await_acknowledgement()).await;
             }
             health_reports.await;
@@ -154,6 +174,7 @@ impl DaemonProcess<'_> {
             clock,
         };
         let mut handover = None;
+        let mut stopping_since_ms = None;
         let exit = async {
             loop {
                 let control = &mut self.control;
@@ -167,7 +188,7 @@ impl DaemonProcess<'_> {
                     request = request => request,
                     () = self.stop.requested() => break,
                 };
-                self.supervisor.reloading();
+                self.service.reloading();
                 let prepared = tokio::select! {
                     prepared = preparation.prepare(&request) => prepared,
                     () = self.stop.requested() => {
@@ -182,11 +203,12 @@ impl DaemonProcess<'_> {
                     }
                     Err(why) => {
                         request.answer(UpgradeOutcome::Refused { why: why.clone() }).await;
-                        self.supervisor.ready(&format!("{status}; upgrade failed: {why}"));
+                        self.service.ready(&format!("{status}; upgrade failed: {why}"));
                     }
                 }
             }
-            self.supervisor.stopping();
+            stopping_since_ms = Some(clock.mono_ms());
+            self.service.stopping();
             rpc.close();
             http.close();
             // Requests in progress have the same timeout as calls.
@@ -199,7 +221,11 @@ impl DaemonProcess<'_> {
         self.open_ids = owner.with_engine(|engine| engine.reserved_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let speakers: Vec<_> = owner.with_engine(|engine| engine.tracker_connections(clock.now()).collect());
-        let closed = close(budget_image, owner, store);
+        let close_time = stopping_since_ms.map(|since_ms| {
+            let passed = Duration::from_millis(clock.mono_ms().saturating_sub(since_ms));
+            STOP_LIMIT.saturating_sub(passed).max(MIN_CLOSE_TIME)
+        });
+        let closed = close(budget_image, owner, store, close_time);
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {
                 self.connections = with_trackers(inherited, speakers);
@@ -211,6 +237,21 @@ impl DaemonProcess<'_> {
                 Ok(SessionEnd::Stopped)
             }
         }
+    }
+}
+
+fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
+    StoreOptions {
+        look_for: system_dir.jobs().clone(),
+        ledger_detail_days: settings.ledger_detail_days,
+        finished_jobs: settings.job_limits.finished_jobs_kept,
+        retention: Retention {
+            jobs: settings.state_finished_jobs,
+            days: settings.state_finished_job_days,
+            // Clients read their tasks from the disk, and may still change their priority.
+            always: settings.job_limits.finished_jobs_kept as u64,
+        },
+        ..StoreOptions::new(&settings.directories.state)
     }
 }
 
@@ -229,20 +270,42 @@ fn with_trackers(
     inherited
 }
 
-/// Closes what a session has opened.
-fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+/// Closes what a session has opened, at a stop within `limit`.
+fn close(
+    budget_image: Option<Rc<BudgetPublisher>>,
+    owner: Rc<Owner>,
+    store: Store,
+    limit: Option<Duration>,
+) -> Result<(), ServeError> {
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
-    if let Some(image) = budget_image {
+    let image = budget_image.and_then(|image| {
         if let Some((accounts, tick)) = owner.budgets() {
             image.publish(accounts, tick);
         }
-        if let Some(image) = Rc::into_inner(image) {
-            image.close(owner.last_fact())?;
-        }
-    }
+        Rc::into_inner(image)
+    });
+    let shown = owner.last_fact();
     drop(owner);
-    Ok(store.close()?)
+    let close = move || -> Result<(), ServeError> {
+        if let Some(image) = image {
+            image.close(shown)?;
+        }
+        Ok(store.close()?)
+    };
+    match limit {
+        None => close(),
+        Some(limit) => within(limit, close),
+    }
+}
+
+/// Does the work on a thread of its own, which is abandoned at the limit: the disk may never answer.
+fn within(limit: Duration, work: impl FnOnce() -> Result<(), ServeError> + Send + 'static) -> Result<(), ServeError> {
+    let (done, closed) = mpsc::sync_channel(1);
+    let closing = std::thread::Builder::new().name("closing".to_owned());
+    let started = closing.spawn(move || drop(done.send(work())));
+    started.map_err(|source| ServeError::System { what: "a thread that closes the state", source })?;
+    closed.recv_timeout(limit).unwrap_or(Err(ServeError::CloseTimeout))
 }
 
 // === impl HandoverPreparation ===

@@ -6,7 +6,21 @@ use crate::model::AttemptState;
 use crate::scheduler::NodeId;
 use crate::wire::Phase;
 
-use super::{AttemptRole, CounterValues, Diagnostics};
+use super::{CounterValues, Diagnostics};
+
+/// The purpose of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptRole {
+    /// The job's setup.
+    JobSetup,
+    /// The job's cleanup: its commit or abort.
+    JobCleanup,
+    /// A map or reduce of the job.
+    Work,
+    /// The task-cleanup of an attempt, under that attempt's own id.
+    TaskCleanup,
+}
 
 /// The effect of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use crate::model::CounterLimits;
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
-use super::job::{Job, JobOutcome, TaskKey};
+use super::job::{Job, TaskKey};
+use super::job_state::JobOutcome;
 use super::{CounterTotal, CounterValues, JobContext};
 
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.

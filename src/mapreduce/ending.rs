@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, PerKind};
+use crate::model::{AttemptState, Kind, PerKind, TaskId};
 use crate::scheduler::HostId;
 use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
-use super::job::{Ending, Job, JobEvent, JobOutcome, JobState, TaskKey};
+use super::job::{Job, JobEvent, TaskKey};
+use super::job_state::{Ending, JobOutcome, JobState};
 use super::{JobContext, JobFact, Task, TaskState};
 
 // === impl Job: tasks end ===
@@ -116,6 +117,30 @@ impl Job {
         }
     }
 
+    /// Adds a finished map to the estimate. The job fails where a reduce would get more than the job's limit.
+    pub(super) fn apply_map_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
+        if !matches!(key, TaskKey::Work(Kind::Map, _)) {
+            return;
+        }
+        self.record_output(key, position);
+        let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
+        let estimate = self.output.input_per_reduce_bytes(self.spec.reduces);
+        let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
+        if limit > 0 && estimate > limit && !done {
+            // 1.2.1 has these blanks.
+            let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
+            self.decide_end(JobOutcome::Failed, reason, context);
+        }
+    }
+
+    /// Adds input and output of a finished map.
+    pub(super) fn record_output(&mut self, key: TaskKey, position: usize) {
+        let TaskKey::Work(Kind::Map, number) = key else { return };
+        let Some(split) = self.splits.splits().get(number as usize) else { return };
+        let Some(attempt) = self.task(key).attempts.get(position) else { return };
+        self.output.add(split.length_bytes, attempt.output_bytes);
+    }
+
     /// A finished map has lost its output.
     fn on_output_lost(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let kind = key.kind();
@@ -158,7 +183,7 @@ impl Job {
         };
         let total = u64::from(self.total()[kind]);
         if u64::from(self.failed[kind]) * 100 > u64::from(percent) * total {
-            let reason = JobOutcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
+            let reason = too_many_failures_text(kind, self.failed[kind], self.task_id(key));
             self.decide_end(JobOutcome::Failed, reason, context);
         } else {
             self.request_reduces_when_due(context);
@@ -292,4 +317,13 @@ impl Job {
             counters: context.interner.intern(&(&self.counters(&context.counter_limits).unwrap_or_default()).into()),
         });
     }
+}
+
+/// The words of 1.2.1 for a job that has lost too many tasks.
+fn too_many_failures_text(kind: Kind, failed: u32, task: TaskId) -> String {
+    let kind = match kind {
+        Kind::Map => "Map",
+        Kind::Reduce => "Reduce",
+    };
+    format!("# of failed {kind} Tasks exceeded allowed limit. FailedCount: {failed}. LastFailedTask: {task}")
 }

@@ -5,21 +5,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
 use crate::wire::TaskCompletionEvent;
 
-use super::{CounterValues, JobSpec, KillRequest, SplitTable};
-
-/// The purpose of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptRole {
-    /// The job's setup.
-    JobSetup,
-    /// The job's cleanup: its commit or abort.
-    JobCleanup,
-    /// A map or reduce of the job.
-    Work,
-    /// The task-cleanup of an attempt, under that attempt's own id.
-    TaskCleanup,
-}
+use super::{AttemptRole, CounterValues, JobSpec, KillRequest, SplitTable};
 
 /// An accepted submission: everything needed to run the job after a restart, without any other file.
 #[derive(Clone, Debug)]

@@ -4,32 +4,13 @@ use std::sync::Arc;
 
 use crate::model::{AttemptState as S, CounterLimits, Kind, Now};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
-use crate::wire::Counters;
 
-use super::job::{Job, JobOutcome, JobState};
+use super::job::{FinishedSummary, Job};
+use super::job_state::{JobOutcome, JobState};
 use super::{
-    CounterInterner, CounterValues, FinishedJob, HousekeepingQueue, JobContext, NodeRegistry, SplitTable, StoredJob,
-    TaskState, TrackerLocations,
+    CounterInterner, FinishedJob, HousekeepingQueue, JobContext, NodeRegistry, SplitTable, StoredJob, TaskState,
+    TrackerLocations,
 };
-
-/// What memory keeps of a finished job's tasks.
-#[derive(Clone, Debug)]
-pub(super) struct FinishedSummary {
-    counters: Option<CounterValues>,
-}
-
-// === impl FinishedSummary ===
-
-impl FinishedSummary {
-    pub(super) fn of(counters: CounterValues) -> Self {
-        Self { counters: Some(counters) }
-    }
-
-    /// The final counters, already within the limits.
-    pub(super) fn counters(&self) -> Counters {
-        self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
-    }
-}
 
 // === impl Job: over before a restart ===
 

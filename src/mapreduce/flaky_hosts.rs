@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use crate::model::Kind;
-use crate::scheduler::{HostId, NodeId};
+use crate::scheduler::HostId;
 
+use super::NodeRegistry;
 use super::node_registry::EligibleHosts;
-use super::{Job, NodeRegistry};
 
 /// Failures of one job's attempts by host.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl FlakyHosts {
     }
 
     /// Counts a failure, unless too many hosts are flaky already. `trackers`: those in service.
-    fn add(&mut self, host: HostId, trackers: usize) {
+    pub(super) fn add(&mut self, host: HostId, trackers: usize) {
         if !self.is_in_force(trackers) {
             return;
         }
@@ -43,7 +43,7 @@ impl FlakyHosts {
     }
 
     /// Counts a failure from before a restart, whatever the number of trackers was.
-    fn restore_failure(&mut self, host: HostId) {
+    pub(super) fn restore_failure(&mut self, host: HostId) {
         self.add(host, usize::MAX);
     }
 
@@ -52,11 +52,11 @@ impl FlakyHosts {
         4 * self.flaky < trackers
     }
 
-    fn avoids(&self, host: HostId, trackers: usize) -> bool {
+    pub(super) fn avoids(&self, host: HostId, trackers: usize) -> bool {
         self.flaky > 0 && self.is_in_force(trackers) && self.failures.get(&host).is_some_and(|n| *n >= self.limit)
     }
 
-    fn hosts(&self) -> impl Iterator<Item = HostId> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> {
         self.failures.iter().filter(|(_, failures)| **failures >= self.limit).map(|(host, _)| *host)
     }
 
@@ -75,47 +75,6 @@ impl FlakyHosts {
         let offers = |host: &HostId| hosts.offers(*host, kind);
         let failed_there = failed.iter().filter(|host| offers(host)).count();
         failed_there + self.hosts().filter(|host| !failed.contains(host)).filter(offers).count() >= hosts.offering(kind)
-    }
-}
-
-// === impl Job: flaky hosts ===
-
-impl Job {
-    /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
-    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {
-        self.flaky_hosts.add(host, nodes.in_service());
-    }
-
-    /// Counts the same from before a restart.
-    pub(super) fn restore_host_failure(&mut self, host: HostId) {
-        self.flaky_hosts.restore_failure(host);
-    }
-
-    /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
-    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
-        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
-    }
-
-    /// The hosts that the job can choose from.
-    pub(super) fn eligible_hosts<'a>(&self, nodes: &'a NodeRegistry) -> EligibleHosts<'a> {
-        nodes.eligible_hosts(self.spec.only_stock.is_some())
-    }
-
-    /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
-    /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
-    /// forever.
-    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
-        if self.is_unsupported_on(node, nodes) {
-            return true;
-        }
-        let is_flaky = nodes.get(node).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
-        let hosts = self.eligible_hosts(nodes);
-        is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
-    }
-
-    /// The hosts on which too many of its attempts failed, avoided or not.
-    pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
-        self.flaky_hosts.hosts()
     }
 }
 

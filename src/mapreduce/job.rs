@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId};
 use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
-use crate::wire::CompletionStatus;
+use crate::wire::{CompletionStatus, Counters};
 
 use super::fetch_failures::FetchFailures;
-use super::finished::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
+use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
-use super::speculation::Stragglers;
+use super::stragglers::Stragglers;
 use super::{
-    AcceptedJob, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task, TaskState,
+    AcceptedJob, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable,
+    Task, TaskState,
 };
 
 /// A task of a job by its purpose.
@@ -29,37 +30,6 @@ pub enum TaskKey {
     Setup(Kind),
     /// The job's cleanup, in the variant that takes this kind of slot.
     Cleanup(Kind),
-}
-
-/// The state of a job. [`JobState::can_become`] is the only table of transitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobState {
-    /// Accepted; its setup has not succeeded.
-    Prep,
-    /// Its tasks run.
-    Running,
-    /// Over.
-    Over(JobOutcome),
-}
-
-/// How a job ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobOutcome {
-    /// Its output is committed.
-    Succeeded,
-    /// By its own fault.
-    Failed,
-    /// By request.
-    Killed,
-}
-
-/// A decided end; the cleanup is still to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
-    /// FAILED or KILLED.
-    pub outcome: JobOutcome,
-    /// Why.
-    pub reason: String,
 }
 
 /// An entry of the list that shuffling reduces follow.
@@ -151,42 +121,25 @@ pub struct Job {
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
+/// What memory keeps of a finished job's tasks.
+#[derive(Clone, Debug)]
+pub(super) struct FinishedSummary {
+    pub(super) counters: Option<CounterValues>,
+}
+
 /// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
 
-// === impl JobOutcome ===
+// === impl FinishedSummary ===
 
-impl JobOutcome {
-    /// In the wire type.
-    pub fn run_state(self) -> RunState {
-        match self {
-            JobOutcome::Succeeded => RunState::Succeeded,
-            JobOutcome::Failed => RunState::Failed,
-            JobOutcome::Killed => RunState::Killed,
-        }
-    }
-}
-
-// === impl JobState ===
-
-impl JobState {
-    /// Whether a job in this state may change to `next`.
-    pub fn can_become(self, next: JobState) -> bool {
-        match (self, next) {
-            (JobState::Prep, JobState::Running) => true,
-            (JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
-            (JobState::Running, JobState::Over(_)) => true,
-            _ => false,
-        }
+impl FinishedSummary {
+    pub(super) fn of(counters: CounterValues) -> Self {
+        Self { counters: Some(counters) }
     }
 
-    /// In the wire type.
-    pub fn run_state(self) -> RunState {
-        match self {
-            JobState::Prep => RunState::Prep,
-            JobState::Running => RunState::Running,
-            JobState::Over(outcome) => outcome.run_state(),
-        }
+    /// The final counters, already within the limits.
+    pub(super) fn counters(&self) -> Counters {
+        self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
     }
 }
 

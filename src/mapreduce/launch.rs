@@ -8,7 +8,8 @@ use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
 use super::flaky_hosts::FlakyHosts;
-use super::job::{Job, JobOutcome, JobState, TaskKey};
+use super::job::{Job, TaskKey};
+use super::job_state::{JobOutcome, JobState};
 use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 

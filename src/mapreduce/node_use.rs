@@ -1,9 +1,10 @@
-//! How a job could use a slot of a node, for explanations of why it waits.
+//! Which nodes a job can use: those that can run it, where not too many of its attempts failed, with room for output.
 
 use crate::model::Kind;
-use crate::scheduler::NodeId;
+use crate::scheduler::{HostId, NodeId};
 
 use super::job::slowstart_maps;
+use super::node_registry::EligibleHosts;
 use super::{Job, NodeRegistry};
 
 /// Whether and why not a slot of a node helps a job.
@@ -21,9 +22,52 @@ pub enum NodeUse {
     FailedThere,
 }
 
-// === impl Job: why it waits ===
+// === impl Job: nodes ===
 
 impl Job {
+    /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
+    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {
+        self.flaky_hosts.add(host, nodes.in_service());
+    }
+
+    /// Counts the same from before a restart.
+    pub(super) fn restore_host_failure(&mut self, host: HostId) {
+        self.flaky_hosts.restore_failure(host);
+    }
+
+    /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
+    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
+    }
+
+    /// The hosts that the job can choose from.
+    pub(super) fn eligible_hosts<'a>(&self, nodes: &'a NodeRegistry) -> EligibleHosts<'a> {
+        nodes.eligible_hosts(self.spec.only_stock.is_some())
+    }
+
+    /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
+    /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
+    /// forever.
+    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        if self.is_unsupported_on(node, nodes) {
+            return true;
+        }
+        let is_flaky = nodes.get(node).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
+        let hosts = self.eligible_hosts(nodes);
+        is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
+    }
+
+    /// The hosts on which too many of its attempts failed, avoided or not.
+    pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
+        self.flaky_hosts.hosts()
+    }
+
+    /// Whether a node has room for the expected output of a map. A node that reports no free space does.
+    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+        let needed = self.output.room_per_map_bytes();
+        needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
+    }
+
     /// Whether a slot of a node would help, by [`Self::can_use`], or why not.
     pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> NodeUse {
         if self.can_use(kind, node, nodes) {

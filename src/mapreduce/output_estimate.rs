@@ -1,10 +1,6 @@
 //! Estimates the output of a job's maps from those that are done (1.2.1 `ResourceEstimator`). Integers only.
 
-use crate::model::Kind;
-use crate::scheduler::NodeId;
-
-use super::job::{Job, JobOutcome, TaskKey};
-use super::{JobContext, NodeRegistry, SplitTable};
+use super::SplitTable;
 
 /// Input and output of the maps done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +30,7 @@ impl OutputEstimate {
     }
 
     /// Adds a finished map. One that does not report its output (below 0) is ignored.
-    fn add(&mut self, input_bytes: i64, output_bytes: i64) {
+    pub(super) fn add(&mut self, input_bytes: i64, output_bytes: i64) {
         let Ok(output) = u64::try_from(output_bytes) else { return };
         self.done_input += bytes_read(input_bytes);
         self.done_output += u128::from(output);
@@ -59,47 +55,13 @@ impl OutputEstimate {
     }
 
     /// Input of one of `reduces`, bytes, if all get the same.
-    fn input_per_reduce_bytes(&self, reduces: u32) -> u64 {
+    pub(super) fn input_per_reduce_bytes(&self, reduces: u32) -> u64 {
         self.total_room_bytes().checked_div(u64::from(reduces)).unwrap_or(0) / 2
     }
 }
 
 fn bytes_read(length_bytes: i64) -> u128 {
     u128::from(u64::try_from(length_bytes).unwrap_or(0)) + 1
-}
-
-// === impl Job: room for output ===
-
-impl Job {
-    /// Adds a finished map to the estimate. The job fails where a reduce would get more than the job's limit.
-    pub(super) fn apply_map_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
-        if !matches!(key, TaskKey::Work(Kind::Map, _)) {
-            return;
-        }
-        self.record_output(key, position);
-        let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
-        let estimate = self.output.input_per_reduce_bytes(self.spec.reduces);
-        let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
-        if limit > 0 && estimate > limit && !done {
-            // 1.2.1 has these blanks.
-            let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
-            self.decide_end(JobOutcome::Failed, reason, context);
-        }
-    }
-
-    /// Adds input and output of a finished map.
-    pub(super) fn record_output(&mut self, key: TaskKey, position: usize) {
-        let TaskKey::Work(Kind::Map, number) = key else { return };
-        let Some(split) = self.splits.splits().get(number as usize) else { return };
-        let Some(attempt) = self.task(key).attempts.get(position) else { return };
-        self.output.add(split.length_bytes, attempt.output_bytes);
-    }
-
-    /// Whether a node has room for the expected output of a map. A node that reports no free space does.
-    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
-        let needed = self.output.room_per_map_bytes();
-        needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
-    }
 }
 
 #[cfg(test)]

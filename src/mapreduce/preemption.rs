@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, Kind};
 use crate::scheduler::{NodeId, Scheduler};
 
-use super::job::{Job, JobState, TaskKey};
+use super::job::{Job, TaskKey};
+use super::job_state::JobState;
 use super::{Attempt, AttemptRole, JobFact, KillRequest, NodeRegistry, Task};
 
 /// Attempts of a task beyond which it is no longer preempted: the rest of [`Task::MAX_ATTEMPTS`] is for failures.

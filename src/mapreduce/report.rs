@@ -6,7 +6,7 @@ use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 
 use super::attempt::report_effect;
-use super::job::{Job, JobOutcome, TaskKey};
+use super::job::{Job, TaskKey};
 use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
 
 /// An order to the tracker about an attempt it reported.
@@ -499,15 +499,4 @@ fn is_live(state: AttemptState) -> bool {
 /// Progress within 0 to 1: some trackers send more than 1, and anything can be sent.
 fn clamp(progress: f32) -> f32 {
     if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) }
-}
-
-impl JobOutcome {
-    /// The words of 1.2.1 for a job that has lost too many tasks.
-    pub(super) fn too_many_failures(kind: Kind, failed: u32, task: crate::model::TaskId) -> String {
-        let kind = match kind {
-            Kind::Map => "Map",
-            Kind::Reduce => "Reduce",
-        };
-        format!("# of failed {kind} Tasks exceeded allowed limit. FailedCount: {failed}. LastFailedTask: {task}")
-    }
 }

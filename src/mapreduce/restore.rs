@@ -12,7 +12,8 @@ use crate::model::{AttemptState, Kind, Now};
 use crate::scheduler::{HostId, NodeId, RackId};
 use crate::wire::{CompletionStatus, Phase};
 
-use super::job::{Job, JobEvent, JobState, TaskKey};
+use super::job::{Job, JobEvent, TaskKey};
+use super::job_state::JobState;
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
 use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};

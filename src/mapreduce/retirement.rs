@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{CounterLimits, Kind, PerKind};
 
-use super::finished::FinishedSummary;
-use super::job::Job;
+use super::job::{FinishedSummary, Job};
 use super::{CounterInterner, SplitTable};
 
 // === impl Job: retirement ===

@@ -4,12 +4,12 @@
 //! A job requests one slot while it has such a task and nothing else to run. It checks whenever one of its tasks
 //! changes, and once after the first minute: at other times no task can become a straggler.
 
-use std::collections::BTreeSet;
-
 use crate::model::Kind;
 use crate::scheduler::NodeId;
 
-use super::job::{Job, JobState, TaskKey};
+use super::job::{Job, TaskKey};
+use super::job_state::JobState;
+use super::stragglers::Stragglers;
 use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
@@ -19,26 +19,6 @@ const GAP_MILLIONTHS: u32 = 200_000;
 const LAG_MS: i64 = 60_000;
 /// Most lagging tasks that the search skips because they may not run on a node.
 const SEARCH_LIMIT: usize = 64;
-
-/// Candidates of a kind: tasks with one running attempt that does not wait for its commit.
-#[derive(Debug, Default)]
-pub(super) struct Stragglers {
-    /// By progress, millionths, and number: slowest first.
-    by_progress: BTreeSet<(u32, u32)>,
-    /// Whether a slot has been requested.
-    is_slot_requested: bool,
-}
-
-#[cfg(test)]
-impl Stragglers {
-    pub(super) fn len(&self) -> usize {
-        self.by_progress.len()
-    }
-
-    pub(super) fn is_slot_requested(&self) -> bool {
-        self.is_slot_requested
-    }
-}
 
 // === impl Job: second attempts ===
 
@@ -68,9 +48,7 @@ impl Job {
         let place = (!never && task.can_lag()).then(|| task.progress_millionths());
         let before = std::mem::replace(&mut task.straggler_key, place);
         if before != place {
-            let tasks = &mut self.stragglers[kind].by_progress;
-            before.map(|progress| tasks.remove(&(progress, number)));
-            place.map(|progress| tasks.insert((progress, number)));
+            self.stragglers[kind].move_task(number, before, place);
         }
     }
 
@@ -80,11 +58,10 @@ impl Job {
             return;
         }
         let limit = self.lagging_millionths(kind);
-        let slowest = self.stragglers[kind].by_progress.first();
-        let lags = limit.zip(slowest).is_some_and(|(limit, (progress, _))| *progress <= limit);
+        let lags = limit.is_some_and(|limit| self.stragglers[kind].up_to(limit).next().is_some());
         let is_old = context.now.wall_ms.saturating_sub(self.straggler_watch_ms) >= LAG_MS;
         let needs_slot = lags && is_old && self.waiting[kind].len() == 0;
-        match (std::mem::replace(&mut self.stragglers[kind].is_slot_requested, needs_slot), needs_slot) {
+        match (self.stragglers[kind].set_slot_requested(needs_slot), needs_slot) {
             (false, true) => context.scheduler.request_slots(self.app, kind, &[], 1),
             (true, false) => context.scheduler.withdraw_request(self.app, kind, &[], 1),
             _ => {}
@@ -94,15 +71,14 @@ impl Job {
     /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
     /// request.
     pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
-        let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested)?;
-        let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
-        let mut suits = lagging.map(|(_, number)| *number).filter(|number| {
+        let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested())?;
+        let suits = |number: &u32| {
             let task = self.task(TaskKey::Work(kind, *number));
             let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.node == node;
             !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
-        });
-        let number = suits.next()?;
-        self.stragglers[kind].is_slot_requested = false;
+        };
+        let number = self.stragglers[kind].up_to(limit).take(SEARCH_LIMIT).find(suits)?;
+        self.stragglers[kind].set_slot_requested(false);
         Some(number)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, JobId, Priority};
 use crate::wire::CompletionStatus;
 
-use super::job::{Ending, JobOutcome};
+use super::job_state::{Ending, JobOutcome};
 use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 
 /// A job that is not over.

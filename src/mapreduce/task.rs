@@ -3,7 +3,7 @@
 use crate::model::AttemptState;
 use crate::scheduler::HostId;
 
-use super::skipping::FailedRanges;
+use super::failed_ranges::FailedRanges;
 use super::{Attempt, CounterValues};
 
 /// The state of a task.

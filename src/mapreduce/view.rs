@@ -5,7 +5,8 @@ use crate::wire::{
     AccessControlList, Counter, CounterGroup, JobAcl, JobProfile, JobStatus, TaskReport, Text, TipStatus, WString,
 };
 
-use super::job::{Job, JobOutcome, JobState, TaskKey};
+use super::job::{Job, TaskKey};
+use super::job_state::{JobOutcome, JobState};
 use super::{CounterTotal, Task, TaskState};
 
 /// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).

@@ -8,11 +8,6 @@ use crate::model::Kind;
 use super::order::OrderEntry;
 use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler};
 
-/// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
-/// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
-/// behind any number of refusing apps is tried eventually.
-pub const SKIP_BUDGET: u32 = 100;
-
 // === impl Scheduler ===
 
 impl Scheduler {

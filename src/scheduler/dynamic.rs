@@ -8,22 +8,12 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, OrderClass, PerKind};
+use crate::model::{Kind, OrderClass};
 
-use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{HeartbeatLimits, Policy};
+use super::policy::{Allocation, HeartbeatLimits, Policy, SKIP_BUDGET};
 use super::{AppSpec, GroupId};
-
-/// What a queue has bought for the current interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allocation {
-    /// Slots it is entitled to.
-    pub quota: PerKind<u32>,
-    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
-    pub rate_units: i128,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
@@ -89,6 +79,7 @@ impl Policy for Dynamic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::PerKind;
 
     const RICH: GroupId = GroupId::ROOT.next();
     const POOR: GroupId = RICH.next();

@@ -12,11 +12,10 @@ use std::collections::BTreeSet;
 
 use crate::model::{Kind, PerKind};
 
-use super::assign::SKIP_BUDGET;
 use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{HeartbeatLimits, Policy};
+use super::policy::{HeartbeatLimits, Policy, SKIP_BUDGET};
 use super::{AppId, AppSpec, GroupId};
 
 /// Options of the first-in-first-out policy.

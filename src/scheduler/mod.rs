@@ -35,13 +35,12 @@ mod topology;
 mod tests;
 
 pub use app::AppSpec;
-pub use assign::SKIP_BUDGET;
-pub use dynamic::Allocation;
 pub use fifo::FifoOptions;
 pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
+pub use policy::{Allocation, SKIP_BUDGET};
 pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub use queue_position::QueuePosition;
 pub use state::{AddAppError, GroupUsage, Scheduler};

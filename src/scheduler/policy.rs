@@ -9,7 +9,21 @@ use crate::model::{Kind, OrderClass, PerKind};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{Allocation, AppId, AppSpec, GroupId};
+use super::{AppId, AppSpec, GroupId};
+
+/// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
+/// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
+/// behind any number of refusing apps is tried eventually.
+pub const SKIP_BUDGET: u32 = 100;
+
+/// What a queue has bought for the current interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// Slots it is entitled to.
+    pub quota: PerKind<u32>,
+    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
+    pub rate_units: i128,
+}
 
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

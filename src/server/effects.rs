@@ -10,13 +10,13 @@ use crate::store::BudgetPublisher;
 
 use super::end_notification::Notifier;
 use super::owner::Owner;
+use super::rack_resolver::RackResolver;
 use super::submission::Submissions;
-use super::topology::Topology;
 
 /// What performs effects.
 pub(crate) struct EffectHandler {
     pub(crate) owner: Rc<Owner>,
-    pub(crate) topology: Arc<Topology>,
+    pub(crate) resolver: Arc<RackResolver>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
     /// Writes the budget file; `None` without a market.
@@ -41,9 +41,9 @@ impl EffectHandler {
                     tokio::task::spawn_local(async move { submissions.remove_job_info(job).await });
                 }
                 Effect::ResolveRack { host } => {
-                    let (owner, topology) = (self.owner.clone(), self.topology.clone());
+                    let (owner, resolver) = (self.owner.clone(), self.resolver.clone());
                     tokio::task::spawn_local(async move {
-                        let rack = topology.rack_of_tracker(&host).await;
+                        let rack = resolver.rack_of_tracker(&host).await;
                         owner.step(Event::RackResolved { host, rack });
                     });
                 }

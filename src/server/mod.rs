@@ -6,6 +6,7 @@
 mod acl_file;
 mod admission;
 mod advertised;
+mod answer;
 mod answer_memory;
 mod dispatch;
 mod durability_queue;
@@ -17,8 +18,8 @@ mod groups;
 mod handle;
 mod owner;
 mod program;
+mod rack_resolver;
 mod submission;
-mod topology;
 
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
@@ -31,6 +32,6 @@ pub(crate) use engine_config::{host_lists, no_minute, queue_configs};
 pub use fair_pool::StuckThreads;
 pub use handle::{OwnerHandle, Requests};
 pub use owner::{Owner, StoreGone};
+pub use rack_resolver::RackResolver;
 pub use submission::{Leftovers, SubmissionError, SubmissionRequest, Submissions, make_system_dir};
 pub(crate) use submission::{SystemDirAtStart, make_staging_root};
-pub use topology::Topology;

@@ -1,9 +1,11 @@
 //! Runs a program of the system or the administrator to its end. Blocking: never on the owner's thread.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,27 +37,111 @@ pub(super) enum ProgramError {
     /// Too much output; its process group was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
+    /// [`RunningPrograms::stop`] was called.
+    #[error("was stopped with the JobTracker")]
+    Stopped,
 }
+
+/// Process groups of running programs, to be killed at a stop; none once stopped.
+#[derive(Debug)]
+pub(super) struct RunningPrograms(Mutex<Option<BTreeSet<i32>>>);
 
 /// Runs a program with a timeout and a limit of `max_bytes` for each of its two outputs.
 pub(super) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) -> Result<ProgramOutput, ProgramError> {
-    let deadline = now() + timeout;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn()?;
-    let outcome = read_outputs(&mut child, deadline, max_bytes).and_then(|(stdout, stderr)| {
-        let status = await_exit(&mut child, deadline)?;
-        Ok(ProgramOutput { status, stdout, stderr })
-    });
-    outcome.map_err(|failure| {
-        // It may have exited; its process group id is still reserved, since it was not waited for.
-        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-        let _ = child.wait();
-        match failure {
-            RunFailure::Io(error) => ProgramError::Io(error),
-            RunFailure::TooSlow => ProgramError::TooSlow(timeout),
-            RunFailure::TooLong => ProgramError::TooLong(max_bytes),
+    RunningPrograms::default().run(command, timeout, max_bytes)
+}
+
+// === impl RunningPrograms ===
+
+impl Default for RunningPrograms {
+    fn default() -> Self {
+        Self(Mutex::new(Some(BTreeSet::new())))
+    }
+}
+
+impl RunningPrograms {
+    /// As [`run`], until [`Self::stop`].
+    pub(super) fn run(
+        &self,
+        command: &mut Command,
+        timeout: Duration,
+        max_bytes: usize,
+    ) -> Result<ProgramOutput, ProgramError> {
+        let deadline = now() + timeout;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = self.spawn(command)?;
+        let outcome = read_outputs(&mut child, deadline, max_bytes).and_then(|(stdout, stderr)| {
+            let status = self.await_exit(&mut child, deadline)?;
+            Ok(ProgramOutput { status, stdout, stderr })
+        });
+        if self.is_stopped() {
+            let _ = child.wait();
+            return Err(ProgramError::Stopped);
         }
-    })
+        outcome.map_err(|failure| {
+            self.kill(&mut child);
+            match failure {
+                RunFailure::Io(error) => ProgramError::Io(error),
+                RunFailure::TooSlow => ProgramError::TooSlow(timeout),
+                RunFailure::TooLong => ProgramError::TooLong(max_bytes),
+            }
+        })
+    }
+
+    /// Kills the running programs with their children; no further one starts.
+    pub(super) fn stop(&self) {
+        for group in self.groups().take().into_iter().flatten() {
+            if let Some(group) = Pid::from_raw(group) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.groups().is_none()
+    }
+
+    fn groups(&self) -> MutexGuard<'_, Option<BTreeSet<i32>>> {
+        // No panic leaves it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spawn(&self, command: &mut Command) -> Result<Child, ProgramError> {
+        let mut groups = self.groups();
+        let Some(groups) = &mut *groups else { return Err(ProgramError::Stopped) };
+        let child = command.spawn()?;
+        groups.insert(Pid::from_child(&child).as_raw_nonzero().get());
+        Ok(child)
+    }
+
+    fn await_exit(&self, child: &mut Child, deadline: Instant) -> Result<ExitStatus, RunFailure> {
+        loop {
+            let mut groups = self.groups();
+            if let Some(status) = child.try_wait()? {
+                // From now on its process group id may be another's.
+                forget(&mut groups, child);
+                return Ok(status);
+            }
+            drop(groups);
+            if now() >= deadline {
+                return Err(RunFailure::TooSlow);
+            }
+            pause();
+        }
+    }
+
+    fn kill(&self, child: &mut Child) {
+        forget(&mut self.groups(), child);
+        // It may have exited; its process group id is still reserved, since it was not waited for.
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+        let _ = child.wait();
+    }
+}
+
+fn forget(groups: &mut Option<BTreeSet<i32>>, child: &Child) {
+    if let Some(groups) = groups {
+        groups.remove(&Pid::from_child(child).as_raw_nonzero().get());
+    }
 }
 
 enum RunFailure {
@@ -125,18 +211,6 @@ impl<R: Read + AsFd> Output<R> {
                 Err(error) => return Err(RunFailure::Io(error)),
             }
         }
-    }
-}
-
-fn await_exit(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RunFailure> {
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if now() >= deadline {
-            return Err(RunFailure::TooSlow);
-        }
-        pause();
     }
 }
 

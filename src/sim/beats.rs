@@ -6,8 +6,8 @@ use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
-use super::crashes::Held;
 use super::cuts::Part;
+use super::daemon_run::DelayedAnswer;
 use super::laws::{Beat, Intent, Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
@@ -68,7 +68,7 @@ impl World<'_> {
 
     /// Lets a tracker do what it does next; returns when it acts again, ms from now.
     fn call(&mut self, tracker: &mut SimTracker) -> Result<u64, Violation> {
-        if self.incarnation.is_down() {
+        if self.daemon.is_down() {
             return Ok(self.refused(tracker));
         }
         if let Some(held) = tracker.held.take() {
@@ -88,7 +88,7 @@ impl World<'_> {
             Mishap::None | Mishap::LostAnswer { .. } => {}
         }
         // The first report after a restart may be as old as the outage: nothing is given out for it.
-        let repeats = tracker.unanswered.is_some() || tracker.known_to != self.incarnation.number;
+        let repeats = tracker.unanswered.is_some() || tracker.known_to != self.daemon.number;
         let request = tracker.request(self.now.mono_ms, self.now.wall_ms);
         let may_wait = self.may_hold_back() || matches!(mishap, Mishap::LostAnswer { .. });
         let kept = may_wait.then(|| request.clone());
@@ -130,7 +130,7 @@ impl World<'_> {
         if !self.is_sent(step.wait_for) {
             tracker.unanswered = kept;
             let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
-            tracker.held = Some(Held { wait_for: step.wait_for, answer });
+            tracker.held = Some(DelayedAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
         }
         self.obey(tracker, answer)?;
@@ -138,7 +138,11 @@ impl World<'_> {
     }
 
     /// An answer was held back: here it is, or not yet.
-    fn look_for_answer(&mut self, tracker: &mut SimTracker, held: Held<HeartbeatAnswer>) -> Result<u64, Violation> {
+    fn look_for_answer(
+        &mut self,
+        tracker: &mut SimTracker,
+        held: DelayedAnswer<HeartbeatAnswer>,
+    ) -> Result<u64, Violation> {
         if !self.is_sent(held.wait_for) {
             tracker.held = Some(held);
             return Ok(self.until_sent_ms());
@@ -152,7 +156,7 @@ impl World<'_> {
         self.judge_new_start(tracker, answer)?;
         let obeyed = tracker.obey(answer, self.now.mono_ms, self.weather());
         let obeyed = obeyed.map_err(|text| self.violation(Law::Order, text))?;
-        tracker.known_to = self.incarnation.number;
+        tracker.known_to = self.daemon.number;
         match obeyed.launched.into_iter().find(|id| !self.delivered.insert(*id)) {
             None => Ok(()),
             Some(id) => {

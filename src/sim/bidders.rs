@@ -13,15 +13,8 @@ use super::cuts::Part;
 use super::laws::{Change, Intent, Violation};
 use super::plan::plain_rate;
 use super::random::Random;
+use super::user::SentRequest;
 use super::world::World;
-
-/// A request as it went over the network: anybody may send it once more.
-#[derive(Clone, Debug)]
-pub(super) struct SentRequest {
-    query: String,
-    header: String,
-    intent: Intent,
-}
 
 /// A request to be signed.
 struct Draft {
@@ -206,7 +199,7 @@ impl World<'_> {
 
     fn send_request(&mut self, request: SentRequest) -> Result<(), Violation> {
         let SentRequest { query, header, intent } = request;
-        if self.incarnation.is_down() {
+        if self.daemon.is_down() {
             return Ok(());
         }
         let Ok(parsed) = ParsedQuery::parse(&query) else { return Ok(()) };

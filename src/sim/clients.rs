@@ -8,38 +8,12 @@ use crate::market::{JobSignature, signature};
 use crate::model::{JobId, Kind, PerKind, Priority};
 
 use super::agenda::Wake;
-use super::crashes::Held;
 use super::cuts::Part;
+use super::daemon_run::DelayedAnswer;
 use super::laws::{Intent, Violation};
 use super::random::Random;
+use super::user::{Answered, Phase, Submission};
 use super::world::World;
-
-/// A submission under way.
-#[derive(Debug)]
-pub(super) struct Submission {
-    pub(super) user: usize,
-    pub(super) id: JobId,
-    spec: Arc<JobSpec>,
-    phase: Phase,
-    /// An answer that waits for the store.
-    held: Option<Held<Answered>>,
-}
-
-/// What a client is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answered {
-    Goes(Phase),
-    Accepted,
-    Refused,
-}
-
-/// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Ask,
-    Read,
-    Write,
-}
 
 /// Jobs that users remember.
 const REMEMBERED_JOBS: usize = 32;
@@ -157,7 +131,7 @@ impl World<'_> {
         if self.is_sent(step.wait_for) {
             self.take_answer(number, submission, answer, pause_ms);
         } else {
-            submission.held = Some(Held { wait_for: step.wait_for, answer });
+            submission.held = Some(DelayedAnswer { wait_for: step.wait_for, answer });
             self.submissions.insert(number, submission);
             self.wake_in(self.until_sent_ms(), Wake::Submission(number));
         }

@@ -5,91 +5,15 @@
 //! way. The judge falls back to what it knew at the cut; what trackers and users received stays received.
 
 use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
-use crate::mapreduce::JobFact;
-use crate::market::MarketFact;
-use crate::model::{AttemptState, FactNumber, Identifier, Now};
+use crate::model::{FactNumber, Identifier, Now};
 
 use super::agenda::Wake;
 use super::cuts::Part;
+use super::daemon_run::{AIMS, Aim, Fall, State};
 use super::laws::{Intent, Judge, Law, Violation};
 use super::random::Random;
 use super::tracker::SimTracker;
 use super::world::World;
-
-/// The life of the simulated daemon.
-#[derive(Debug)]
-pub(super) struct Incarnation {
-    /// How many came before.
-    pub(super) number: u64,
-    /// What its clock that never goes back is ahead of the world's, ms; wraps.
-    pub(super) ahead_ms: u64,
-    state: State,
-    /// When it started, by the world's clock, ms.
-    pub(super) start_mono_ms: u64,
-    /// What is durable and has been handed to the journal.
-    recorded: FactNumber,
-    /// What came after.
-    unrecorded: Vec<Fact>,
-    identifier: Identifier,
-    /// The fact by which the identifier is known to have been used.
-    born: FactNumber,
-}
-
-/// How it fares.
-#[derive(Debug)]
-enum State {
-    Up,
-    /// It falls at the next step of a kind.
-    Aimed {
-        aim: Aim,
-        /// The step's own facts are lost.
-        loses_step: bool,
-        /// Steps after which any will do.
-        patience: u32,
-    },
-    /// It works on, but a part of what it does will be gone.
-    Falling(Box<Fall>),
-    /// It is not there.
-    Down,
-}
-
-/// The end of an incarnation.
-#[derive(Debug)]
-struct Fall {
-    /// What will survive.
-    durable: FactNumber,
-    /// The judge as it was there.
-    judge: Judge,
-    /// Nothing is sent any more.
-    is_mute: bool,
-    until_mono_ms: u64,
-    /// Then something more becomes durable without an answer, and the daemon crashes after so long, ms.
-    then_ms: Option<u64>,
-}
-
-/// A kind of step that a crash is aimed at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
-    Tick,
-    Launch,
-    Commit,
-    Terminal,
-    Acceptance,
-    Bid,
-    Kill,
-    JobEnd,
-    Loss,
-}
-
-const AIMS: [Aim; 9] =
-    [Aim::Tick, Aim::Launch, Aim::Commit, Aim::Terminal, Aim::Acceptance, Aim::Bid, Aim::Kill, Aim::JobEnd, Aim::Loss];
-
-/// An answer that waits for the store.
-#[derive(Debug)]
-pub(super) struct Held<T> {
-    pub(super) wait_for: FactNumber,
-    pub(super) answer: T,
-}
 
 /// Steps in which what a crash is aimed at may come.
 const PATIENCE: u32 = 300;
@@ -97,63 +21,12 @@ const PATIENCE: u32 = 300;
 /// What the clock that never goes back shows when a daemon starts, ms: as in production, what began earlier has a time.
 const START_MONO_MS: u64 = 1 << 40;
 
-// === impl Incarnation ===
-
-impl Incarnation {
-    pub(super) fn first(identifier: Identifier) -> Self {
-        Self {
-            number: 0,
-            ahead_ms: 0,
-            start_mono_ms: 0,
-            state: State::Up,
-            recorded: FactNumber(0),
-            unrecorded: Vec::new(),
-            identifier,
-            born: FactNumber(1),
-        }
-    }
-
-    pub(super) fn is_down(&self) -> bool {
-        matches!(self.state, State::Down)
-    }
-}
-
-// === impl Aim ===
-
-impl Aim {
-    fn is_met(self, step: &Step) -> bool {
-        let has = |is_one: fn(&Fact) -> bool| step.facts.iter().any(is_one);
-        match self {
-            Aim::Tick => has(|fact| matches!(fact, Fact::Market(MarketFact::Tick(_)))),
-            Aim::Launch => has(|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { .. }))),
-            Aim::Commit => has(|fact| matches!(fact, Fact::Job(JobFact::CommitGranted { .. }))),
-            Aim::Terminal => has(|fact| match fact {
-                Fact::Job(JobFact::AttemptEnded(ended)) => ended.state == AttemptState::Succeeded,
-                _ => false,
-            }),
-            Aim::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
-            Aim::Bid => has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_)))),
-            Aim::Kill => {
-                has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
-            }
-            Aim::JobEnd => {
-                has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobAcknowledged { .. }))
-            }
-            Aim::Loss => has(|fact| match fact {
-                Fact::Job(JobFact::AttemptEnded(ended)) => ended.state != AttemptState::Succeeded,
-                Fact::TrackerForgotten { .. } => true,
-                _ => false,
-            }),
-        }
-    }
-}
-
 // === impl World: the daemon's own life ===
 
 impl World<'_> {
     /// Both clocks as the daemon reads them.
     pub(super) fn daemon_now(&self) -> Now {
-        Now { mono_ms: self.now.mono_ms.wrapping_add(self.incarnation.ahead_ms), wall_ms: self.now.wall_ms }
+        Now { mono_ms: self.now.mono_ms.wrapping_add(self.daemon.ahead_ms), wall_ms: self.now.wall_ms }
     }
 
     /// Whether this run has crashes at all.
@@ -163,7 +36,7 @@ impl World<'_> {
 
     /// The last fact that is durable.
     pub(super) fn durable(&self) -> FactNumber {
-        match (&self.incarnation.state, self.store_stall) {
+        match (&self.daemon.state, self.store_stall) {
             (State::Falling(fall), _) => fall.durable,
             (_, Some((until_mono_ms, durable))) if self.now.mono_ms < until_mono_ms => durable,
             _ => self.engine.last_fact(),
@@ -172,7 +45,7 @@ impl World<'_> {
 
     /// Whether an answer that waits for a fact leaves now.
     pub(super) fn is_sent(&self, wait_for: FactNumber) -> bool {
-        let is_mute = matches!(&self.incarnation.state, State::Falling(fall) if fall.is_mute);
+        let is_mute = matches!(&self.daemon.state, State::Falling(fall) if fall.is_mute);
         !is_mute && wait_for <= self.durable()
     }
 
@@ -183,12 +56,12 @@ impl World<'_> {
 
     /// Whether an answer may be held back.
     pub(super) fn may_hold_back(&self) -> bool {
-        self.is_stalled() || !matches!(self.incarnation.state, State::Up)
+        self.is_stalled() || !matches!(self.daemon.state, State::Up)
     }
 
     /// Until it is worth while to look again whether an answer leaves, ms.
     pub(super) fn until_sent_ms(&self) -> u64 {
-        let until_mono_ms = match (&self.incarnation.state, self.store_stall) {
+        let until_mono_ms = match (&self.daemon.state, self.store_stall) {
             (State::Falling(fall), _) => fall.until_mono_ms,
             (_, Some((until_mono_ms, _))) => until_mono_ms,
             _ => 0,
@@ -198,7 +71,7 @@ impl World<'_> {
 
     /// A step is about to be made: what is to be known of the moment before it, should it be the last one.
     pub(super) fn before_the_last(&self) -> Option<Box<Judge>> {
-        matches!(self.incarnation.state, State::Aimed { loses_step: true, .. }).then(|| Box::new(self.judge.clone()))
+        matches!(self.daemon.state, State::Aimed { loses_step: true, .. }).then(|| Box::new(self.judge.clone()))
     }
 
     /// A step was made.
@@ -206,8 +79,8 @@ impl World<'_> {
         if !self.has_crashes() {
             return;
         }
-        self.incarnation.unrecorded.extend(step.facts.iter().cloned());
-        let State::Aimed { aim, patience, .. } = &mut self.incarnation.state else { return };
+        self.daemon.unrecorded.extend(step.facts.iter().cloned());
+        let State::Aimed { aim, patience, .. } = &mut self.daemon.state else { return };
         *patience = patience.saturating_sub(1);
         if *patience > 0 && !aim.is_met(step) {
             return;
@@ -217,7 +90,7 @@ impl World<'_> {
             None => (self.engine.last_fact(), self.judge.clone()),
         };
         let until_mono_ms = self.now.mono_ms;
-        self.incarnation.state =
+        self.daemon.state =
             State::Falling(Box::new(Fall { durable, judge, is_mute: true, until_mono_ms, then_ms: None }));
         self.agenda.enter(until_mono_ms, Wake::Fall);
     }
@@ -225,7 +98,7 @@ impl World<'_> {
     /// The facts of a start.
     pub(super) fn keep_start_facts(&mut self, facts: Vec<Fact>) {
         if self.has_crashes() {
-            self.incarnation.unrecorded.extend(facts);
+            self.daemon.unrecorded.extend(facts);
         }
     }
 
@@ -234,7 +107,7 @@ impl World<'_> {
         let pause_ms = self.plan.crash_pause_ms.unwrap_or(u64::MAX / 4);
         let mut random = Random::stream(self.crashes.number(), 0);
         self.wake_in(random.between(pause_ms / 4, pause_ms * 2), Wake::Crash);
-        let is_up = matches!(self.incarnation.state, State::Up) && !self.is_stalled();
+        let is_up = matches!(self.daemon.state, State::Up) && !self.is_stalled();
         if !is_up || !self.may_choose() || !self.has(Part::Crashes) {
             return Ok(());
         }
@@ -257,7 +130,7 @@ impl World<'_> {
             _ => {
                 let aim = random.pick(&AIMS).copied().unwrap_or(Aim::Launch);
                 let loses_step = random.one_in(2);
-                self.incarnation.state = State::Aimed { aim, loses_step, patience: PATIENCE };
+                self.daemon.state = State::Aimed { aim, loses_step, patience: PATIENCE };
                 Ok(())
             }
         }
@@ -267,14 +140,13 @@ impl World<'_> {
     fn fall_in(&mut self, lasts_ms: u64, then_ms: Option<u64>) {
         let until_mono_ms = self.now.mono_ms + lasts_ms;
         let (durable, judge) = (self.engine.last_fact(), self.judge.clone());
-        self.incarnation.state =
-            State::Falling(Box::new(Fall { durable, judge, is_mute: false, until_mono_ms, then_ms }));
+        self.daemon.state = State::Falling(Box::new(Fall { durable, judge, is_mute: false, until_mono_ms, then_ms }));
         self.agenda.enter(until_mono_ms, Wake::Fall);
     }
 
     /// The next step of the daemon's crash.
     pub(super) fn fall(&mut self) -> Result<(), Violation> {
-        let State::Falling(fall) = &mut self.incarnation.state else { return Ok(()) };
+        let State::Falling(fall) = &mut self.daemon.state else { return Ok(()) };
         if self.now.mono_ms < fall.until_mono_ms {
             return Ok(());
         }
@@ -290,14 +162,14 @@ impl World<'_> {
 
     /// The daemon is gone, and what was not durable with it.
     fn crash(&mut self) -> Result<(), Violation> {
-        let State::Falling(fall) = std::mem::replace(&mut self.incarnation.state, State::Down) else { return Ok(()) };
+        let State::Falling(fall) = std::mem::replace(&mut self.daemon.state, State::Down) else { return Ok(()) };
         let Fall { durable, judge, .. } = *fall;
-        let first = FactNumber(self.incarnation.recorded.0 + 1);
-        let kept = (durable.0 - self.incarnation.recorded.0) as usize;
-        let facts = std::mem::take(&mut self.incarnation.unrecorded);
+        let first = FactNumber(self.daemon.recorded.0 + 1);
+        let kept = (durable.0 - self.daemon.recorded.0) as usize;
+        let facts = std::mem::take(&mut self.daemon.unrecorded);
         let recorded = facts.get(..kept).map_or(Ok(()), |facts| self.journal.record(first, facts));
         recorded.map_err(|text| self.violation(Law::End, format!("facts cannot be kept: {text}")))?;
-        self.incarnation.recorded = durable;
+        self.daemon.recorded = durable;
         self.judge.fall_back(judge);
         self.timer = (None, 0);
         let mut random = Random::stream(self.crashes.number(), 1);
@@ -327,7 +199,7 @@ impl World<'_> {
 
     /// The next daemon starts from what is durable.
     pub(super) fn start(&mut self) -> Result<(), Violation> {
-        if !self.incarnation.is_down() {
+        if !self.daemon.is_down() {
             return Ok(());
         }
         let mut random = Random::stream(self.crashes.number(), 2);
@@ -335,40 +207,38 @@ impl World<'_> {
             let jump_ms = random.below(600_000).cast_signed();
             self.now.wall_ms += if random.one_in(2) { jump_ms } else { -jump_ms };
         }
-        let incarnation = &mut self.incarnation;
-        incarnation.number += 1;
-        incarnation.start_mono_ms = self.now.mono_ms;
-        incarnation.ahead_ms = (START_MONO_MS + random.below(50)).wrapping_sub(self.now.mono_ms);
+        let daemon = &mut self.daemon;
+        daemon.number += 1;
+        daemon.start_mono_ms = self.now.mono_ms;
+        daemon.ahead_ms = (START_MONO_MS + random.below(50)).wrapping_sub(self.now.mono_ms);
         // One of which nothing was durable leaves no trace, and its identifier is used again.
-        if incarnation.born <= incarnation.recorded {
-            incarnation.identifier = Identifier::from_number(incarnation.identifier.number() + 1);
+        if daemon.born <= daemon.recorded {
+            daemon.identifier = Identifier::from_number(daemon.identifier.number() + 1);
         }
-        incarnation.born = FactNumber(incarnation.recorded.0 + 1);
+        daemon.born = FactNumber(daemon.recorded.0 + 1);
         let restored = self.journal.reopen();
         let restored = restored.map_err(|text| self.violation(Law::End, format!("a start fails: {text}")))?;
-        if restored.last_fact != self.incarnation.recorded {
-            let text =
-                format!("fact {} is the last to a start, not {:?}", restored.last_fact.0, self.incarnation.recorded);
+        if restored.last_fact != self.daemon.recorded {
+            let text = format!("fact {} is the last to a start, not {:?}", restored.last_fact.0, self.daemon.recorded);
             return Err(self.violation(Law::End, text));
         }
-        let config =
-            crate::engine::EngineConfig { identifier: self.incarnation.identifier, ..self.plan.engine.clone() };
+        let config = crate::engine::EngineConfig { identifier: self.daemon.identifier, ..self.plan.engine.clone() };
         let now = self.daemon_now();
         self.engine = Engine::new(config, restored, now);
         let (first, facts) = self.engine.take_start_facts();
-        self.incarnation.state = State::Up;
+        self.daemon.state = State::Up;
         let falls_again = random.one_in(5) && self.may_choose() && self.has(Part::Crashes);
         if falls_again && random.one_in(2) {
             // Not even its start becomes durable.
             let until_mono_ms = self.now.mono_ms + random.below(300);
-            let (durable, judge) = (self.incarnation.recorded, self.judge.clone());
-            self.incarnation.state =
+            let (durable, judge) = (self.daemon.recorded, self.judge.clone());
+            self.daemon.state =
                 State::Falling(Box::new(Fall { durable, judge, is_mute: false, until_mono_ms, then_ms: None }));
             self.agenda.enter(until_mono_ms, Wake::Fall);
         }
-        self.judge.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.incarnation.ahead_ms)?;
+        self.judge.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.daemon.ahead_ms)?;
         self.keep_start_facts(facts);
-        if falls_again && matches!(self.incarnation.state, State::Up) {
+        if falls_again && matches!(self.daemon.state, State::Up) {
             self.fall_in(random.below(1_000), None);
         }
         for _ in 0..self.resubmissions.len() {
@@ -381,10 +251,10 @@ impl World<'_> {
     /// No crash comes any more; one that is under way is over.
     pub(super) fn end_crashes(&mut self) -> Result<(), Violation> {
         self.resubmissions.clear();
-        match self.incarnation.state {
+        match self.daemon.state {
             State::Down => self.start(),
             _ => {
-                self.incarnation.state = State::Up;
+                self.daemon.state = State::Up;
                 Ok(())
             }
         }
@@ -392,7 +262,7 @@ impl World<'_> {
 
     /// A user whose submission was cut off asks for its state, and submits again.
     pub(super) fn resubmit(&mut self) -> Result<(), Violation> {
-        if self.incarnation.is_down() {
+        if self.daemon.is_down() {
             return Ok(());
         }
         let Some(submission) = self.resubmissions.pop() else { return Ok(()) };

@@ -19,7 +19,7 @@ impl World<'_> {
     /// An administrator turns safe mode or changes the lists of hosts; what was changed is soon put right.
     pub(super) fn intervene(&mut self) -> Result<(), Violation> {
         let mut random = Random::stream(self.interventions.number(), 0);
-        if self.incarnation.is_down() {
+        if self.daemon.is_down() {
             self.wake_in(1_000, Wake::Intervention);
             return Ok(());
         }

@@ -63,7 +63,7 @@ impl World<'_> {
 
     /// Whether a tracker has been silent for longer than it may, as far as this JobTracker can know.
     fn is_overdue(&self, tracker: &SimTracker) -> bool {
-        let since_mono_ms = tracker.heard_mono_ms.max(self.incarnation.start_mono_ms);
+        let since_mono_ms = tracker.heard_mono_ms.max(self.daemon.start_mono_ms);
         self.now.mono_ms.saturating_sub(since_mono_ms) > self.plan.engine.tracker_expiry_ms
     }
 }

@@ -11,6 +11,7 @@ mod bidders;
 mod clients;
 mod crashes;
 mod cuts;
+mod daemon_run;
 mod interventions;
 mod journal;
 mod laws;
@@ -18,17 +19,18 @@ mod losses;
 mod plan;
 mod random;
 mod run;
+mod run_options;
 mod shrink;
-#[cfg(test)]
-mod tests;
 mod tracker;
+mod user;
 mod world;
 
 pub use cuts::{Cuts, Part, PartError};
 pub use journal::Journal;
 pub use laws::{Law, Tally, Violation};
 pub use plan::PolicyChoice;
-pub use run::{Run, RunOptions};
+pub use run::Run;
+pub use run_options::RunOptions;
 pub use shrink::{Shrunk, shrink};
 
 /// The user who administers the market and runs the daemon.

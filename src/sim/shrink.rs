@@ -3,7 +3,7 @@
 use super::cuts::{Cuts, Part, STRETCHES};
 use super::laws::Violation;
 use super::plan::Plan;
-use super::run::RunOptions;
+use super::run_options::RunOptions;
 
 /// A failing run that nothing more can be taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]

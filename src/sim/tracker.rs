@@ -9,7 +9,7 @@ use crate::wire::{
 };
 
 use super::attempt::{SimAttempt, Weather};
-use super::crashes::Held;
+use super::daemon_run::DelayedAnswer;
 use super::plan::TrackerPlan;
 use super::random::Random;
 
@@ -27,10 +27,10 @@ pub(super) struct SimTracker {
     /// A request whose answer was lost: it comes again, unchanged, before anything else.
     pub(super) unanswered: Option<HeartbeatRequest>,
     /// The answer to it, which waits for the store.
-    pub(super) held: Option<Held<HeartbeatAnswer>>,
+    pub(super) held: Option<DelayedAnswer<HeartbeatAnswer>>,
     /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,
-    /// The incarnation of the JobTracker whose answer came last.
+    /// The run of the JobTracker whose answer came last.
     pub(super) known_to: u64,
     /// When its last call was received, by the world's clock, ms.
     pub(super) heard_mono_ms: u64,

@@ -11,30 +11,15 @@ use crate::model::{AttemptId, FactNumber, JobId, Now};
 use super::ADMINISTRATOR;
 use super::agenda::{Agenda, Wake};
 use super::attempt::Weather;
-use super::bidders::SentRequest;
-use super::clients::Submission;
-use super::crashes::Incarnation;
 use super::cuts::{Part, STRETCHES};
+use super::daemon_run::DaemonRun;
 use super::journal::Journal;
 use super::laws::{Intent, Judge, Law, Tally, Violation};
 use super::plan::Plan;
 use super::random::Random;
-use super::run::RunOptions;
+use super::run_options::RunOptions;
 use super::tracker::SimTracker;
-
-/// A user, as client and as bidder.
-#[derive(Debug)]
-pub(super) struct User {
-    pub(super) name: String,
-    /// What the user does with jobs.
-    pub(super) client: Random,
-    /// What the user asks of the market.
-    pub(super) bidder: Random,
-    /// Requests to the market that may be made once more.
-    pub(super) sent: Vec<SentRequest>,
-    /// The last timestamp and signature of a job.
-    pub(super) job_signature: Option<(String, String)>,
-}
+use super::user::{SentRequest, Submission, User};
 
 /// Everything there is in a run.
 pub(super) struct World<'a> {
@@ -64,7 +49,7 @@ pub(super) struct World<'a> {
     pub(super) mishaps: Random,
     /// What befalls the JobTracker itself.
     pub(super) crashes: Random,
-    pub(super) incarnation: Incarnation,
+    pub(super) daemon: DaemonRun,
     pub(super) journal: &'a mut dyn Journal,
     /// Until then the store stands still, and this was its last fact.
     pub(super) store_stall: Option<(u64, FactNumber)>,
@@ -139,7 +124,7 @@ impl<'a> World<'a> {
             interventions: stream(INTERVENTION_STREAM),
             mishaps: stream(MISHAP_STREAM),
             crashes: stream(CRASH_STREAM),
-            incarnation: Incarnation::first(plan.engine.identifier),
+            daemon: DaemonRun::first(plan.engine.identifier),
             journal,
             store_stall: None,
             is_calm: false,
@@ -173,7 +158,7 @@ impl<'a> World<'a> {
 
     /// Whether anybody may choose anything now.
     pub(super) fn may_choose(&self) -> bool {
-        if self.incarnation.is_down() {
+        if self.daemon.is_down() {
             return false;
         }
         self.chooses()
@@ -283,7 +268,7 @@ impl<'a> World<'a> {
     /// Follows what the engine wants of the timer, which may ring late.
     pub(super) fn note_timer(&mut self) {
         let due = self.engine.next_timer_ms().filter(|due| *due < u64::MAX);
-        let due = due.map(|due| due.wrapping_sub(self.incarnation.ahead_ms));
+        let due = due.map(|due| due.wrapping_sub(self.daemon.ahead_ms));
         if due == self.timer.0 {
             return;
         }

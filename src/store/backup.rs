@@ -14,12 +14,11 @@ use rustix::io::Errno;
 
 use crate::model::FactNumber;
 
-use super::budget_file::SHOWN;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
 use super::schema;
-use super::schema::{COPIED, LAST_FACT};
+use super::schema::{BUDGET_FILE_SHOWN, COPIED, LAST_FACT};
 
 /// How long another process may lock the log of a crashed daemon while it recovers it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -152,7 +151,7 @@ fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
 fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     // The budget file keeps changing: when the copy is restored, a difference is no edit of an administrator.
-    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN])?;
+    copy.execute("DELETE FROM meta WHERE key = ?1", [BUDGET_FILE_SHOWN])?;
     // Trackers continue too: a daemon that starts with the copy may not know all of their attempts.
     copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
 }
@@ -185,7 +184,7 @@ mod tests {
     fn database(scratch: &Path) -> PathBuf {
         let path = scratch.join("state.db");
         let database = schema::open_for_writing(&path).unwrap();
-        let sql = "INSERT INTO meta VALUES ('last_fact', 17), ('budget_image_shown', '17');
+        let sql = "INSERT INTO meta VALUES ('last_fact', 17), ('budget_file_shown', '17');
              INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000')";
         database.execute_batch(sql).unwrap();
         path
@@ -217,7 +216,7 @@ mod tests {
         // Readable where nothing can be written beside it, and without a trace.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let copy = Connection::open_with_flags(&target, flags).unwrap();
-        assert_eq!(schema::meta::<String>(&copy, SHOWN).unwrap(), None, "no stop of a daemon left it so");
+        assert_eq!(schema::meta::<String>(&copy, BUDGET_FILE_SHOWN).unwrap(), None, "no stop of a daemon left it so");
         assert_eq!(schema::meta::<i64>(&copy, COPIED).unwrap(), Some(1));
         drop(copy);
         assert_eq!(names(place.path()), ["copy.db"]);

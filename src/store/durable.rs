@@ -1,8 +1,10 @@
-//! The store's progress and health.
+//! The store's progress, health and counts.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::FactNumber;
+
+use super::missed_updates::MissedUpdates;
 
 /// What the store publishes after each commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,16 +15,6 @@ pub struct Durable {
     pub health: Health,
     /// Durable facts that changed no row.
     pub missed_updates: MissedUpdates,
-}
-
-/// Facts that should have changed a row and found none, since the store was opened. Each is a defect of its maker, and
-/// lost with the next restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MissedUpdates {
-    /// How many facts.
-    pub updates: u64,
-    /// Fact and row of the first one.
-    pub first: Option<Arc<str>>,
 }
 
 /// Whether the store can write.
@@ -47,6 +39,28 @@ pub enum Health {
     },
 }
 
+/// Counts since the writer started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Transactions committed.
+    pub commits: u64,
+    /// Facts in those transactions.
+    pub facts: u64,
+    /// Failed tries.
+    pub failures: u64,
+    /// Checkpoints of the write-ahead log.
+    pub checkpoints: u64,
+}
+
+/// [`StoreStats`] as the writer counts them.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) commits: AtomicU64,
+    pub(super) facts: AtomicU64,
+    pub(super) failures: AtomicU64,
+    pub(super) checkpoints: AtomicU64,
+}
+
 // === impl Health ===
 
 impl Health {
@@ -56,27 +70,16 @@ impl Health {
     }
 }
 
-// === impl MissedUpdates ===
+// === impl Counts ===
 
-impl MissedUpdates {
-    /// Counts an update that found no row; `about` names fact and row.
-    pub(super) fn count(&mut self, about: impl FnOnce() -> String) {
-        self.updates += 1;
-        self.first.get_or_insert_with(|| about().into());
-    }
-
-    /// Adds those of another transaction; whether they are the first.
-    pub(super) fn add(&mut self, other: Self) -> bool {
-        let is_first = self.updates == 0 && other.updates > 0;
-        self.updates += other.updates;
-        self.first = self.first.take().or(other.first);
-        is_first
-    }
-
-    /// The error text, if there are any.
-    pub fn complaint(&self) -> Option<String> {
-        let first = self.first.as_ref()?;
-        let updates = self.updates;
-        Some(format!("facts that found no row to change in state.db: {updates}, the first of them {first}"))
+impl Counts {
+    pub(super) fn read(&self) -> StoreStats {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        StoreStats {
+            commits: read(&self.commits),
+            facts: read(&self.facts),
+            failures: read(&self.failures),
+            checkpoints: read(&self.checkpoints),
+        }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn completion_status(status: CompletionStatus) -> &'static str {
     }
 }
 
-pub(super) fn kill_asked(request: KillRequest) -> &'static str {
+pub(super) fn kill_request(request: KillRequest) -> &'static str {
     match request {
         KillRequest::Kill => "KILLED",
         KillRequest::Fail => "FAILED",
@@ -92,8 +92,8 @@ pub(super) fn parse_completion_status(text: &str) -> Option<CompletionStatus> {
     parse(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
 }
 
-pub(super) fn parse_kill_asked(text: &str) -> Option<KillRequest> {
-    parse(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_asked, text)
+pub(super) fn parse_kill_request(text: &str) -> Option<KillRequest> {
+    parse(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_request, text)
 }
 
 /// The role in a row of `attempt`.

@@ -1,9 +1,10 @@
 //! Named points at which a test kills the process: before, between and after all writes to a disk.
 //!
 //! A debug build kills itself by SIGKILL at the point that `JOBTRACKER_CRASH_AT` names: `point`, `point:n` for the n-th
-//! time that it is passed, `point:n:bytes` for a write that is cut after so many bytes. With
+//! time that it is passed, `point:n:bytes` for a write that is cut after so many bytes. Its thread waits for ever, as
+//! for a disk that does not answer, at the point that `JOBTRACKER_HANG_AT` names. With
 //! `RUST_LOG=jobtracker::store::fault_point=trace` it logs the points that it passes. A release build contains none of
-//! this and ignores the variable.
+//! this and ignores the variables.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -100,10 +101,8 @@ fault_points! {
 
     /// The hash of the first start's budget file is recorded; no money is credited.
     BudgetFileFirstNoted = "budget-file.first-noted",
-    /// The hash of an edited file is recorded as taken over; no difference is applied.
+    /// The hash of an edited file is recorded as pending; no difference is applied.
     BudgetFileTakenNoted = "budget-file.taken-noted",
-    /// That record is cleared.
-    BudgetFileTakenCleared = "budget-file.taken-cleared",
     /// A write of the file begins.
     BudgetFileDue = "budget-file.due",
     /// The hash that was pending since a crash is recorded as confirmed.
@@ -242,10 +241,16 @@ mod cut {
         cut
     });
 
+    static HANG: LazyLock<Option<FaultPoint>> =
+        LazyLock::new(|| point_named(&std::env::var("JOBTRACKER_HANG_AT").ok()?));
+
+    fn point_named(name: &str) -> Option<FaultPoint> {
+        FaultPoint::ALL.iter().copied().find(|point| point.name() == name)
+    }
+
     fn parse(wanted: &str) -> Option<Cut> {
         let mut fields = wanted.split(':');
-        let name = fields.next()?;
-        let point = FaultPoint::ALL.iter().copied().find(|point| point.name() == name)?;
+        let point = point_named(fields.next()?)?;
         let left = fields.next().map_or(Some(1), |text| text.parse().ok())?;
         let bytes = fields.next().map(|text| text.parse().ok());
         let bytes = if let Some(bytes) = bytes { Some(bytes?) } else { None };
@@ -261,6 +266,9 @@ mod cut {
     pub(super) fn pass(point: FaultPoint) {
         if is_cut(point).is_some() {
             die();
+        }
+        while *HANG == Some(point) {
+            std::thread::park();
         }
     }
 

@@ -11,7 +11,7 @@ use crate::wire::TaskCompletionEvent;
 use super::error::StoreError;
 use super::loaded_attempts::{event_row, typed_event};
 use super::loaded_jobs::finished_with_tasks;
-use super::loaded_state::Loader;
+use super::loader::Loader;
 
 /// Reads finished jobs of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
@@ -64,14 +64,14 @@ impl FinishedJobReader {
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
-    /// Whether one of our incarnations made ids like this one, and no job has it or, deleted since, may have had it.
+    /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it.
     /// Blocks on the disk.
     ///
     /// # Errors
     /// The database cannot be read.
     pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
         let database = self.open()?;
-        let sql = "SELECT EXISTS (SELECT 1 FROM incarnation WHERE identifier = ?1)
+        let sql = "SELECT EXISTS (SELECT 1 FROM daemon_run WHERE identifier = ?1)
                    AND NOT EXISTS (SELECT 1 FROM job WHERE job = ?2)
                    AND NOT EXISTS (SELECT 1 FROM deleted_job WHERE identifier = ?1 AND last_number >= ?3)";
         let asked = params![id.identifier.to_string(), id.to_string(), id.number];

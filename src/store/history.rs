@@ -9,8 +9,8 @@ use crate::market::{HistoryPage, Spans};
 use crate::model::QueueName;
 
 use super::error::StoreError;
+use super::loader::{optional_units_column, units_column};
 use super::statement::LedgerReader;
-use super::units_column::{optional_units_column, units_column};
 
 // === impl LedgerReader: histories ===
 

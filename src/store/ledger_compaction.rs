@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use crate::model::Credits;
 
 use super::fault_point::FaultPoint;
+use super::loader::{optional_units_column, units_column};
 use super::schema::{meta, set_meta};
-use super::units_column::{optional_units_column, units_column};
 
 /// Key in `meta` of the number up to which the ledger is compacted.
 const FOLDED_THROUGH: &str = "ledger_folded_through";

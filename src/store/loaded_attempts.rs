@@ -11,7 +11,7 @@ use crate::model::{AttemptId, JobId, Kind};
 use super::enum_text;
 use super::error::StoreError;
 use super::loaded_counters::StoredCounters;
-use super::loaded_state::Loader;
+use super::loader::Loader;
 
 /// Texts of many rows, each kept once.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl SharedTexts {
 }
 
 /// The attempts of a job are adjacent: their ids have a common prefix. '`' is the character after `_`.
-const ATTEMPTS: &str = "SELECT attempt, role, tracker, launch_ms, cleanup_tracker, state, kill_asked, commit_granted,
+const ATTEMPTS: &str = "SELECT attempt, role, tracker, launch_ms, cleanup_tracker, state, kill_request, commit_granted,
          start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms, output_bytes, diagnostics, state_text, counters
      FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
 
@@ -45,7 +45,7 @@ struct AttemptRow {
     launch_ms: i64,
     cleanup_tracker: Option<String>,
     state: String,
-    kill_asked: Option<String>,
+    kill_request: Option<String>,
     commit_granted: bool,
     /// Start, finish, end of shuffle, end of sort.
     times_ms: [i64; 4],
@@ -68,7 +68,7 @@ impl AttemptRow {
             launch_ms: row.get(3)?,
             cleanup_tracker: row.get(4)?,
             state: row.get(5)?,
-            kill_asked: row.get(6)?,
+            kill_request: row.get(6)?,
             commit_granted: row.get(7)?,
             times_ms: [time_ms(8)?, time_ms(9)?, time_ms(10)?, time_ms(11)?],
             output_bytes: row.get::<_, Option<i64>>(12)?.unwrap_or(-1),
@@ -91,11 +91,11 @@ impl AttemptRow {
         let Some(role) = role else { return Err(loader.wrong("attempt.role", self.role, "the role of an attempt")) };
         let state = enum_text::parse_attempt_state(&self.state);
         let state = word("attempt.state", self.state, state, "the state of an attempt")?;
-        let kill_asked = match self.kill_asked {
+        let kill_request = match self.kill_request {
             None => None,
-            Some(text) => match enum_text::parse_kill_asked(&text) {
+            Some(text) => match enum_text::parse_kill_request(&text) {
                 Some(asked) => Some(asked),
-                None => return Err(loader.wrong("attempt.kill_asked", text, "KILLED, FAILED or PREEMPTED")),
+                None => return Err(loader.wrong("attempt.kill_request", text, "KILLED, FAILED or PREEMPTED")),
             },
         };
         let [start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms] = self.times_ms;
@@ -106,7 +106,7 @@ impl AttemptRow {
             launch_ms: self.launch_ms,
             cleanup_tracker: self.cleanup_tracker.map(|tracker| texts.share(tracker)),
             state,
-            kill_request: kill_asked,
+            kill_request: kill_request,
             commit_granted: self.commit_granted,
             start_ms,
             finish_ms,

@@ -8,7 +8,7 @@ use crate::mapreduce::{CounterInterner, CounterValues};
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
 use super::error::StoreError;
-use super::loaded_state::Loader;
+use super::loader::Loader;
 
 /// A row of `counter_name`.
 struct Name {

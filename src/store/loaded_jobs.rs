@@ -14,7 +14,7 @@ use super::enum_text;
 use super::error::StoreError;
 use super::loaded_attempts::{SharedTexts, attempts, events};
 use super::loaded_counters::StoredCounters;
-use super::loaded_state::Loader;
+use super::loader::Loader;
 use super::split_encoding::decode_splits;
 
 /// Jobs, and the last heartbeat responses with launches.
@@ -96,7 +96,7 @@ fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -
     let newest = i64::try_from(newest).unwrap_or(i64::MAX);
     let sql = format!("{FINISHED} ORDER BY finish_ms DESC, accept_order DESC LIMIT ?1");
     let mut rows = loader.rows_with(&sql, params![newest], FinishedRow::read)?;
-    let sql = format!("{FINISHED} AND job IN (SELECT job FROM kill_debt)");
+    let sql = format!("{FINISHED} AND job IN (SELECT job FROM pending_kill_job)");
     rows.extend(loader.rows(&sql, FinishedRow::read)?);
     let typed = rows.into_iter().map(|row| row.typed(loader, counters));
     let mut jobs: Vec<FinishedJob> = typed.collect::<Result<_, _>>()?;

@@ -11,7 +11,7 @@ use crate::market::{
 use crate::model::{Credits, QueueName};
 
 use super::error::StoreError;
-use super::loaded_state::Loader;
+use super::loader::Loader;
 
 /// The latest accounts, the last tick with its intervals, the ledger rows after it and the stamps.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {

@@ -23,7 +23,9 @@ mod loaded_counters;
 mod loaded_jobs;
 mod loaded_market;
 mod loaded_state;
+mod loader;
 mod meta_writer;
+mod missed_updates;
 mod options;
 mod queue;
 mod retention;
@@ -32,16 +34,12 @@ mod schema;
 mod split_encoding;
 mod state_store;
 mod statement;
-mod stats;
 mod tick_pruning;
-mod units_column;
 mod writer;
 
 pub use backup::{BackupSummary, backup};
-pub use budget_file::{
-    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetFileHashes, BudgetPublisher, BudgetStatus, Precedence,
-};
-pub use durable::{Durable, Health, MissedUpdates};
+pub use budget_file::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence};
+pub use durable::{Durable, Health, StoreStats};
 pub use error::{SchemaFound, StoreError};
 pub use fact_sender::{FactReceiver, FactSender, Pressure};
 pub use fault_point::FaultPoint;
@@ -49,12 +47,12 @@ pub use finished_jobs::FinishedJobReader;
 pub use folder::database_in;
 pub use in_memory_store::InMemoryStore;
 pub use loaded_jobs::LoadedJobs;
-pub use loaded_state::LoadedState;
+pub use loaded_state::{BudgetFileHashes, LoadedState};
 #[cfg(test)]
 pub(crate) use loaded_state::{finished_after, loaded_after};
+pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
 pub use schema::check_schema;
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_store::Store;
 pub use statement::LedgerReader;
-pub use stats::StoreStats;

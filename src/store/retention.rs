@@ -8,10 +8,10 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use crate::model::{Credits, JobId};
 
 use super::fault_point::FaultPoint;
+use super::loader::units_column;
 use super::options::Retention;
 use super::rows::attempts_of;
 use super::schema::{meta, set_meta};
-use super::units_column::units_column;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -99,7 +99,7 @@ fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::
 
 fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
     let sql = "SELECT job, queue, finish_ms FROM job INDEXED BY job_finished
-               WHERE finish_ms IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kill_debt WHERE kill_debt.job = job.job)
+               WHERE finish_ms IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pending_kill_job WHERE pending_kill_job.job = job.job)
                ORDER BY finish_ms, accept_order LIMIT 1";
     let read = |row: &Row<'_>| Ok(Candidate { job: row.get(0)?, queue: row.get(1)?, finish_ms: row.get(2)? });
     database.prepare_cached(sql)?.query_row([], read).optional()

@@ -22,6 +22,15 @@ pub(super) const LAST_FACT: &str = "last_fact";
 /// Key in `meta` of a copy of the database, until a daemon starts with it.
 pub(super) const COPIED: &str = "copied";
 
+/// Key in `meta` of the hash of a budget file whose write or take-over has begun.
+pub(super) const BUDGET_FILE_PENDING: &str = "budget_file_pending";
+
+/// Key in `meta` of the hash of the budget file that was written last.
+pub(super) const BUDGET_FILE_CONFIRMED: &str = "budget_file_confirmed";
+
+/// Key in `meta` of the last fact that the budget file showed at a clean stop, decimal.
+pub(super) const BUDGET_FILE_SHOWN: &str = "budget_file_shown";
+
 /// How long a commit waits for an admin's write lock before it counts as failed.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 

@@ -11,7 +11,7 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 
 -- Each start of the daemon, by the identifier in its job ids.
-CREATE TABLE incarnation (
+CREATE TABLE daemon_run (
     identifier TEXT PRIMARY KEY,
     start_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -52,7 +52,7 @@ CREATE TABLE attempt (
     cleanup_response_id INTEGER,
     cleanup_launch_ms INTEGER,
     state TEXT NOT NULL,
-    kill_asked TEXT,                 -- the requested end: KILLED or FAILED by a user, PREEMPTED by the scheduler; while
+    kill_request TEXT,               -- the requested end: KILLED or FAILED by a user, PREEMPTED by the scheduler; while
                                      -- the attempt waits for its task cleanup, only requests made since then
     commit_granted INTEGER NOT NULL DEFAULT 0,
     start_ms INTEGER,                -- this and the next three: the tracker's clock, 0 = never
@@ -102,7 +102,7 @@ CREATE TABLE completion_event (
 ) STRICT, WITHOUT ROWID;
 
 -- Trackers that have not yet acknowledged the KillJobAction of a completed job.
-CREATE TABLE kill_debt (
+CREATE TABLE pending_kill_job (
     job TEXT NOT NULL,
     tracker TEXT NOT NULL,
     PRIMARY KEY (job, tracker)

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::backup::{BackupSummary, backup};
 use super::durable::Durable;
+use super::durable::{Counts, StoreStats};
 use super::error::StoreError;
 use super::fact_sender::{Backlog, FactSender, ToWriter};
 use super::fault_point::FaultPoint;
@@ -21,7 +22,6 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
 use super::statement::LedgerReader;
-use super::stats::{Counts, StoreStats};
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].

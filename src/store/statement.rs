@@ -10,7 +10,7 @@ use crate::market::StatementPage;
 use crate::model::{Credits, QueueName};
 
 use super::error::StoreError;
-use super::units_column::{optional_units_column, units_column};
+use super::loader::{optional_units_column, units_column};
 
 /// Reads the ledger of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]

@@ -14,17 +14,17 @@ use tokio::sync::watch;
 use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::{Durable, Health, MissedUpdates};
+use super::durable::{Counts, Durable, Health};
 use super::error::StoreError;
 use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
+use super::missed_updates::MissedUpdates;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
-use super::stats::Counts;
 
 pub(super) struct Writer {
     pub(super) database: Connection,
@@ -373,7 +373,7 @@ mod tests {
         writer.write(&mut names, 1, false).unwrap();
         writer.queue.take(Message::Facts { first: FactNumber(3), facts: vec![fact(3)] }).unwrap();
         writer.write(&mut names, 2, true).unwrap();
-        let rows: u32 = writer.database.query_row("SELECT count(*) FROM incarnation", [], |row| row.get(0)).unwrap();
+        let rows: u32 = writer.database.query_row("SELECT count(*) FROM daemon_run", [], |row| row.get(0)).unwrap();
         assert_eq!((rows, meta::<i64>(&writer.database, LAST_FACT).unwrap()), (3, Some(3)));
     }
 }

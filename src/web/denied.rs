@@ -33,17 +33,7 @@ fn reason_phrase(text: &str) -> String {
 
 /// Escapes a text for HTML outside of attributes and replaces control characters.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            control if control.is_control() => escaped.push('\u{FFFD}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    quick_xml::escape::partial_escape(text.replace(char::is_control, "\u{FFFD}")).into_owned()
 }
 
 #[cfg(test)]

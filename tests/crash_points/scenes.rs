@@ -121,7 +121,7 @@ fn jobs_and_money(stage: &mut Stage) {
     let jobs = rows(&stage.place, "SELECT job || ' ' || state FROM job ORDER BY accept_order");
     let expected = [(first, "SUCCEEDED"), (second, "SUCCEEDED"), (third, "KILLED"), (last, "SUCCEEDED")];
     assert_eq!(jobs, expected.map(|(job, state)| format!("{job} {state}")));
-    assert_eq!(rows(&stage.place, "SELECT tracker FROM kill_debt"), [""; 0]);
+    assert_eq!(rows(&stage.place, "SELECT tracker FROM pending_kill_job"), [""; 0]);
     let alive = "SELECT attempt || ' ' || state FROM attempt WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'KILLED')";
     assert_eq!(rows(&stage.place, alive), [""; 0]);
     let charged = "SELECT DISTINCT reason FROM ledger WHERE reason = 'charge'";

@@ -76,7 +76,7 @@ kill "$watcher"
 # Every attempt that was preempted is KILLED for the stock client, none is FAILED, and its task has been done by another.
 preempted_tasks_ran_again() {
     local attempts attempt job
-    attempts=$(select_from_state "SELECT attempt FROM attempt WHERE kill_asked = 'PREEMPTED' AND state = 'KILLED'")
+    attempts=$(select_from_state "SELECT attempt FROM attempt WHERE kill_request = 'PREEMPTED' AND state = 'KILLED'")
     [[ -n $attempts ]] || fail "nothing was preempted"
     for bidder in "${BIDDERS[@]}"; do
         client -events "$(job_id "$CLUSTER/$bidder")" 0 1000 >>"$CLUSTER/events" 2>/dev/null
@@ -100,7 +100,7 @@ PYTHON
 # Once she cannot pay her bid carol has no quota and is charged no more; her slots go to those who wait and pay, and her maps run when
 # slots are left over.
 carols_slots_went() {
-    [[ -n $(select_from_state "SELECT 1 FROM attempt JOIN job USING (job) WHERE kill_asked = 'PREEMPTED' AND queue = 'carol'") ]] ||
+    [[ -n $(select_from_state "SELECT 1 FROM attempt JOIN job USING (job) WHERE kill_request = 'PREEMPTED' AND queue = 'carol'") ]] ||
         fail "nothing of carol's was preempted"
     python3 - "$TICKS" <<'PYTHON'
 import json, sys
@@ -133,6 +133,6 @@ check "every charge is right to the last digit" grep -q ' judged, 0 wrong$' "$CL
 check "the new bid counts from the next tick" the_new_bid_counts_from_the_next_tick
 check "who has run dry pays nothing and holds no quota" carols_slots_went
 check "preempted attempts are KILLED and their tasks ran again" preempted_tasks_ran_again
-echo "preempted: $(select_from_state "SELECT queue, count(*) FROM attempt JOIN job USING (job) WHERE kill_asked = 'PREEMPTED' GROUP BY queue" | tr '\n' ' ')"
+echo "preempted: $(select_from_state "SELECT queue, count(*) FROM attempt JOIN job USING (job) WHERE kill_request = 'PREEMPTED' GROUP BY queue" | tr '\n' ' ')"
 echo "$passed passed, $failed failed"
 ((failed == 0))

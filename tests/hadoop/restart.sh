@@ -142,8 +142,8 @@ told=$(ask_state "SELECT count(*) FROM attempt")
 again=$(ask_state "SELECT count(*) FROM attempt WHERE state <> 'SUCCEEDED' OR attempt NOT LIKE '%\_0' ESCAPE '\'")
 ((again == 0)) || fail "$again attempts were not the first of their task, or did not succeed"
 [[ $(ask_state "SELECT state FROM job") == SUCCEEDED ]] || fail "the job did not succeed"
-[[ $(ask_state "SELECT count(*) FROM kill_debt") == 0 ]] || sleep 2
-[[ $(ask_state "SELECT count(*) FROM kill_debt") == 0 ]] || fail "not all trackers have heard of the end"
+[[ $(ask_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || sleep 2
+[[ $(ask_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || fail "not all trackers have heard of the end"
 if [[ -n $market ]]; then
     market_wait_idle alice
     scheduler alice info=alice >"$CLUSTER/alice.xml"

@@ -194,7 +194,7 @@ impl Evidence {
             evidence.stamps.insert((row.get(0)?, row.get(1)?), row.get(2)?);
             Ok(())
         })?;
-        each(database, "SELECT 1 FROM attempt WHERE kill_asked = 'PREEMPTED'", |_| {
+        each(database, "SELECT 1 FROM attempt WHERE kill_request = 'PREEMPTED'", |_| {
             evidence.preempted += 1;
             Ok(())
         })?;

@@ -1,9 +1,14 @@
 //! Errors of the `job` commands.
 
+use std::process::ExitCode;
+
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::signer::SignerError;
 use crate::client::job::JobClientError;
 use crate::client::job::configuration::JobConfigurationError;
+
+/// The text to print and the exit code.
+pub(super) type Outcome = Result<(String, ExitCode), JobCommandError>;
 
 /// Why a `job` command failed.
 #[derive(Debug, thiserror::Error)]

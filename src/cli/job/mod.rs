@@ -16,6 +16,8 @@ mod submit_arguments;
 
 use std::process::ExitCode;
 
+use error::Outcome;
+
 pub use error::JobCommandError;
 
 /// Subcommands of `job`. Exit codes: 0 success, 1 the job failed, 2 wrong usage or refused, 3 denied, 4 unreachable.
@@ -51,9 +53,6 @@ pub enum JobCommand {
 /// End of each command's help.
 const EXIT_CODES: &str =
     "Exit codes: 0 success, 1 the job failed or was killed, 2 wrong usage or refused, 3 denied, 4 unreachable";
-
-/// The text to print and the exit code.
-type Outcome = Result<(String, ExitCode), JobCommandError>;
 
 /// Runs the command; returns the text to print.
 ///

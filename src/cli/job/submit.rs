@@ -10,10 +10,9 @@ use crate::client::job::watch::{CostSource, JobProgress, watch};
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::FileUri;
 
-use super::Outcome;
 use super::connection::{Connection, ConnectionArguments};
 use super::counters::render_counters;
-use super::error::JobCommandError;
+use super::error::{JobCommandError, Outcome};
 use super::interrupt::{Choice, prompt};
 use super::progress::Progress;
 use super::submit_arguments::SubmitArguments;

@@ -151,7 +151,11 @@ impl Settings {
         let configuration = options.configuration()?;
         let (mut settings, mut warnings) = Settings::from_configuration(configuration, options.conf_dir.clone())?;
         settings.sources = options.clone();
-        warnings.extend(named_files::check_named_files(&settings)?);
+        warnings.extend(named_files::check_named_files(
+            &settings.configuration,
+            &settings.trackers,
+            &settings.scheduler,
+        )?);
         Ok((settings, warnings))
     }
 

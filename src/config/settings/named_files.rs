@@ -3,27 +3,32 @@
 use std::path::Path;
 
 use crate::config::conf_folder::reason;
+use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::open_named_by_conf;
 
-use super::{SchedulerKind, Settings};
+use super::{SchedulerKind, TrackerSettings};
 
 /// Checks each named file.
-pub(super) fn check_named_files(settings: &Settings) -> Result<Vec<Warning>, ConfigError> {
+pub(super) fn check_named_files(
+    configuration: &Configuration,
+    trackers: &TrackerSettings,
+    scheduler: &SchedulerKind,
+) -> Result<Vec<Warning>, ConfigError> {
     // Without a hosts file Hadoop continues and admits every host; this daemon does not start.
-    check_readable(settings, &keys::HOSTS, settings.trackers.hosts_file.as_deref(), "a readable file of host names")?;
+    check_readable(configuration, &keys::HOSTS, trackers.hosts_file.as_deref(), "a readable file of host names")?;
     check_readable(
-        settings,
+        configuration,
         &keys::HOSTS_EXCLUDE,
-        settings.trackers.hosts_exclude_file.as_deref(),
+        trackers.hosts_exclude_file.as_deref(),
         "a readable file of host names",
     )?;
-    check_readable(settings, &keys::TOPOLOGY_SCRIPT, settings.trackers.topology_script.as_deref(), "a program")?;
-    let SchedulerKind::Dynamic(dynamic) = &settings.scheduler else { return Ok(Vec::new()) };
+    check_readable(configuration, &keys::TOPOLOGY_SCRIPT, trackers.topology_script.as_deref(), "a program")?;
+    let SchedulerKind::Dynamic(dynamic) = scheduler else { return Ok(Vec::new()) };
     check_readable(
-        settings,
+        configuration,
         &keys::ACL_FILE,
         Some(&dynamic.acl_file),
         "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
@@ -31,19 +36,19 @@ pub(super) fn check_named_files(settings: &Settings) -> Result<Vec<Warning>, Con
     // After the first start the state database has the money, and a missing image is written again.
     if dynamic.budget_file.exists() {
         check_readable(
-            settings,
+            configuration,
             &keys::BUDGET_FILE,
             Some(&dynamic.budget_file),
             "a readable file of queues and budgets",
         )?;
         return Ok(Vec::new());
     }
-    let origin = settings.configuration.required(&keys::BUDGET_FILE)?.origin;
+    let origin = configuration.required(&keys::BUDGET_FILE)?.origin;
     Ok(vec![Warning::NoBudgetFile { file: dynamic.budget_file.clone(), origin }])
 }
 
 fn check_readable(
-    settings: &Settings,
+    configuration: &Configuration,
     key: &Key,
     path: Option<&Path>,
     expected: &'static str,
@@ -51,6 +56,6 @@ fn check_readable(
     let Some(path) = path else { return Ok(()) };
     let Err(error) = open_named_by_conf(path) else { return Ok(()) };
     let reason = reason(&error);
-    let setting = settings.configuration.required(key)?;
+    let setting = configuration.required(key)?;
     Err(ConfigError::NamedFile { key: key.name, origin: setting.origin, value: setting.value, reason, expected })
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::{Event, Refusal, Reply};
 use crate::model::{FactNumber, RunState};
-use crate::wire::Action;
+use crate::wire::{Action, HeartbeatRequest};
 
 use super::cluster::{Cluster, Fate, decode, fifo, spec};
 
@@ -71,6 +71,39 @@ fn only_what_depends_on_facts_waits_for_them() {
     assert_eq!(running, FactNumber(0), "a running task's report waits for nothing");
     let (_, ended) = cluster.beat(0, |_| Fate::Succeed);
     assert_eq!(ended.0, cluster.facts.len() as u64, "an end waits: the tracker forgets it once answered");
+}
+
+/// Sends a heartbeat twice, as after a lost answer, with a submission in between; for each answer the number of its
+/// actions and what it waits for, and the last facts before and after the submission.
+fn wait_of_answer_and_repetition(cluster: &mut Cluster, request: &HeartbeatRequest) -> [(usize, u64); 3] {
+    let connection = cluster.trackers[0].connection;
+    let beat = |cluster: &mut Cluster| {
+        let (reply, wait_for) = cluster.step(Event::Heartbeat { request: request.clone(), connection });
+        let Reply::Heartbeat(answer) = reply else { panic!("{reply:?}") };
+        (decode(answer).actions.len(), wait_for.0)
+    };
+    let first = beat(cluster);
+    let before = cluster.facts.len();
+    cluster.submit(spec("bob", "default", 1, 0)).unwrap();
+    let repeated = beat(cluster);
+    [first, repeated, (before, cluster.facts.len() as u64)]
+}
+
+#[test]
+fn a_repeated_answer_without_actions_waits_for_no_later_fact() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Succeed);
+    cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let launch = cluster.request(0);
+    let [first, repeated, (before, after)] = wait_of_answer_and_repetition(&mut cluster, &launch);
+    assert_eq!([first, repeated], [(1, before as u64), (1, after)], "a launch waits for all facts so far");
+    cluster.send(0, launch);
+    cluster.beat(0, |_| Fate::Hang);
+    let mut report = cluster.request(0);
+    report.accept_new_tasks = false;
+    let [first, repeated, _] = wait_of_answer_and_repetition(&mut cluster, &report);
+    assert_eq!([first, repeated], [(0, 0), (0, 0)], "a running task's report waits for nothing");
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Predecessor {
         let _ = self.channel.send(&FromSuccessor::Serving);
     }
 
-    /// Blocks until the predecessor has reported this process to the supervisor, or is gone.
+    /// Blocks until the predecessor has reported this process to the service manager, or is gone.
     pub(in crate::lifecycle) fn await_acknowledgement(self) {
         let _ = self.channel.receive::<ToSuccessor>(None);
     }

@@ -49,7 +49,7 @@ pub(super) enum FromSuccessor {
 pub(super) enum ToSuccessor {
     /// Permission to serve.
     Serve,
-    /// The supervisor knows the new process.
+    /// The service manager knows the new process.
     Acknowledged,
 }
 

@@ -126,7 +126,7 @@ impl Successor {
         }
     }
 
-    /// Reports that the supervisor knows the new process.
+    /// Reports that the service manager knows the new process.
     pub(in crate::lifecycle) fn acknowledge_handover(&self) {
         // A closed channel means the same to it.
         let _ = self.channel.send(&ToSuccessor::Acknowledged);

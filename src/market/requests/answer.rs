@@ -161,21 +161,8 @@ impl Frame {
 
 /// Text as XML 1.0 can hold it: markup escaped, characters it forbids replaced.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            '\t' | '\n' => escaped.push(character),
-            '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
-            control if control.is_control() => escaped.push('\u{FFFD}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    let is_forbidden = |c: char| matches!(c, '\u{FFFE}' | '\u{FFFF}') || (c.is_control() && !matches!(c, '\t' | '\n'));
+    quick_xml::escape::escape(text.replace(is_forbidden, "\u{FFFD}")).into_owned()
 }
 
 #[cfg(test)]

@@ -36,14 +36,14 @@ impl Market {
     /// The key and the timestamp of a signature by which `user` may submit to `queue`.
     fn check_signer(&self, user: &str, queue: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
         if user != queue {
-            return Err(JobDenied::QueueDiffers { queue: excerpt(queue), user: excerpt(user) });
+            return Err(JobDenied::QueueDiffers { queue: beginning_of(queue), user: beginning_of(user) });
         }
-        let refuse = |error| Err(JobDenied::Signature { user: excerpt(user), error });
+        let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
         match signature {
             JobSignature::Missing => Err(JobDenied::MissingSignature),
             JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
             JobSignature::NotVerified(error) => refuse(*error),
-            JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(excerpt(text))),
+            JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(beginning_of(text))),
             JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
             JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
         }
@@ -51,8 +51,8 @@ impl Market {
 }
 
 /// Largest number of characters of a submitter's text that a refusal repeats.
-const EXCERPT_CHARACTERS: usize = 64;
+const SHOWN_CHARACTERS: usize = 64;
 
-fn excerpt(text: &str) -> String {
-    text.chars().take(EXCERPT_CHARACTERS).collect()
+fn beginning_of(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS).collect()
 }

@@ -7,29 +7,14 @@ use crate::config::settings::{LoadOptions, reread};
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
+use crate::server::answer::answer_of;
 use crate::server::engine_config::{host_lists, queue_configs};
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
 
-use super::rate_limited::{Outcome, RateLimited};
-use super::{Dispatcher, STORE_OVERLOADED, answer_of};
-
-/// State of the reloads that administrators request.
-pub(super) struct Administration {
-    pub(super) sources: LoadOptions,
-    pub(super) queues: RateLimited,
-    pub(super) nodes: RateLimited,
-    pub(super) groups: RateLimited,
-}
-
-// === impl Administration ===
-
-impl Administration {
-    pub(super) fn new(sources: LoadOptions) -> Self {
-        Self { sources, queues: RateLimited::default(), nodes: RateLimited::default(), groups: RateLimited::default() }
-    }
-}
+use super::dispatcher::{Dispatcher, STORE_OVERLOADED};
+use super::rate_limited::Outcome;
 
 // === impl Dispatcher: administration ===
 
@@ -45,30 +30,21 @@ impl Dispatcher {
             }),
             AdminOperationsCall::RefreshQueues => {
                 let caller = Caller::named(pending.user().clone());
-                self.run_rate_limited(
-                    |this| &this.administration.queues,
-                    (caller, pending),
-                    async |this: Rc<Self>, caller| {
-                        this.reread(read_queues, |queues| Event::QueuesRead { queues, caller }).await
-                    },
-                );
+                let this = self.clone();
+                self.refreshes.queues.run(&self.owner, (caller, pending), move |caller| {
+                    this.clone().reread(read_queues, |queues| Event::QueuesRead { queues, caller })
+                });
             }
             AdminOperationsCall::RefreshNodes => {
-                let this = self.clone();
-                self.as_member(pending, move |_, caller, pending| {
+                self.as_member(pending, |this, caller, pending| {
                     // Checked before files are read, and again with the event.
-                    match this.owner.with_engine(|engine| engine.check_refresh_nodes(&caller)) {
-                        Ok(()) => this.run_rate_limited(
-                            |this| &this.administration.nodes,
-                            (caller, pending),
-                            async |this: Rc<Self>, caller| {
-                                let outcome = this.reread(read_hosts, |hosts| Event::HostsRead { hosts, caller }).await;
-                                this.apply_host_list();
-                                outcome
-                            },
-                        ),
-                        Err(refusal) => this.refuse(pending, refusal.into()),
+                    if let Err(refusal) = this.owner.with_engine(|engine| engine.check_refresh_nodes(&caller)) {
+                        return this.refuse(pending, refusal.into());
                     }
+                    let dispatcher = this.clone();
+                    this.refreshes
+                        .nodes
+                        .run(&this.owner, (caller, pending), move |caller| dispatcher.clone().reread_hosts(caller));
                 });
             }
         }
@@ -79,15 +55,12 @@ impl Dispatcher {
             // Each refresh discards the cached groups of all callers.
             RefreshUserMappingsCall::RefreshUserToGroupsMappings => {
                 let caller = Caller::named(pending.user().clone());
-                self.run_rate_limited(
-                    |this| &this.administration.groups,
-                    (caller, pending),
-                    async |this: Rc<Self>, caller: Caller| {
-                        this.callers.forget_groups();
-                        tracing::info!("{} discarded the cached groups of all users", caller.user);
-                        (Answer::Value(Value::Void), FactNumber::default())
-                    },
-                );
+                let this = self.clone();
+                self.refreshes.groups.run(&self.owner, (caller, pending), move |caller| {
+                    this.forget_groups();
+                    tracing::info!("{} discarded the cached groups of all users", caller.user);
+                    std::future::ready((Answer::Value(Value::Void), FactNumber::default()))
+                });
             }
             // Impersonation is never allowed, even if the conf folder does.
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
@@ -106,13 +79,19 @@ impl Dispatcher {
         self.refuse(pending, RemoteError { class, message: String::new() });
     }
 
+    async fn reread_hosts(self: Rc<Self>, caller: Caller) -> Outcome {
+        let outcome = self.clone().reread(read_hosts, |hosts| Event::HostsRead { hosts, caller }).await;
+        self.apply_host_list();
+        outcome
+    }
+
     /// Reads files on the pool and passes the result to the engine.
     async fn reread<T: Send + 'static>(
-        &self,
+        self: Rc<Self>,
         read: fn(&LoadOptions) -> Result<T, String>,
         event: impl FnOnce(T) -> Event,
     ) -> Outcome {
-        let sources = self.administration.sources.clone();
+        let sources = self.sources.clone();
         let error = match tokio::task::spawn_blocking(move || read(&sources)).await {
             Ok(Ok(_)) if self.owner.is_overloaded() => RemoteError::io(STORE_OVERLOADED),
             Ok(Ok(found)) => {
@@ -141,9 +120,4 @@ fn read_hosts(sources: &LoadOptions) -> Result<HostLists, String> {
 
 fn unchanged(error: ConfigError) -> String {
     format!("{error}; the previous values stay in force")
-}
-
-/// The error for an unsupported call.
-pub(super) fn not_supported(what: &str) -> RemoteError {
-    RemoteError::io(format_args!("this JobTracker does not support {what} yet"))
 }

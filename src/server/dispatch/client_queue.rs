@@ -2,24 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use tokio::sync::Notify;
 
 use crate::ipc::PendingCall;
 use crate::wire::protocol::Call;
 
-use super::Dispatcher;
-
-/// Repeats a read, once.
-type Retry = Box<dyn FnOnce(&Rc<Dispatcher>)>;
-
 /// A queued call.
 pub(super) enum QueuedCall {
     /// A new call.
     Call(Call, PendingCall),
     /// A read that was delayed until its facts are durable.
-    Retry(Retry),
+    Retry(Box<dyn FnOnce()>),
 }
 
 /// Clients' calls in order of arrival.

@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use crate::engine::{ConnectionStatus, Engine, Event, HeartbeatAnswer, Refusal, Reply};
 use crate::ipc::{Answer, PendingCall};
+use crate::server::answer::answer_of;
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::is_node_name;
 use crate::wire::protocol::{InterTrackerCall, Value};
 
-use super::{Dispatcher, answer_of};
+use super::dispatcher::Dispatcher;
 
 impl Dispatcher {
     pub(super) fn inter_tracker(self: &Rc<Self>, call: InterTrackerCall, pending: PendingCall) {

@@ -5,11 +5,12 @@ use std::rc::Rc;
 use crate::engine::{Engine, Event, LongRead, Refusal, ReportKind, WantedJobs};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::{JobId, Kind};
-use crate::server::submission::SubmissionRequest;
+use crate::server::submission::{SubmissionRequest, id_owner};
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
-use super::{Dispatcher, administration, finished_jobs, id_owner};
+use super::dispatcher::Dispatcher;
+use super::finished_jobs;
 
 /// Maximum events per answer, about a millisecond of work. Stock clients and trackers continue from where the answer
 /// ends.
@@ -130,7 +131,7 @@ impl Dispatcher {
                 }
             }
             Ask::GetDelegationToken { .. } | Ask::RenewDelegationToken { .. } | Ask::CancelDelegationToken { .. } => {
-                self.refuse(pending, administration::not_supported("delegation tokens"));
+                self.refuse_unsupported(pending, "delegation tokens");
             }
         }
     }

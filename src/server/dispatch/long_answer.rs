@@ -7,7 +7,7 @@ use crate::engine::{LongRead, ReadProgress, Slice};
 use crate::ipc::{PartedAnswer, PendingCall, RemoteError};
 use crate::server::answer_memory::MemoryReservation;
 
-use super::Dispatcher;
+use super::dispatcher::Dispatcher;
 
 /// Size of a part: smaller ones would wait for the store more often.
 const PART_BYTES: usize = 1 << 20;

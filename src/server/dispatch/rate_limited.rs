@@ -7,8 +7,7 @@ use std::rc::Rc;
 use crate::engine::Caller;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
-
-use super::Dispatcher;
+use crate::server::owner::Owner;
 
 /// Minimum interval of two starts, ms.
 const RUN_INTERVAL_MS: u64 = 1_000;
@@ -21,49 +20,54 @@ pub(super) struct RateLimited {
     next_ms: Cell<u64>,
 }
 
+/// The refreshes that callers may request.
+#[derive(Debug, Default)]
+pub(super) struct Refreshes {
+    pub(super) queues: Rc<RateLimited>,
+    pub(super) nodes: Rc<RateLimited>,
+    pub(super) groups: Rc<RateLimited>,
+}
+
 /// The result of a run.
 pub(super) type Outcome = (Answer, FactNumber);
 
-// === impl Dispatcher: rate_limited work ===
+// === impl RateLimited ===
 
-impl Dispatcher {
+impl RateLimited {
     /// Answers `pending` with the result of the next run of `work`, which runs on behalf of one waiting caller. A run
     /// that started before the call does not count: it may have read what has changed since.
-    pub(super) fn run_rate_limited<F: Future<Output = Outcome> + 'static>(
+    pub(super) fn run<F: Future<Output = Outcome> + 'static>(
         self: &Rc<Self>,
-        rate_limited: fn(&Self) -> &RateLimited,
+        owner: &Rc<Owner>,
         (caller, pending): (Caller, PendingCall),
-        work: impl Fn(Rc<Self>, Caller) -> F + 'static,
+        work: impl Fn(Caller) -> F + 'static,
     ) {
-        let waiting = &rate_limited(self).waiting;
-        if waiting.borrow().contains_key(&pending.connection()) {
-            return self.refuse(
-                pending,
-                RemoteError::io("an earlier call of this connection for the same refresh is in progress"),
-            );
+        if self.waiting.borrow().contains_key(&pending.connection()) {
+            let text = "an earlier call of this connection for the same refresh is in progress";
+            return owner.answer(pending, Answer::Error(RemoteError::io(text)), FactNumber::default());
         }
-        waiting.borrow_mut().insert(pending.connection(), (caller, pending));
-        if !rate_limited(self).is_running.replace(true) {
-            tokio::task::spawn_local(self.clone().run_while_waiting(rate_limited, work));
+        self.waiting.borrow_mut().insert(pending.connection(), (caller, pending));
+        if !self.is_running.replace(true) {
+            tokio::task::spawn_local(self.clone().run_while_waiting(owner.clone(), work));
         }
     }
 
     async fn run_while_waiting<F: Future<Output = Outcome>>(
         self: Rc<Self>,
-        rate_limited: fn(&Self) -> &RateLimited,
-        work: impl Fn(Rc<Self>, Caller) -> F,
+        owner: Rc<Owner>,
+        work: impl Fn(Caller) -> F,
     ) {
-        let clock = self.owner.clock();
+        let clock = owner.clock();
         loop {
-            tokio::time::sleep_until(clock.instant(rate_limited(&self).next_ms.get())).await;
-            let waiting = rate_limited(&self).waiting.take();
+            tokio::time::sleep_until(clock.instant(self.next_ms.get())).await;
+            let waiting = self.waiting.take();
             let Some((caller, _)) = waiting.values().next() else { break };
-            rate_limited(&self).next_ms.set(clock.mono_ms() + RUN_INTERVAL_MS);
-            let (answer, wait_for) = work(self.clone(), caller.clone()).await;
+            self.next_ms.set(clock.mono_ms() + RUN_INTERVAL_MS);
+            let (answer, wait_for) = work(caller.clone()).await;
             for (_, pending) in waiting.into_values() {
-                self.owner.answer(pending, answer.clone(), wait_for);
+                owner.answer(pending, answer.clone(), wait_for);
             }
         }
-        rate_limited(&self).is_running.set(false);
+        self.is_running.set(false);
     }
 }

@@ -68,7 +68,7 @@ impl Leftovers {
         Self {
             unfinished: unfinished.collect(),
             finished: finished.collect(),
-            owed: opened.kill_debts.iter().map(|(job, _)| *job).collect(),
+            owed: opened.pending_kill_jobs.iter().map(|(job, _)| *job).collect(),
             identifiers: opened.identifiers.clone(),
             known: opened.looked_for.clone(),
             found: predecessors.jobs.clone(),
@@ -113,6 +113,7 @@ impl Submissions {
                         tracing::info!("removing the system directory of {job}, which does not run");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }
+                    self.remove_rewritten(&leftovers).await;
                     self.is_settled.send_replace(true);
                     return;
                 }
@@ -124,15 +125,88 @@ impl Submissions {
             tokio::time::sleep(PAUSE).await;
         }
     }
+
+    /// Removes the directories of jobs that ended before they were rewritten.
+    async fn remove_rewritten(&self, leftovers: &Leftovers) {
+        let removed = self.removed_early.take();
+        for JobFiles { job, .. } in leftovers.unfinished.iter().filter(|files| removed.contains(&files.job)) {
+            self.remove_system_dir(*job).await;
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::watch;
+
     use super::*;
+    use crate::clock::Clock;
+    use crate::config::{Environment, LoadOptions, Settings};
+    use crate::engine::{Engine, Fact, Restored};
     use crate::fs::LocalFileSystem;
+    use crate::model::FactNumber;
+    use crate::server::engine_config;
+    use crate::server::owner::Owner;
+    use crate::server::rack_resolver::RackResolver;
+    use crate::store::{Durable, FactReceiver, FactSender};
 
     fn id(text: &str) -> JobId {
         text.parse().unwrap()
+    }
+
+    fn files(job: &str) -> JobFiles {
+        JobFiles {
+            job: id(job),
+            user: "alice".into(),
+            submit_dir: "file:/staging/job".into(),
+            token_file: Arc::from(&b"secret"[..]),
+        }
+    }
+
+    /// Leftovers of the run with identifier 7.
+    fn leftovers(unfinished: Vec<JobFiles>, owed: BTreeSet<JobId>) -> Leftovers {
+        Leftovers {
+            unfinished,
+            finished: BTreeMap::new(),
+            owed,
+            identifiers: BTreeSet::from(["7".parse().unwrap()]),
+            known: BTreeSet::new(),
+            found: BTreeSet::new(),
+            was_another_here: false,
+        }
+    }
+
+    #[derive(Debug)]
+    struct NoStore;
+
+    impl FactReceiver for NoStore {
+        fn receive(&self, _first: FactNumber, _facts: Vec<Fact>) -> bool {
+            true
+        }
+
+        fn waiting_facts(&self) -> u64 {
+            0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_that_ends_before_its_directory_is_rewritten_leaves_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let overrides = vec![format!("hadoop.tmp.dir={}", folder.path().display())];
+        let environment = Environment { conf_dir: None, properties: BTreeMap::new() };
+        let (settings, _) = Settings::load(&LoadOptions { conf_dir: None, overrides, environment }).unwrap();
+        let clock = Clock::start();
+        let config = engine_config(&settings, &BTreeSet::new(), clock.now().wall_ms, String::new()).unwrap();
+        let (_durable, watcher) = watch::channel(Durable::default());
+        let engine = Engine::new(config, Restored::default(), clock.now());
+        let (owner, _effects) = Owner::new(engine, FactSender::new(Arc::new(NoStore), watcher, 1_000), clock, 1 << 20);
+        let submissions = Submissions::new(owner, RackResolver::new(&settings.trackers), &settings, None);
+        super::super::make_system_dir(&settings.directories.system).unwrap();
+        submissions.expect_leftovers();
+        submissions.remove_files(id("job_7_0001"), None).await;
+        submissions.settle(leftovers(vec![files("job_7_0001"), files("job_7_0002")], BTreeSet::new())).await;
+        let left = LocalFileSystem.names_in(settings.directories.system.as_path()).unwrap();
+        assert_eq!(left, ["job_7_0002"]);
     }
 
     #[test]
@@ -147,21 +221,7 @@ mod tests {
         for name in ["job-info", ".job-info.crc", "jobToken"] {
             std::fs::write(directory("job_7_0002").join(name), "").unwrap();
         }
-        let files = |job: &str| JobFiles {
-            job: id(job),
-            user: "alice".into(),
-            submit_dir: "file:/staging/job".into(),
-            token_file: Arc::from(&b"secret"[..]),
-        };
-        let leftovers = Leftovers {
-            unfinished: vec![files("job_7_0001"), files("job_7_0009")],
-            finished: BTreeMap::new(),
-            owed: BTreeSet::from([id("job_7_0002")]),
-            identifiers: BTreeSet::from(["7".parse().unwrap()]),
-            known: BTreeSet::new(),
-            found: BTreeSet::new(),
-            was_another_here: false,
-        };
+        let leftovers = leftovers(vec![files("job_7_0001"), files("job_7_0009")], BTreeSet::from([id("job_7_0002")]));
         for _ in 0..2 {
             assert_eq!(leftovers.settle(&system).unwrap(), [id("job_7_0003")], "8 is none of ours");
             let left = LocalFileSystem.names_in(&directory("job_7_0002")).unwrap();

@@ -27,10 +27,10 @@ use crate::model::{FactNumber, JobId};
 use crate::store::{FaultPoint, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
-use super::dispatch::{answer_of, id_owner};
+use super::answer::answer_of;
 use super::fair_pool::{FairPool, FairPoolError, FairShares, StuckThreads};
 use super::owner::Owner;
-use super::topology::Topology;
+use super::rack_resolver::RackResolver;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
@@ -58,7 +58,7 @@ const REMOVALS: (usize, Duration) = (4, Duration::from_secs(60));
 /// Takes submissions through their phases.
 pub struct Submissions {
     owner: Rc<Owner>,
-    topology: Arc<Topology>,
+    resolver: Arc<RackResolver>,
     reader: SubmissionReader,
     system: FileUri,
     staging: StagingRoot,
@@ -70,6 +70,8 @@ pub struct Submissions {
     store: OnceCell<FinishedJobReader>,
     /// Whether the cleanup of earlier runs' directories is done.
     is_settled: watch::Sender<bool>,
+    /// Jobs whose directories were removed before that: the cleanup may have rewritten them since.
+    removed_early: RefCell<BTreeSet<JobId>>,
     in_progress: FairShares,
     wait_for_racks: FairShares,
 }
@@ -78,11 +80,16 @@ pub struct Submissions {
 
 impl Submissions {
     /// Submissions with these settings. `acl`: users that may sign, if the scheduler requires signatures.
-    pub fn new(owner: Rc<Owner>, topology: Arc<Topology>, settings: &Settings, acl: Option<Arc<AclFile>>) -> Rc<Self> {
+    pub fn new(
+        owner: Rc<Owner>,
+        resolver: Arc<RackResolver>,
+        settings: &Settings,
+        acl: Option<Arc<AclFile>>,
+    ) -> Rc<Self> {
         let staging = StagingRoot::new(settings);
         Rc::new(Self {
             owner,
-            topology,
+            resolver,
             reader: SubmissionReader::new(settings, acl, staging.clone()),
             system: settings.directories.system.clone(),
             staging,
@@ -91,6 +98,7 @@ impl Submissions {
             overdue: Rc::default(),
             store: OnceCell::new(),
             is_settled: watch::Sender::new(true),
+            removed_early: RefCell::default(),
             in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
             wait_for_racks: FairShares::new(WAIT_FOR_RACKS.0, WAIT_FOR_RACKS.1),
         })
@@ -220,12 +228,12 @@ impl Submissions {
         pending: &PendingCall,
     ) -> Result<(SplitTable, Option<String>), RemoteError> {
         let place = self.wait_for_racks.try_acquire(user);
-        let (reader, topology, name) = (self.reader.clone(), self.topology.clone(), user.clone());
+        let (reader, resolver, name) = (self.reader.clone(), self.resolver.clone(), user.clone());
         let (maps, is_only_stock, can_wait) = (spec.maps, spec.only_stock.is_some(), place.is_some());
         let read = move || -> Result<_, SubmissionError> {
             let read = reader.read_splits(id, &directory, maps, is_only_stock)?;
-            let rack_request = topology.request_racks(&name, read.splits.hosts(), can_wait);
-            Ok((Splits::of(read.splits, rack_request, &topology), read.only_stock))
+            let rack_request = resolver.request_racks(&name, read.splits.hosts(), can_wait);
+            Ok((Splits::of(read.splits, rack_request, &resolver), read.only_stock))
         };
         let read = self.file_pool.run(user, read).await.map_err(RemoteError::io)?;
         let (splits, only_stock) = read.map_err(RemoteError::io)?;
@@ -240,8 +248,8 @@ impl Submissions {
                 return Err(caller_left(id));
             }
         }
-        let topology = self.topology.clone();
-        let built = self.file_pool.run(user, move || Splits::build(builder, &topology)).await;
+        let resolver = self.resolver.clone();
+        let built = self.file_pool.run(user, move || Splits::build(builder, &resolver)).await;
         Ok((built.map_err(RemoteError::io)?, only_stock))
     }
 
@@ -279,6 +287,9 @@ impl Submissions {
 
     /// Removes the files of a completed job: its system directory, and `staging` if that is in the staging root.
     pub async fn remove_files(&self, id: JobId, staging: Option<String>) {
+        if !*self.is_settled.borrow() {
+            self.removed_early.borrow_mut().insert(id);
+        }
         self.remove_system_dir(id).await;
         if let Some(directory) = staging {
             self.remove_staging(id, directory).await;
@@ -322,6 +333,11 @@ impl Submissions {
         let failed = |error| RemoteError::io(format_args!("the JobTracker failed internally: {error}"));
         tokio::task::spawn_blocking(work).await.map_err(failed)
     }
+}
+
+/// The owner of a job id: the caller that requested it or submits under it.
+pub(super) fn id_owner(pending: &PendingCall) -> IdOwner {
+    IdOwner { user: pending.user().clone(), connection: pending.connection(), origin: pending.origin() }
 }
 
 /// An error if the client disconnected: a client that leaves removes its files.

@@ -115,7 +115,7 @@ impl Submissions {
     /// Adopts one job; returns its user, or why it cannot be adopted.
     async fn adopt_job(&self, id: JobId) -> Result<Arc<str>, String> {
         let (system, reader) = (self.system.clone(), self.reader.clone());
-        let topology = self.topology.clone();
+        let resolver = self.resolver.clone();
         let read = move || -> Result<_, SubmissionError> {
             let info = system_dir::read_job_info(&system, id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
@@ -123,8 +123,8 @@ impl Submissions {
             let ReadConf { directory, mut spec, .. } = reader.read_conf(id, &user, &directory)?;
             let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
-            let rack_request = topology.request_racks(&user, read.splits.hosts(), true);
-            let splits = Splits::of(read.splits, rack_request, &topology);
+            let rack_request = resolver.request_racks(&user, read.splits.hosts(), true);
+            let splits = Splits::of(read.splits, rack_request, &resolver);
             Ok((user, spec, splits, system_dir::read_job_token(&system, id)?))
         };
         let read = self.on_pool(read).await.map_err(|error| error.message)?;
@@ -133,7 +133,7 @@ impl Submissions {
             Splits::Built(splits) => splits,
             Splits::WaitForRacks(builder, mut rack_request) => {
                 rack_request.wait().await;
-                Splits::build(builder, &self.topology)
+                Splits::build(builder, &self.resolver)
             }
         };
         let found = ForeignJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };

@@ -9,7 +9,7 @@ use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::model::{DEFAULT_RACK, JobId};
 use crate::server::acl_file::AclFile;
-use crate::server::topology::{RackRequest, Topology};
+use crate::server::rack_resolver::{RackRequest, RackResolver};
 use crate::streaming::map_split::find_unsupported_split;
 use crate::streaming::plan::StreamingPlan;
 use crate::wire::Credentials;
@@ -63,16 +63,16 @@ pub(super) enum Splits {
 
 impl Splits {
     /// Time grows with the number of hosts.
-    pub(super) fn of(builder: SplitTableBuilder, rack_request: Option<RackRequest>, topology: &Topology) -> Self {
+    pub(super) fn of(builder: SplitTableBuilder, rack_request: Option<RackRequest>, resolver: &RackResolver) -> Self {
         match rack_request {
             Some(rack_request) => Splits::WaitForRacks(builder, rack_request),
-            None => Splits::Built(Splits::build(builder, topology)),
+            None => Splits::Built(Splits::build(builder, resolver)),
         }
     }
 
     /// The splits with the racks known so far.
-    pub(super) fn build(builder: SplitTableBuilder, topology: &Topology) -> SplitTable {
-        let mut racks = topology.known(builder.hosts()).into_iter();
+    pub(super) fn build(builder: SplitTableBuilder, resolver: &RackResolver) -> SplitTable {
+        let mut racks = resolver.known(builder.hosts()).into_iter();
         builder.build(|_| racks.next().unwrap_or_else(|| DEFAULT_RACK.to_owned()))
     }
 }

@@ -10,7 +10,7 @@ use crate::mapreduce::{Job, JobFact, KillRequest};
 use crate::model::{AttemptId, Kind, Now, PerKind};
 use crate::scheduler::{AppId, NodeId};
 
-use super::Law;
+use super::law::Law;
 
 /// An attempt that a round could have chosen.
 #[derive(Clone, Debug)]

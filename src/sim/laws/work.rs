@@ -8,7 +8,13 @@ use crate::mapreduce::{AttemptRole, Job, JobFact};
 use crate::model::{JobId, Kind, PerKind};
 use crate::scheduler::{NodeId, SKIP_BUDGET};
 
-use super::Beat;
+/// What a heartbeat left behind.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Beat<'a> {
+    pub(in crate::sim) tracker: &'a str,
+    /// Slots that stay free although the tracker would have taken work.
+    pub(in crate::sim) free: PerKind<u32>,
+}
 
 /// Judges what heartbeats leave free.
 ///

@@ -1,9 +1,9 @@
 //! The interface of back-ends for budgets: [`BudgetBackEnd`].
 
-use crate::market::BudgetLine;
-use crate::model::FactNumber;
+use std::path::PathBuf;
 
-use super::BudgetBackEndError;
+use crate::market::{BudgetFileError, BudgetLine};
+use crate::model::FactNumber;
 
 /// A place outside of `state.db` that budgets are loaded from once and published to from then on.
 ///
@@ -33,4 +33,72 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     fn stopped(&mut self, _shown: FactNumber) -> Result<(), BudgetBackEndError> {
         Ok(())
     }
+}
+
+/// What a start found where the budget file should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BudgetAtStart {
+    /// First start: credit these budgets.
+    Initial(Vec<BudgetLine>),
+    /// The content that we wrote last.
+    Unchanged,
+    /// Edited while the daemon was stopped, or forced: apply the differences.
+    Edited(Vec<BudgetLine>),
+    /// Not what we wrote, or missing: the ledger holds; the line is a warning for the operator.
+    Overridden(String),
+}
+
+/// A back-end that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BudgetBackEndError {
+    /// No budget file at first start.
+    #[error(
+        "{path}: no budget file; the dynamic priority scheduler needs one at its first start and for --take-budget-file, with a line `queue budget rate` for each queue (mapred.dynamic-scheduler.budget-file)"
+    )]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// An invalid line.
+    #[error(transparent)]
+    Line(#[from] BudgetFileError),
+    /// It is not UTF-8, too large to be a budget file, or without queues where it must be taken over.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The system reports an error.
+    #[error("cannot {action} {path}: {source}")]
+    File {
+        /// The failed action.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Error of the system.
+        source: std::io::Error,
+    },
+    /// `state.db` cannot record the hash.
+    #[error("the budget file {path} is not written: {reason}")]
+    Store {
+        /// The budget file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// Another back-end than the file cannot load or publish budgets.
+    #[error("cannot {action} the budgets in {place}: {reason}")]
+    BackEnd {
+        /// The failed action: `load`, `publish`.
+        action: &'static str,
+        /// Where: a database, a table.
+        place: String,
+        /// Error of the back-end.
+        reason: String,
+    },
+    /// The publishing thread cannot be started.
+    #[error("cannot start the thread that publishes budgets: {0}")]
+    Thread(std::io::Error),
 }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::BudgetBackEndError;
 use crate::fs::{FsError, open_named_by_conf};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
+
+use super::back_end::BudgetBackEndError;
 
 /// Limit of a budget file: three times the size that the most queues need.
 const LIMIT_BYTES: u64 = 64 << 20;

@@ -12,10 +12,11 @@ use std::path::Path;
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 
-use super::BudgetBackEndError;
-use super::file::{BudgetFile, at, write_new};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
+
+use super::back_end::BudgetBackEndError;
+use super::file::{BudgetFile, at, write_new};
 
 /// Mode of the copies.
 const COPY_MODE: u32 = 0o600;

@@ -5,8 +5,8 @@ use rusqlite::{Params, Transaction, params};
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 use crate::model::{FactNumber, JobId, RunState};
 use crate::store::counter_names::CounterNames;
-use crate::store::durable::MissedUpdates;
 use crate::store::enum_text;
+use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::split_encoding::encode_splits;
 use crate::wire::TaskCompletionEvent;
 
@@ -19,7 +19,7 @@ pub(super) fn record(
     fact: &JobFact,
 ) -> rusqlite::Result<()> {
     let mut change =
-        |sql, values: &[&dyn rusqlite::ToSql]| super::change(transaction, missed_updates, number, sql, values);
+        |sql, values: &[&dyn rusqlite::ToSql]| update_row(transaction, missed_updates, number, sql, values);
     match fact {
         JobFact::Accepted(job) => accept(transaction, job),
         JobFact::Running { job, at_ms } => change(
@@ -71,8 +71,8 @@ pub(super) fn record(
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
         }
         JobFact::AttemptKillRequested { attempt, request } => change(
-            "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
-            params![attempt.to_string(), enum_text::kill_asked(*request)],
+            "UPDATE attempt SET kill_request = ?2 WHERE attempt = ?1",
+            params![attempt.to_string(), enum_text::kill_request(*request)],
         ),
         JobFact::CommitGranted { attempt } => {
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
@@ -134,13 +134,13 @@ fn end_attempt(
     ended: &EndedAttempt,
 ) -> rusqlite::Result<()> {
     let counters = ended.counters.as_ref().map(|counters| names.text(transaction, counters)).transpose()?;
-    super::change(
+    update_row(
         transaction,
         missed_updates,
         number,
         "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
              output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10,
-             kill_asked = CASE WHEN ?2 LIKE '%_UNCLEAN' AND kill_asked <> 'PREEMPTED' THEN NULL ELSE kill_asked END
+             kill_request = CASE WHEN ?2 LIKE '%_UNCLEAN' AND kill_request <> 'PREEMPTED' THEN NULL ELSE kill_request END
          WHERE attempt = ?1",
         params![
             ended.attempt.to_string(),

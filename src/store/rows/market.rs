@@ -5,7 +5,7 @@ use rusqlite::{Transaction, params};
 use crate::engine::JobCost;
 use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, QueueTick, Reason, Tick};
 use crate::model::{Credits, FactNumber};
-use crate::store::durable::MissedUpdates;
+use crate::store::missed_updates::{MissedUpdates, update_row};
 
 /// Records one fact of the market.
 pub(super) fn record(
@@ -24,7 +24,7 @@ pub(super) fn record(
         ),
         MarketFact::AccountRemoved { queue } => {
             let remove = "DELETE FROM account WHERE queue = ?1";
-            super::change(transaction, missed_updates, number, remove, params![queue.as_str()])?;
+            update_row(transaction, missed_updates, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
             execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])
         }
@@ -58,7 +58,7 @@ fn record_tick(
     {
         let charge = "UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1";
         let values = params![queue.as_str(), balance.to_string(), units(*balance)];
-        super::change(transaction, missed_updates, fact, charge, values)?;
+        update_row(transaction, missed_updates, fact, charge, values)?;
     }
     let mut open =
         transaction.prepare_cached("INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)")?;

@@ -5,14 +5,13 @@ mod market;
 
 pub(super) use job::attempts_of;
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{ToSql, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::engine::Fact;
 use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::MissedUpdates;
+use super::missed_updates::MissedUpdates;
 use super::schema::COPIED;
 
 /// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
@@ -33,7 +32,7 @@ pub(super) fn record(
             // The facts that follow reconcile what a copy does not know.
             transaction.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([COPIED])?;
             transaction
-                .prepare_cached("INSERT INTO incarnation (identifier, start_ms) VALUES (?1, ?2)")?
+                .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
                 .execute(params![identifier.to_string(), start_ms])
                 .map(drop)
         }
@@ -50,12 +49,12 @@ pub(super) fn record(
             .map(drop),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
-                transaction.prepare_cached("INSERT OR IGNORE INTO kill_debt (job, tracker) VALUES (?1, ?2)")?;
+                transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;
             let job = job.to_string();
             trackers.iter().try_for_each(|tracker| insert.execute(params![job, tracker]).map(drop))
         }
         Fact::KillJobAcknowledged { job, tracker } => transaction
-            .prepare_cached("DELETE FROM kill_debt WHERE job = ?1 AND tracker = ?2")?
+            .prepare_cached("DELETE FROM pending_kill_job WHERE job = ?1 AND tracker = ?2")?
             .execute(params![job.to_string(), tracker])
             .map(drop),
         Fact::JobsCharged { tick, jobs } => {
@@ -63,27 +62,5 @@ pub(super) fn record(
         }
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
-    }
-}
-
-/// Updates a row that an earlier fact has inserted; the first of `values` is its key. Counts a missing row.
-fn change(
-    transaction: &Transaction<'_>,
-    missed_updates: &mut MissedUpdates,
-    number: FactNumber,
-    sql: &str,
-    values: &[&dyn ToSql],
-) -> rusqlite::Result<()> {
-    if transaction.prepare_cached(sql)?.execute(values)? == 0 {
-        missed_updates.count(|| format!("fact {} about {}", number.0, values.first().map(text_of).unwrap_or_default()));
-    }
-    Ok(())
-}
-
-fn text_of(key: &&dyn ToSql) -> String {
-    match key.to_sql() {
-        Ok(ToSqlOutput::Borrowed(ValueRef::Text(text))) => String::from_utf8_lossy(text).into_owned(),
-        Ok(ToSqlOutput::Owned(Value::Text(text))) => text,
-        _ => String::new(),
     }
 }

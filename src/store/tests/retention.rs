@@ -129,10 +129,10 @@ fn a_job_stays_while_a_tracker_is_owed_a_word_about_it() {
     for number in 1..=4 {
         insert(&database, number, Some(number.into()), 1);
     }
-    database.execute("INSERT INTO kill_debt VALUES ('job_7_0001', 'tracker-1')", []).unwrap();
+    database.execute("INSERT INTO pending_kill_job VALUES ('job_7_0001', 'tracker-1')", []).unwrap();
     delete_all(&mut database, retention(1, 0, 0), 1000);
     assert_eq!(numbers(&database), [1]);
-    database.execute("DELETE FROM kill_debt", []).unwrap();
+    database.execute("DELETE FROM pending_kill_job", []).unwrap();
     insert(&database, 5, Some(5), 1);
     delete_all(&mut database, retention(1, 0, 0), 1000);
     assert_eq!(numbers(&database), [5]);

@@ -89,12 +89,12 @@ pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallEr
             excerpt(name)
         ),
     };
-    let method = std::str::from_utf8(name).ok().and_then(|name| protocol.method(name));
-    let Some(method) = method else { return Err(no_such(&"no such method")) };
+    let found = std::str::from_utf8(name).ok().and_then(|name| protocol.find_method(name));
+    let Some((index, method)) = found else { return Err(no_such(&"no such method")) };
     if usize::try_from(count) != Ok(method.parameter_count()) {
         return Err(no_such(&format_args!("{count} parameters instead of {}", method.parameter_count())));
     }
-    match protocol.decode_parameters(method, &mut reader) {
+    match protocol.decode_parameters(index, &mut reader) {
         Ok(call) => Ok(CallFrame { id, call }),
         Err(CallValueError::Object(ObjectError::Wire(error))) if error.is_too_long() => Err(match protocol {
             Protocol::InterTracker => CallError::Disallowed { id, text: error.to_string() },
@@ -126,31 +126,30 @@ pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
 // === impl Protocol ===
 
 impl Protocol {
-    fn method(self, name: &str) -> Option<&'static Method> {
-        let own = self.methods().iter().find(|method| method.name == name);
-        own.or((name == GET_PROTOCOL_VERSION.name).then_some(&GET_PROTOCOL_VERSION))
+    /// The method of that name with its index in the table of the protocol; `getProtocolVersion` is in no table.
+    fn find_method(self, name: &str) -> Option<(Option<usize>, &'static Method)> {
+        let mut own = self.methods().iter().enumerate();
+        match own.find(|(_, method)| method.name == name) {
+            Some((index, method)) => Some((Some(index), method)),
+            None => (name == GET_PROTOCOL_VERSION.name).then_some((None, &GET_PROTOCOL_VERSION)),
+        }
     }
 
-    fn decode_parameters(self, method: &Method, reader: &mut Reader<'_>) -> Result<Call, CallValueError> {
-        let own = match self {
-            Self::JobSubmission => JobSubmissionCall::decode(method.name, reader).map(|r| r.map(Call::JobSubmission)),
-            Self::InterTracker => InterTrackerCall::decode(method.name, reader).map(|r| r.map(Call::InterTracker)),
-            Self::AdminOperations => {
-                AdminOperationsCall::decode(method.name, reader).map(|r| r.map(Call::AdminOperations))
-            }
-            Self::RefreshUserMappings => {
-                RefreshUserMappingsCall::decode(method.name, reader).map(|r| r.map(Call::RefreshUserMappings))
-            }
-            Self::RefreshAuthorizationPolicy => RefreshAuthorizationPolicyCall::decode(method.name, reader)
-                .map(|r| r.map(Call::RefreshAuthorizationPolicy)),
-            Self::TaskUmbilical => TaskUmbilicalCall::decode(method.name, reader).map(|r| r.map(Call::TaskUmbilical)),
+    fn decode_parameters(self, index: Option<usize>, reader: &mut Reader<'_>) -> Result<Call, CallValueError> {
+        let Some(index) = index else {
+            let protocol = CallValue::decode(reader)?;
+            return Ok(Call::ProtocolVersion { protocol, client_version: CallValue::decode(reader)? });
         };
-        own.unwrap_or_else(|| {
-            Ok(Call::ProtocolVersion {
-                protocol: CallValue::decode(reader)?,
-                client_version: CallValue::decode(reader)?,
-            })
-        })
+        match self {
+            Self::JobSubmission => JobSubmissionCall::decode(index, reader).map(Call::JobSubmission),
+            Self::InterTracker => InterTrackerCall::decode(index, reader).map(Call::InterTracker),
+            Self::AdminOperations => AdminOperationsCall::decode(index, reader).map(Call::AdminOperations),
+            Self::RefreshUserMappings => RefreshUserMappingsCall::decode(index, reader).map(Call::RefreshUserMappings),
+            Self::RefreshAuthorizationPolicy => {
+                RefreshAuthorizationPolicyCall::decode(index, reader).map(Call::RefreshAuthorizationPolicy)
+            }
+            Self::TaskUmbilical => TaskUmbilicalCall::decode(index, reader).map(Call::TaskUmbilical),
+        }
     }
 }
 

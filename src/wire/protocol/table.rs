@@ -70,26 +70,28 @@ macro_rules! protocol {
                 } as usize]
             }
 
-            /// Reads the parameters of the method of that name, whose number has been checked.
+            /// Reads the parameters of the method at `index` of [`Self::METHODS`], whose number has been checked.
             pub(super) fn decode(
-                name: &str,
+                index: usize,
                 reader: &mut $crate::wire::Reader<'_>,
-            ) -> Option<Result<Self, $crate::wire::protocol::call_value::CallValueError>> {
-                let _ = &reader; // Not used where no method of the protocol has parameters.
-                Some(match name {
-                    $( $name => Ok(Self::$variant $({
-                        $( $field: match $crate::wire::protocol::call_value::CallValue::decode(reader) {
-                            Ok(value) => value,
-                            Err(error) => return Some(Err(error)),
-                        } ),+
-                    })?), )+
-                    _ => return None,
-                })
+            ) -> Result<Self, $crate::wire::protocol::call_value::CallValueError> {
+                type Decode = fn(
+                    &mut $crate::wire::Reader<'_>,
+                ) -> Result<$calls, $crate::wire::protocol::call_value::CallValueError>;
+                const DECODERS: &[Decode] = &[
+                    $( |reader| {
+                        let _ = &reader; // Not used by methods without parameters.
+                        Ok($calls::$variant $({
+                            $( $field: $crate::wire::protocol::call_value::CallValue::decode(reader)? ),+
+                        })?)
+                    } ),+
+                ];
+                DECODERS[index](reader)
             }
 
             /// Writes the parameters.
             pub(super) fn encode(&self, writer: &mut $crate::wire::Writer<'_>) {
-                let _ = &writer; // As above.
+                let _ = &writer; // Not used where no method of the protocol has parameters.
                 match self {
                     $( Self::$variant $({ $($field),+ })? => {
                         $($( $crate::wire::protocol::call_value::CallValue::encode($field, writer); )+)?

@@ -1,7 +1,7 @@
-//! Notifies the supervisor that started the daemon: ready, reloading, stopping, watchdog.
+//! Notifies the service manager that started the daemon: ready, reloading, stopping, watchdog.
 //!
 //! Speaks systemd's `sd_notify` protocol: datagrams to the socket that `NOTIFY_SOCKET` names, if any. Never waits: a
-//! supervisor that does not read delays no heartbeat.
+//! service manager that does not read delays no heartbeat.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -23,26 +23,26 @@ const HEALTH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The notification socket, if there is one.
 #[derive(Clone, Debug)]
-pub(super) struct Supervisor(Option<Rc<Socket>>);
+pub(super) struct ServiceNotifier(Option<Rc<Socket>>);
 
 #[derive(Debug)]
 struct Socket {
     ours: UnixDatagram,
     theirs: SocketAddr,
-    /// The supervisor's watchdog timeout.
+    /// The service manager's watchdog timeout.
     watchdog: Option<Duration>,
 }
 
-// === impl Supervisor ===
+// === impl ServiceNotifier ===
 
-impl Supervisor {
-    /// The supervisor of this process, from its environment.
+impl ServiceNotifier {
+    /// The service manager of this process, from its environment.
     pub(super) fn of_process() -> Self {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else { return Self(None) };
         match Socket::to(&name, sd_notify::watchdog_enabled()) {
             Ok(socket) => Self(Some(Rc::new(socket))),
             Err(error) => {
-                tracing::warn!("NOTIFY_SOCKET={}: cannot notify the supervisor: {error}", name.display());
+                tracing::warn!("NOTIFY_SOCKET={}: cannot notify the service manager: {error}", name.display());
                 Self(None)
             }
         }
@@ -67,7 +67,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports the process that takes over. From now on the supervisor accepts only its messages.
+    /// Reports the process that takes over. From now on the service manager accepts only its messages.
     pub(super) fn succeeded_by(&self, process: u32) {
         self.notify(&[NotifyState::MainPid(process)]);
     }
@@ -91,7 +91,7 @@ impl Supervisor {
     }
 
     /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only
-    /// without a supervisor.
+    /// without a service manager.
     pub(super) async fn report_health(self, store: watch::Receiver<Durable>, serving_status: String) {
         let Some(socket) = &self.0 else { return };
         self.ready(&serving_status);
@@ -120,7 +120,7 @@ impl Supervisor {
     fn notify(&self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.0 else { return };
         if let Err(error) = socket.send(states) {
-            tracing::debug!("cannot notify the supervisor: {error}");
+            tracing::debug!("cannot notify the service manager: {error}");
         }
     }
 }
@@ -161,12 +161,12 @@ mod tests {
 
     const SILENCE: Duration = Duration::from_millis(20);
 
-    fn pair(watchdog: Option<Duration>) -> (tempfile::TempDir, UnixDatagram, Supervisor) {
+    fn pair(watchdog: Option<Duration>) -> (tempfile::TempDir, UnixDatagram, ServiceNotifier) {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("notify");
         let theirs = UnixDatagram::bind(&path).unwrap();
         let socket = Socket::to(path.as_os_str(), watchdog).unwrap();
-        (scratch, theirs, Supervisor(Some(Rc::new(socket))))
+        (scratch, theirs, ServiceNotifier(Some(Rc::new(socket))))
     }
 
     fn received(socket: &UnixDatagram) -> Option<String> {
@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn each_message_is_of_whole_lines() {
-        let (_scratch, theirs, supervisor) = pair(None);
-        supervisor.ready("serving\nREADY=0");
+        let (_scratch, theirs, service) = pair(None);
+        service.ready("serving\nREADY=0");
         assert_eq!(received(&theirs).unwrap(), "READY=1\nSTATUS=serving READY=0\n");
-        supervisor.reloading();
+        service.reloading();
         let text = received(&theirs).unwrap();
         let time = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end();
         assert!(time.parse::<u64>().unwrap() > 0, "{text}");
-        supervisor.stopping();
+        service.stopping();
         assert!(received(&theirs).unwrap().starts_with("STOPPING=1\nSTATUS="));
     }
 
@@ -199,19 +199,19 @@ mod tests {
 
     #[test]
     fn who_does_not_read_is_not_waited_for() {
-        let (_scratch, theirs, supervisor) = pair(None);
+        let (_scratch, theirs, service) = pair(None);
         // More than any socket queue holds.
         for _ in 0..10_000 {
-            supervisor.status("still here");
+            service.status("still here");
         }
         drop(theirs);
-        supervisor.status("no receiver");
+        service.status("no receiver");
     }
 
     /// The stuck thread is the one that would send.
     #[test]
     fn a_thread_that_is_stuck_says_nothing() {
-        let (_scratch, theirs, supervisor) = pair(Some(SILENCE));
+        let (_scratch, theirs, service) = pair(Some(SILENCE));
         let (_sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -228,7 +228,7 @@ mod tests {
             }
         };
         runtime.block_on(async {
-            tokio::task::spawn_local(supervisor.report_health(store, "serving".to_owned()));
+            tokio::task::spawn_local(service.report_health(store, "serving".to_owned()));
             assert_eq!(next().await, "READY=1\nSTATUS=serving\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
@@ -242,10 +242,10 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn a_failing_store_is_reported_until_it_recovers() {
-        let (_scratch, theirs, supervisor) = pair(None);
+        let (_scratch, theirs, service) = pair(None);
         let (sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         theirs.set_nonblocking(true).unwrap();
-        let mut follow = std::pin::pin!(supervisor.report_health(store, "serving".to_owned()));
+        let mut follow = std::pin::pin!(service.report_health(store, "serving".to_owned()));
         // Half an interval later than the task's own checks.
         let mut pause = HEALTH_INTERVAL / 2;
         let mut next_status = async |health: Health| {

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::config::excerpt;
 use crate::model::DEFAULT_RACK;
-use crate::server::program;
-use crate::server::program::ProgramError;
+use crate::server::program::{ProgramError, RunningPrograms};
 
 use super::address::AddressLookups;
 
@@ -45,8 +44,9 @@ pub(super) fn run_script(
     script: &Path,
     hosts: &[String],
     lookups: &AddressLookups,
+    programs: &RunningPrograms,
 ) -> Result<Vec<String>, ScriptError> {
-    let ran = program::run(Command::new(script).args(lookups.of(hosts)), TIMEOUT, MAX_OUTPUT_BYTES)?;
+    let ran = programs.run(Command::new(script).args(lookups.of(hosts)), TIMEOUT, MAX_OUTPUT_BYTES)?;
     if !ran.status.success() {
         return Err(ScriptError::Status(ran.status));
     }
@@ -67,8 +67,9 @@ pub(super) fn resolve_or_halve(
     script: &Path,
     hosts: &[String],
     lookups: &AddressLookups,
+    programs: &RunningPrograms,
 ) -> Result<Vec<(String, String)>, ScriptError> {
-    let error = match run_script(script, hosts, lookups) {
+    let error = match run_script(script, hosts, lookups, programs) {
         Ok(racks) => return Ok(hosts.iter().cloned().zip(racks).collect()),
         Err(error) => error,
     };
@@ -76,7 +77,8 @@ pub(super) fn resolve_or_halve(
         return Err(error);
     }
     let (first, second) = hosts.split_at(hosts.len() / 2);
-    match (resolve_or_halve(script, first, lookups), resolve_or_halve(script, second, lookups)) {
+    let of = |hosts| resolve_or_halve(script, hosts, lookups, programs);
+    match (of(first), of(second)) {
         (Ok(mut racks), Ok(more)) => {
             racks.extend(more);
             Ok(racks)

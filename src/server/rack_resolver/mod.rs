@@ -18,27 +18,27 @@ use rack_queue::{Batch, RackQueue};
 
 use crate::config::settings::TrackerSettings;
 use crate::model::DEFAULT_RACK;
+use crate::server::program::RunningPrograms;
 
 /// Maximum wait of a job for racks, while no other user waits, and while others do.
 const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
-/// Concurrent runs, one of them reserved for trackers.
-const MAX_RUNS: usize = 4;
 /// Longest host name, bytes.
 const MAX_NAME_BYTES: usize = 255;
 
 /// Resolves hosts to racks. After a failure a host has `/default-rack` for now and is resolved again later.
 #[derive(Debug)]
-pub struct Topology {
+pub struct RackResolver {
     script: Option<PathBuf>,
     hosts_per_run: usize,
     lookups: AddressLookups,
+    programs: RunningPrograms,
     queue: Mutex<RackQueue>,
 }
 
 /// A request for the racks of a job's hosts. Dropped, it continues for later requests.
 #[derive(Debug)]
 pub(super) struct RackRequest {
-    topology: Arc<Topology>,
+    resolver: Arc<RackResolver>,
     number: u64,
     done: oneshot::Receiver<()>,
     timeout: Duration,
@@ -55,19 +55,19 @@ impl RackRequest {
 
     /// Removes the request.
     pub(super) fn withdraw(self) {
-        self.topology.queue().withdraw(self.number);
+        self.resolver.queue().withdraw(self.number);
     }
 }
 
 impl Drop for RackRequest {
     fn drop(&mut self) {
-        self.topology.queue().abandon(self.number);
+        self.resolver.queue().abandon(self.number);
     }
 }
 
-// === impl Topology ===
+// === impl RackResolver ===
 
-impl Topology {
+impl RackResolver {
     /// From the settings; without a program all hosts are in one rack.
     pub fn new(settings: &TrackerSettings) -> Arc<Self> {
         Self::with_script(settings.topology_script.clone(), settings.topology_script_arguments)
@@ -78,8 +78,14 @@ impl Topology {
             script,
             hosts_per_run: hosts_per_run.max(1),
             lookups: AddressLookups::default(),
+            programs: RunningPrograms::default(),
             queue: Mutex::default(),
         })
+    }
+
+    /// Kills the running programs; from now on no rack is resolved.
+    pub(crate) fn stop(&self) {
+        self.programs.stop();
     }
 
     /// The rack of a tracker's host.
@@ -121,7 +127,7 @@ impl Topology {
         drop(queue);
         self.ensure_run();
         let (number, done) = asked?;
-        Some(RackRequest { topology: self.clone(), number, done, timeout })
+        Some(RackRequest { resolver: self.clone(), number, done, timeout })
     }
 
     /// The known racks of hosts, in order, else the default. Time grows with their number.
@@ -138,8 +144,8 @@ impl Topology {
     /// Starts a thread for queued hosts, up to the limit.
     fn ensure_run(self: &Arc<Self>) {
         if self.queue().begin_run() {
-            let topology = self.clone();
-            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.run_batches());
+            let resolver = self.clone();
+            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || resolver.run_batches());
             if let Err(error) = started {
                 self.queue().end_run();
                 tracing::warn!("cannot start a thread for the topology script: {error}");
@@ -155,10 +161,13 @@ impl Topology {
             // The rest of the queue may need another thread.
             self.ensure_run();
             let racks = match &batch {
-                Batch::Trackers(hosts) => script::resolve_or_halve(script, hosts, &self.lookups),
-                Batch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups)
+                Batch::Trackers(hosts) => script::resolve_or_halve(script, hosts, &self.lookups, &self.programs),
+                Batch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups, &self.programs)
                     .map(|racks| hosts.iter().cloned().zip(racks).collect()),
             };
+            if self.programs.is_stopped() {
+                return;
+            }
             let failure = self.queue().finish(batch, racks);
             if let Some(failure) = failure {
                 tracing::warn!("{} (topology.script.file.name) {failure}", script.display());

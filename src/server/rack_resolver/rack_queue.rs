@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::MAX_RUNS;
 use super::script::ScriptError;
 
+/// Concurrent runs, one of them reserved for trackers.
+pub(super) const MAX_RUNS: usize = 4;
 /// Racks remembered of jobs' hosts, and of trackers' hosts; at most twice as many are in memory.
 const REMEMBERED_HOSTS: usize = 20_000;
 /// Requests of jobs, abandoned ones included, and those of one user.

@@ -1,0 +1,130 @@
+//! Builds the engine of a session from the loaded state, with an edited budget file imported.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::config::settings::{BudgetStoreKind, DynamicSettings};
+use crate::engine::{Engine, ForeignState};
+use crate::market::BudgetLine;
+use crate::server::{SystemDirAtStart, engine_config, no_minute};
+use crate::store::{BudgetAtStart, BudgetPublisher, LoadedState, Precedence, Store};
+
+use super::ports::as_others_name;
+use super::serve_error::ServeError;
+
+/// Changes of an edited budget file that are logged one by one.
+const LOGGED_QUEUES: usize = 50;
+
+/// What a start has loaded.
+pub(super) struct StartState {
+    pub(super) opened: LoadedState,
+    pub(super) predecessors: ForeignState,
+    pub(super) system_dir: SystemDirAtStart,
+    /// The trackers that a predecessor has handed over.
+    pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
+}
+
+/// Builds the engine from the loaded state, and the writer of the budget file if there is a market.
+pub(super) fn build_engine(
+    settings: &Settings,
+    market: Option<(&DynamicSettings, Precedence)>,
+    store: &Store,
+    found: StartState,
+    http: SocketAddr,
+) -> Result<(Option<BudgetPublisher>, Engine, Clock), ServeError> {
+    let StartState { opened, predecessors, system_dir, handed_over } = found;
+    let clock = Clock::start();
+    let now = clock.now();
+    let budget = match market {
+        None => None,
+        Some((market, precedence)) => {
+            let path = &market.budget_file;
+            let image = match market.budget_store {
+                BudgetStoreKind::File => BudgetPublisher::open(store, &opened, path, precedence)?,
+            };
+            Some((path, image))
+        }
+    };
+    let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
+    let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if system_dir.was_another_here() {
+        config.identifier = no_minute(config.identifier, &used);
+    }
+    let mut restored = opened.restored();
+    restored.foreign_state = predecessors;
+    restored.jobs.handed_over = handed_over;
+    let mut engine = Engine::new(config, restored, now);
+    let image = budget.map(|(path, (image, found))| {
+        match found {
+            // Unchanged; it becomes an image at the next change.
+            BudgetAtStart::Initial(lines) => {
+                log_rounded(path, &lines);
+                engine.seed_budgets(lines, now);
+                return image;
+            }
+            // Written at the first tick, when the ledger includes it.
+            BudgetAtStart::Edited(lines) => {
+                log_rounded(path, &lines);
+                log_imported(path, &engine.apply_budget_file(lines, now));
+                return image;
+            }
+            BudgetAtStart::Unchanged => {}
+            BudgetAtStart::Overridden(line) => tracing::warn!("{line}"),
+        }
+        if let Some(market) = engine.market() {
+            image.publish(market.budget_lines(), market.tick_number());
+        }
+        image
+    });
+    Ok((image, engine, clock))
+}
+
+/// Logs what an edited budget file has changed; all of it is in the ledger.
+fn log_imported(path: &Path, changes: &[String]) {
+    let path = path.display();
+    tracing::warn!(
+        "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",
+        changes.len()
+    );
+    log_queues(path, changes);
+}
+
+/// Logs which amounts have more decimals than are stored, such as those of the original.
+fn log_rounded(path: &Path, lines: &[BudgetLine]) {
+    let changes = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
+        let BudgetLine { queue, budget, rate, .. } = line;
+        match (line.is_budget_rounded, line.is_rate_rounded) {
+            (true, true) => {
+                format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment, and rate {rate}")
+            }
+            (true, false) => format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment"),
+            (false, _) => format!("queue {queue}: rounded to rate {rate}"),
+        }
+    });
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() {
+        return;
+    }
+    let path = path.display();
+    tracing::warn!("{path}: rounded the amounts of {} queues to 12 decimals", changes.len());
+    log_queues(path, &changes);
+}
+
+/// Logs one line per queue, up to a limit.
+fn log_queues(path: std::path::Display<'_>, changes: &[String]) {
+    for line in changes.iter().take(LOGGED_QUEUES) {
+        tracing::warn!("{path}: {line}");
+    }
+    if let Some(more) = changes.len().checked_sub(LOGGED_QUEUES).filter(|more| *more > 0) {
+        tracing::warn!("{path}: and {more} more");
+    }
+}
+
+/// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
+fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
+    format!("http://{}/jobdetails.jsp?jobid=", as_others_name(&settings.http_address, http))
+}

@@ -1,0 +1,70 @@
+//! The life cycle of a job.
+
+use crate::model::RunState;
+
+/// The state of a job. [`JobState::can_become`] is the only table of transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// Accepted; its setup has not succeeded.
+    Prep,
+    /// Its tasks run.
+    Running,
+    /// Over.
+    Over(JobOutcome),
+}
+
+/// How a job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// Its output is committed.
+    Succeeded,
+    /// By its own fault.
+    Failed,
+    /// By request.
+    Killed,
+}
+
+/// A decided end; the cleanup is still to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// FAILED or KILLED.
+    pub outcome: JobOutcome,
+    /// Why.
+    pub reason: String,
+}
+
+// === impl JobOutcome ===
+
+impl JobOutcome {
+    /// In the wire type.
+    pub fn run_state(self) -> RunState {
+        match self {
+            JobOutcome::Succeeded => RunState::Succeeded,
+            JobOutcome::Failed => RunState::Failed,
+            JobOutcome::Killed => RunState::Killed,
+        }
+    }
+}
+
+// === impl JobState ===
+
+impl JobState {
+    /// Whether a job in this state may change to `next`.
+    pub fn can_become(self, next: JobState) -> bool {
+        match (self, next) {
+            (JobState::Prep, JobState::Running) => true,
+            (JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
+            (JobState::Running, JobState::Over(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// In the wire type.
+    pub fn run_state(self) -> RunState {
+        match self {
+            JobState::Prep => RunState::Prep,
+            JobState::Running => RunState::Running,
+            JobState::Over(outcome) => outcome.run_state(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The engine's replies and refusals as Hadoop's clients know them.
+
+use crate::engine::{HeartbeatAnswer, Refusal, Reply, SubmissionReply};
+use crate::ipc::{Answer, RemoteError};
+use crate::wire::protocol::Value;
+
+/// The answer to a call for an engine's reply.
+pub(super) fn answer_of(reply: Reply) -> Answer {
+    Answer::Value(match reply {
+        Reply::Done => Value::Void,
+        Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Value::Heartbeat(response),
+        Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),
+        Reply::JobId(id) => Value::JobId(id),
+        Reply::Boolean(truth) => Value::Boolean(truth),
+        Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
+        Reply::Refused(refusal) => return Answer::Error(refusal.into()),
+        // Never the reply to a call: replies within a submission, and the market's.
+        Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. }) | Reply::Market(_) => {
+            return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
+        }
+    })
+}
+
+impl From<Refusal> for RemoteError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::AccessDenied(text) => Self::new("org.apache.hadoop.security.AccessControlException", text),
+            Refusal::Invalid(text) => Self::io(text),
+            Refusal::InvalidJob(text) => Self::io(format_args!("java.io.IOException: {text}")),
+            // What is no IOException travels inside one (1.2.1 `RPC.Server.call`).
+            Refusal::IllegalArgument(text) => Self::io(format_args!("java.lang.IllegalArgumentException: {text}")),
+            Refusal::SafeMode(text) => Self::new("org.apache.hadoop.mapred.SafeModeException", text),
+            Refusal::DisallowedTracker(text) => {
+                Self::new("org.apache.hadoop.mapred.DisallowedTaskTrackerException", text)
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What all calls share: the engine's owner, queues and caches, and how a call is answered.
+
+use std::rc::Rc;
+
+use tokio::sync::Semaphore;
+
+use crate::config::Settings;
+use crate::config::settings::LoadOptions;
+use crate::engine::{Engine, Event, Read, Refusal};
+use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::model::FactNumber;
+use crate::server::admission::Admission;
+use crate::server::advertised::Advertised;
+use crate::server::answer::answer_of;
+use crate::server::groups::Groups;
+use crate::server::owner::Owner;
+use crate::server::submission::Submissions;
+use crate::store::FinishedJobReader;
+use crate::wire::protocol::Value;
+
+use super::client_queue::{ClientQueue, QueuedCall};
+use super::finished_jobs::FinishedJobs;
+use super::held_heartbeats::HeldHeartbeats;
+use super::rate_limited::Refreshes;
+use super::tracker_claims::TrackerClaims;
+
+/// Answers calls with the engine's replies.
+pub struct Dispatcher {
+    pub(super) owner: Rc<Owner>,
+    pub(super) advertised: Advertised,
+    pub(super) submissions: Rc<Submissions>,
+    pub(super) groups: Rc<Groups>,
+    pub(super) acls_enabled: bool,
+    /// What the refreshes read again.
+    pub(super) sources: LoadOptions,
+    pub(super) refreshes: Refreshes,
+    pub(super) clients: ClientQueue,
+    pub(super) finished_jobs: FinishedJobs,
+    pub(super) tracker_claims: TrackerClaims,
+    pub(super) held_heartbeats: Rc<HeldHeartbeats>,
+    pub(super) admission: Rc<Admission>,
+    pub(super) slices: Semaphore,
+}
+
+/// The error while too many facts wait for the store.
+pub(super) const STORE_OVERLOADED: &str =
+    "the call was rejected because too many changes wait for the state store: try again soon";
+
+// === impl Dispatcher ===
+
+impl Dispatcher {
+    /// A dispatcher that queues at most about `waiting_calls` calls of clients.
+    pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
+        let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
+        let dispatcher = Rc::new(Self {
+            owner,
+            advertised: Advertised::new(settings),
+            submissions,
+            groups: Rc::new(Groups::new(settings.queues.groups_cache_s)),
+            acls_enabled: settings.queues.acls_enabled,
+            sources: settings.sources.clone(),
+            refreshes: Refreshes::default(),
+            clients: ClientQueue::new(waiting_calls),
+            finished_jobs: FinishedJobs::new(),
+            slices: Semaphore::new(1),
+            tracker_claims: TrackerClaims::default(),
+            held_heartbeats: Rc::default(),
+            admission,
+        });
+        dispatcher.apply_host_list();
+        dispatcher
+    }
+
+    /// Sets the reader of jobs that finished before the restart.
+    pub fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
+        self.finished_jobs.read_by(reader);
+    }
+
+    /// Applies the engine's list of hosts to admission.
+    pub fn apply_host_list(&self) {
+        self.owner.with_engine(|engine| self.admission.set_list(engine.included_hosts()));
+    }
+
+    /// Resolves host names as they come due. Never completes.
+    pub async fn resolve_hosts(self: Rc<Self>) {
+        self.admission.clone().resolve().await;
+    }
+
+    /// Discards the cached groups.
+    pub fn forget_groups(&self) {
+        self.groups.forget();
+    }
+
+    /// Passes an event to the engine and answers with its reply once its facts are durable.
+    pub(super) fn step(&self, event: Event, pending: PendingCall) {
+        if self.owner.is_overloaded() {
+            return self.refuse(pending, RemoteError::io(STORE_OVERLOADED));
+        }
+        let (reply, wait_for) = self.owner.step_from(pending.address(), event);
+        self.owner.answer(pending, answer_of(reply), wait_for);
+    }
+
+    /// Answers with what `ask` reads from the engine, once its facts are durable. The read is repeated if there is no
+    /// memory to keep the answer until then.
+    pub(super) fn show<T>(
+        self: &Rc<Self>,
+        pending: PendingCall,
+        ask: impl Fn(&Engine) -> Read<T> + 'static,
+        value: impl Fn(T) -> Value + 'static,
+    ) {
+        self.show_if_allowed(pending, move |engine| Ok::<_, Refusal>(ask(engine)), value);
+    }
+
+    /// As [`Self::show`], where `ask` may refuse.
+    pub(super) fn show_if_allowed<T, E: Into<RemoteError>>(
+        self: &Rc<Self>,
+        pending: PendingCall,
+        ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
+        value: impl Fn(T) -> Value + 'static,
+    ) {
+        self.show_answer(pending, ask, move |read| Answer::Value(value(read)));
+    }
+
+    /// As [`Self::show_if_allowed`], where the value may be an error too.
+    pub(super) fn show_answer<T, E: Into<RemoteError>>(
+        self: &Rc<Self>,
+        pending: PendingCall,
+        ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
+        answer_of: impl Fn(T) -> Answer + 'static,
+    ) {
+        let (answer, wait_for) = match self.owner.with_engine(&ask) {
+            Ok(read) => (answer_of(read.value), read.wait_for),
+            Err(error) => (Answer::Error(error.into()), FactNumber::default()),
+        };
+        // Weak: the owner keeps this closure, and the dispatcher keeps the owner.
+        let this = Rc::downgrade(self);
+        let ask_again = move |pending| {
+            let Some(dispatcher) = this.upgrade() else { return };
+            let again = move || {
+                if let Some(this) = this.upgrade() {
+                    this.show_answer(pending, ask, answer_of);
+                }
+            };
+            dispatcher.clients.push(QueuedCall::Retry(Box::new(again)));
+        };
+        self.owner.show(pending, &answer, wait_for, ask_again);
+    }
+
+    /// Answers with a value that needs no engine.
+    pub(super) fn answer_value(&self, pending: PendingCall, value: Value) {
+        self.owner.answer(pending, Answer::Value(value), FactNumber::default());
+    }
+
+    pub(super) fn refuse(&self, pending: PendingCall, error: RemoteError) {
+        self.owner.answer(pending, Answer::Error(error), FactNumber::default());
+    }
+
+    /// Refuses a call about something that is not supported.
+    pub(super) fn refuse_unsupported(&self, pending: PendingCall, what: &str) {
+        self.refuse(pending, RemoteError::io(format_args!("this JobTracker does not support {what} yet")));
+    }
+}

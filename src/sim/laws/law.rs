@@ -1,0 +1,73 @@
+//! The laws, and how a broken one is shown.
+
+use std::fmt;
+
+/// A law of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// Facts and answers are such as edges and trackers can work with; no step panics.
+    Order,
+    /// Credits are conserved; only buyers pay.
+    Money,
+    /// No slot stays free that a waiting task may use.
+    Work,
+    /// A queue below its quota gets its slots in time.
+    Guarantee,
+    /// Who loses slots, how many, and when.
+    Preemption,
+    /// Every job ends once slots are free for it.
+    End,
+    /// The same events give the same decisions.
+    Replay,
+}
+
+/// A law was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub law: Law,
+    /// The moment, ms since the start of the run.
+    pub at_ms: u64,
+    /// The step, counted from 1.
+    pub event: u64,
+    /// What was found, with who it was found of.
+    pub culprit: String,
+}
+
+// === impl Law ===
+
+impl Law {
+    /// The number of the law in docs/ARCHITECTURE.md; 0 for what goes without saying.
+    pub fn number(self) -> u8 {
+        match self {
+            Law::Order => 0,
+            Law::Money => 1,
+            Law::Work => 2,
+            Law::Guarantee => 3,
+            Law::Preemption => 4,
+            Law::End => 5,
+            Law::Replay => 7,
+        }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Law::Order => "facts and answers are in order",
+            Law::Money => "credits are conserved, and what is bought is paid",
+            Law::Work => "no slot stays free that a waiting task may use",
+            Law::Guarantee => "a queue below its quota gets its slots in time",
+            Law::Preemption => "preemption takes from the right ones, and no more than helps",
+            Law::End => "every job ends once slots are free for it",
+            Law::Replay => "the same events give the same decisions",
+        };
+        write!(formatter, "law {}, {text}", self.number())
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} is broken at {} ms, event {}: {}", self.law, self.at_ms, self.event, self.culprit)
+    }
+}

@@ -1,0 +1,31 @@
+//! What decides a run: a seed, a number of events, and what is left out.
+
+use super::cuts::Cuts;
+use super::plan::PolicyChoice;
+
+/// What decides a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The one source of chance.
+    pub seed: u64,
+    /// After so many events no actor chooses anything any more, and what is under way comes to its end.
+    pub events: u64,
+    /// Which scheduler.
+    pub policy: PolicyChoice,
+    /// What is left out.
+    pub cuts: Cuts,
+}
+
+// === impl RunOptions ===
+
+/// The arguments of `jobtracker simulate` that play this run again.
+impl std::fmt::Display for RunOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, events, policy, cuts } = self;
+        let policy = match policy {
+            PolicyChoice::Fifo => " --policy fifo",
+            PolicyChoice::Dynamic => "",
+        };
+        write!(formatter, "--seed {seed} --events {events}{policy}{cuts}")
+    }
+}

@@ -1,1 +1,0 @@
-//! Runs of the simulator, and that the laws can fail.

@@ -18,6 +18,7 @@ pub mod log;
 pub mod mapreduce;
 pub mod market;
 pub mod model;
+mod process_stat;
 pub mod scheduler;
 pub mod server;
 pub mod sim;

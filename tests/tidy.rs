@@ -9,6 +9,8 @@ mod circles;
 mod engine;
 #[path = "tidy/files.rs"]
 mod files;
+#[path = "tidy/keys.rs"]
+mod keys;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/rooms.rs"]
@@ -81,6 +83,12 @@ fn rooms_name_only_whom_they_may() {
 #[test]
 fn permissions_of_rooms_are_used() {
     assert_eq!(rooms::unused_permissions(&TREE), [""; 0]);
+}
+
+#[test]
+fn configuration_keys_are_acted_on_or_say_that_they_are_not() {
+    none(keys::unread_keys(&TREE, keys::WAITING));
+    none(keys::unread_fields(&TREE, keys::WAITING));
 }
 
 #[test]

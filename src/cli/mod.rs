@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::log::start_log;
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
@@ -157,13 +158,7 @@ fn print(text: &str) -> Result<(), (u8, String)> {
     terminal::print(text).map_err(|error| (1, error.to_string()))
 }
 
-/// Logs to stderr; `RUST_LOG` sets the filter, `info` by default.
+/// Logs to stderr.
 fn log_to_stderr() {
-    use tracing_subscriber::EnvFilter;
-
-    use crate::log::escaped_fields;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());
-    lines.with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    start_log(std::io::stderr, std::io::stderr().is_terminal());
 }

@@ -5,17 +5,15 @@
 //! request is ever sent twice.
 
 mod answer;
-pub(crate) mod http;
 
 use serde::de::DeserializeOwned;
 
 use crate::api::{Explanation, PriceHistory, QueueStatus, QueueStatuses, Statement};
+use crate::client::http_get::{HttpAnswer, get};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::Key;
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
-pub use http::HttpError;
-use http::{HttpAnswer, get};
 
 /// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";

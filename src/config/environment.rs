@@ -1,4 +1,5 @@
-//! Java's system properties: names that `${…}` may refer to besides keys.
+//! What this process and this machine say of themselves: Java's system properties, which `${…}` may refer to besides keys, and
+//! the host name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,6 +31,16 @@ impl Environment {
         properties.insert("java.io.tmpdir".to_owned(), variable("TMPDIR").unwrap_or_else(|| "/tmp".to_owned()));
         properties.extend(home.map(|home| ("user.home".to_owned(), home)));
         Environment { properties, conf_dir: variable("HADOOP_CONF_DIR").map(PathBuf::from) }
+    }
+}
+
+/// The kernel's host name; `localhost` if it is empty or not UTF-8.
+#[must_use]
+pub fn host_name() -> String {
+    let name = rustix::system::uname();
+    match name.nodename().to_str() {
+        Ok(name) if !name.is_empty() => name.to_owned(),
+        _ => "localhost".to_owned(),
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 /// A host (name or numeric address) and a TCP port. Port 0 lets the system choose.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// Host name, IPv4 address, or IPv6 address without brackets.
     pub host: String,

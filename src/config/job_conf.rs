@@ -1,6 +1,4 @@
-//! One job's configuration: about forty typed values of its job.xml. The rest of the file is not kept.
-
-use serde::{Deserialize, Serialize};
+//! One job's configuration: about thirty typed values of its job.xml. The rest of the file is not kept.
 
 use crate::model::{EndNotification, Priority};
 use crate::wire::limits::WORKFLOW_BYTES;
@@ -13,7 +11,7 @@ use super::parts_per_million::PartsPerMillion;
 use super::{job_queue, keys};
 
 /// A job's configuration of its maps, or of its reduces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskConf {
     /// Number of tasks.
     pub tasks: u32,
@@ -30,7 +28,7 @@ pub struct TaskConf {
 }
 
 /// Place in a workflow, for the history. Empty texts when there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workflow {
     /// `mapreduce.workflow.id`.
     pub id: String,
@@ -45,7 +43,7 @@ pub struct Workflow {
 }
 
 /// Timestamp and signature of a signed submission, unverified.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignatureTexts {
     /// `mapred.job.timestamp`.
     pub timestamp: Option<String>,
@@ -53,8 +51,8 @@ pub struct SignatureTexts {
     pub signature: Option<String>,
 }
 
-/// One job's typed configuration. Stored with the job, so that a restart needs no job.xml.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One job's typed configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobConf {
     /// Shown in lists; may be empty.
     pub name: String,
@@ -78,18 +76,8 @@ pub struct JobConf {
     pub reduce_input_limit_bytes: Option<u64>,
     /// Factor on the time that a map may wait for a slot near its data.
     pub locality_wait_factor: PartsPerMillion,
-    /// The jar.
-    pub jar: Option<String>,
-    /// The staging directory.
-    pub job_dir: Option<String>,
-    /// The output directory.
-    pub output_dir: Option<String>,
     /// Directory of the user's copy of the history; `none`: no copy, `None`: the output directory.
     pub history_user_location: Option<String>,
-    /// Host it was submitted from.
-    pub submit_host: Option<String>,
-    /// Address of that host.
-    pub submit_host_address: Option<String>,
     /// Users and groups, besides owner and administrators, that may read details.
     pub acl_view: String,
     /// Users and groups, besides owner and administrators, that may kill and reorder it.
@@ -165,12 +153,7 @@ impl JobConf {
             skip_start_attempts: configuration.number(&keys::SKIP_START_ATTEMPTS)?,
             reduce_input_limit_bytes: configuration.limit(&keys::REDUCE_INPUT_LIMIT, 1)?,
             locality_wait_factor: configuration.ratio(&keys::LOCALITY_WAIT_FACTOR)?,
-            jar: text(&keys::JOB_JAR)?,
-            job_dir: text(&keys::JOB_DIR)?,
-            output_dir: text(&keys::OUTPUT_DIR)?,
             history_user_location: text(&keys::HISTORY_USER_LOCATION)?,
-            submit_host: text(&keys::SUBMIT_HOST)?,
-            submit_host_address: text(&keys::SUBMIT_HOST_ADDRESS)?,
             acl_view: text_or_empty(&keys::JOB_ACL_VIEW)?,
             acl_modify: text_or_empty(&keys::JOB_ACL_MODIFY)?,
             restart_recover: configuration.flag(&keys::JOB_RESTART_RECOVER)?,

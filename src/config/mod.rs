@@ -13,7 +13,6 @@ pub mod contradictions;
 pub mod docs;
 pub mod environment;
 pub mod error;
-mod host_name;
 pub mod host_port;
 pub mod job_conf;
 mod job_conf_error;
@@ -27,9 +26,8 @@ mod web_hosts;
 pub mod xml;
 
 pub use configuration::Configuration;
-pub use environment::Environment;
+pub use environment::{Environment, host_name};
 pub use error::{ConfigError, Origin, Warning, excerpt};
-pub use host_name::host_name;
 pub use host_port::HostPort;
 pub use job_conf::JobConf;
 pub use job_conf_error::JobConfError;

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::fs::LocalFileSystem;
 
 use super::configuration::Configuration;
+use super::environment::host_name;
 use super::error::ConfigError;
-use super::host_name::host_name;
 use super::host_port::HostPort;
 use super::keys;
 use super::keys::Key;

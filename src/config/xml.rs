@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use thiserror::Error;
 
@@ -122,8 +123,8 @@ impl Walk<'_> {
             Event::Text(text) => self.characters(&text.xml10_content(), at),
             Event::CData(text) => self.characters(&text.xml10_content(), at),
             Event::GeneralRef(reference) => {
-                let character = resolve(reference).map_err(|reason| error_at(self.text, at, reason))?;
-                self.characters(character.encode_utf8(&mut [0; 4]), at)
+                let characters = resolve(reference).map_err(|reason| error_at(self.text, at, reason))?;
+                self.characters(&characters, at)
             }
             // Declarations (entities, defaults) are refused; a DOCTYPE without them has no effect.
             Event::DocType(text) if text.contains('[') => {
@@ -266,16 +267,14 @@ fn excerpt_of_error(error: &quick_xml::Error) -> String {
     if text.chars().count() > LONGEST_REASON_CHARACTERS { excerpt(&text) } else { text }
 }
 
-fn resolve(reference: &BytesRef<'_>) -> Result<char, String> {
-    let unknown = || format!("unknown entity &{};", excerpt(reference));
-    match &**reference {
-        "lt" => Ok('<'),
-        "gt" => Ok('>'),
-        "amp" => Ok('&'),
-        "apos" => Ok('\''),
-        "quot" => Ok('"'),
-        _ => reference.resolve_char_ref().map_err(|error| error.to_string())?.ok_or_else(unknown),
+fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, String> {
+    if let Some(text) = resolve_predefined_entity(reference) {
+        return Ok(text.into());
     }
+    let character = reference.resolve_char_ref().map_err(|error| error.to_string())?;
+    character
+        .map(|character| character.to_string().into())
+        .ok_or_else(|| format!("unknown entity &{};", excerpt(reference)))
 }
 
 /// Decodes UTF-8 (or its subset US-ASCII) and ISO-8859-1; refuses any other encoding.

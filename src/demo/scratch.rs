@@ -12,6 +12,7 @@ use crate::client::market::Signer;
 use crate::config::settings::DYNAMIC_CLASS;
 use crate::config::{Environment, LoadOptions};
 use crate::fs::FileUri;
+use crate::log::start_log;
 use crate::market::Key;
 use crate::model::PerKind;
 
@@ -113,15 +114,10 @@ impl Scratch {
 
     /// Redirects the log of this process to the folder.
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
-        use tracing_subscriber::EnvFilter;
-
-        use crate::log::escaped_fields;
         let log = self.log();
         let file = File::create(&log).map_err(DemoError::file("write", &log))?;
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         // A second demo in the same process uses the first one's log.
-        let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());
-        let _ = lines.with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).try_init();
+        start_log(Mutex::new(file), false);
         Ok(())
     }
 

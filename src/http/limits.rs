@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The least buffer that hyper takes.
+pub(super) const MIN_HEADER_BYTES: usize = 8192;
+
 /// Limits of the web server. The defaults suit a daemon that people, scripts and scrapers look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebLimits {

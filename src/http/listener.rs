@@ -21,6 +21,7 @@ use tracing::{debug, warn};
 
 use super::WebLimits;
 use super::in_hand::{AnswerBody, InHand};
+use super::limits::MIN_HEADER_BYTES;
 use super::places::{Entry, Peer, Places};
 use super::timed_stream::TimedStream;
 
@@ -29,9 +30,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A connection that has just come has its request on the way: at the end it is waited for so long.
 const FIRST_REQUEST_PATIENCE: Duration = Duration::from_millis(500);
-
-/// The least buffer that hyper takes.
-const MIN_HEADER_BYTES: usize = 8192;
 
 /// Serves until `shutdown`, within the limits on connections of [`WebLimits`]: idle connections give way, those with a request in hand
 /// never do. While all are busy nothing more is accepted.

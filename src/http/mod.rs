@@ -1,5 +1,7 @@
-//! HTTP/1 on a listener, within limits. What is asked for and answered is a router's business.
+//! HTTP/1 within limits: serving a router on a listener, and the one client. What is requested and answered is the business of
+//! other rooms.
 
+mod client;
 mod in_hand;
 mod limits;
 mod listener;
@@ -7,6 +9,7 @@ mod places;
 mod served_names;
 mod timed_stream;
 
+pub use client::{ClientError, IncomingAnswer, send_request};
 pub use limits::WebLimits;
 pub use listener::accept_until;
 pub use served_names::{ServedNames, require_served_name};

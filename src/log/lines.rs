@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 /// Formats values as tracing does, with control characters, line breaks and bidirectional marks escaped, as `\n` or
 /// `\u{202e}`.
-pub fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+pub(super) fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|writer: &mut Writer<'_>, field, value| match field.name() {
         "message" => write!(Escaped(writer), "{value:?}"),
         name => write!(Escaped(writer), "{name}={value:?}"),

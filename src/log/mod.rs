@@ -1,7 +1,8 @@
-//! The log: line format and rate limit per caller.
+//! The log: levels, line format and rate limit per caller.
 
 mod lines;
 mod rate;
+mod subscriber;
 
-pub use lines::escaped_fields;
 pub(crate) use rate::{LogDecision, LogRate};
+pub(crate) use subscriber::start_log;

@@ -6,7 +6,7 @@
 //! attempt shares with the tracker. Bytes on disk and on the wire are those of Hadoop 1.2.1, so that both kinds of
 //! trackers can run tasks of one job.
 //!
-//! Everything here blocks and runs on threads; there is no runtime. Memory is bounded by the job's own limits, never by
+//! Everything here blocks and runs on threads; only a fetch has a runtime, of its own. Memory is bounded by the job's own limits, never by
 //! the size of its data, except for single lines.
 
 pub mod attempt;

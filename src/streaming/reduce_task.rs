@@ -15,8 +15,8 @@ use super::progress::Progress;
 use super::segment_reader::Records;
 use super::shuffle::copied_outputs::{CopiedOutputs, CopyRules};
 use super::shuffle::copy_phase::{MapCompletionFeed, copy_map_outputs};
+use super::shuffle::fetch::FetchMapOutput;
 use super::shuffle::fetch_schedule::ScheduleRules;
-use super::shuffle::http::FetchMapOutput;
 use super::text_output::TextOutput;
 
 /// Fetching, merging and reducing are a third of the progress each, as stock reduces report it.

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
 
+use crate::process_stat::ProcessStat;
+
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -43,22 +45,9 @@ pub struct ProcessTable {
     children: BTreeMap<i32, Vec<Process>>,
 }
 
-/// Reads `/proc/PID/stat`.
 fn read(pid: i32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &stat)
-}
-
-fn parse(pid: i32, stat: &str) -> Option<Process> {
-    // Behind the name, which may hold anything: state, parent, ..., address space in bytes, memory in pages.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Process {
-        pid,
-        parent: fields.get(1)?.parse().ok()?,
-        virtual_bytes: number(20)?,
-        physical_bytes: number(21)?.saturating_mul(rustix::param::page_size() as u64),
-    })
+    let ProcessStat { parent, virtual_bytes, resident_bytes, .. } = ProcessStat::of(pid)?;
+    Some(Process { pid, parent, virtual_bytes, physical_bytes: resident_bytes })
 }
 
 fn all_pids() -> impl Iterator<Item = i32> {
@@ -146,15 +135,6 @@ impl FromIterator<Process> for ProcessTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_hold_anything() {
-        let stat = "7 (a) S 1) R 3 7 7 0 -1 4194304 1 0 0 0 1 2 3 4 20 0 1 0 99 8192 2 18446744073709551615";
-        let page = rustix::param::page_size() as u64;
-        let process = Process { pid: 7, parent: 3, virtual_bytes: 8192, physical_bytes: 2 * page };
-        assert_eq!(parse(7, stat), Some(process));
-        assert_eq!(parse(7, "7 (a) R"), None);
-    }
 
     #[test]
     fn a_tree_is_all_that_comes_from_its_root() {

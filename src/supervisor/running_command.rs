@@ -10,6 +10,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
 
+use crate::process_stat::ProcessStat;
+
 use super::command::{CallerEnds, CommandSpec, open_pipes};
 use super::process::SupervisedCommand;
 use super::process_tree;
@@ -120,11 +122,8 @@ impl RunningCommand {
         while let Err(rustix::io::Errno::INTR) =
             waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {}
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        // Behind the name, which may hold anything.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace();
-        let ticks: u64 = fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-        ticks.saturating_mul(1000).checked_div(rustix::param::clock_ticks_per_second()).unwrap_or(0)
+        let stat = ProcessStat::of(self.pid.as_raw_nonzero().get());
+        stat.map_or(0, |stat| stat.cpu_ms.saturating_add(stat.children_cpu_ms))
     }
 
     /// Kills what can be found of the command when its supervisor was killed, perhaps by the command itself.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -16,9 +17,9 @@ use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
+use crate::process_stat::ProcessStat;
 
 use super::owner::{Health, Owner, OwnerGone};
-use super::process_usage::ProcessUsage;
 use super::response;
 use super::response::fresh;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -33,7 +34,7 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     };
     let WebState { has_market, shows_money, .. } = *state;
     let health = state.owner.health();
-    let scrape = Scrape { overview, usage: ProcessUsage::read(), health, has_market, shows_money };
+    let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {
         Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -44,7 +45,7 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
 #[derive(Debug)]
 struct Scrape {
     overview: Arc<ClusterSnapshot>,
-    usage: Option<ProcessUsage>,
+    usage: Option<ProcessStat>,
     health: Health,
     has_market: bool,
     shows_money: bool,
@@ -177,7 +178,11 @@ impl Scrape {
         let start_seconds = self.overview.start_ms as f64 / 1000.0;
         writer.gauge("process_start_time_seconds", "Start of the daemon, since the epoch", start_seconds)?;
         let Some(usage) = self.usage else { return Ok(()) };
-        writer.counter("process_cpu_seconds", "Processor time used", usage.cpu.as_secs_f64())?;
+        writer.counter(
+            "process_cpu_seconds",
+            "Processor time used",
+            Duration::from_millis(usage.cpu_ms).as_secs_f64(),
+        )?;
         writer.gauge("process_resident_memory_bytes", "Memory in use", usage.resident_bytes)
     }
 }

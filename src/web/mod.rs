@@ -7,7 +7,6 @@
 mod denied;
 mod metrics;
 mod owner;
-mod process_usage;
 mod response;
 mod routes;
 mod scheduler_api;

@@ -21,7 +21,7 @@ use crate::streaming::map_task::MapSplit;
 use crate::streaming::plan::ProcessPlan;
 use crate::streaming::private_files::make_folder;
 use crate::streaming::progress::Progress;
-use crate::streaming::shuffle::http::HttpFetcher;
+use crate::streaming::shuffle::fetch::HttpFetcher;
 use crate::streaming::{map_task, reduce_task, working_folder};
 use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
 

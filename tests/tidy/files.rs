@@ -22,6 +22,7 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/client/job/jar.rs", "makes the job's jar, under a name that was free"),
     ("src/demo/scratch.rs", "makes files under names that were free, in a private folder of its own"),
     ("src/demo/word_check.rs", "output of its own jobs, in a private folder of its own"),
+    ("src/process_stat.rs", "/proc of one process"),
     ("src/store/backup.rs", "a copy that it has just made"),
     ("src/store/budget_file/file.rs", "makes files under names that were free"),
     ("src/store/budget_file/in_place.rs", "writes to the budget file, and follows no link"),
@@ -31,8 +32,6 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/streaming/segment_reader.rs", "map output that the worker has written into a private folder"),
     ("src/streaming/working_folder.rs", "the copy of a jar that the worker has made in a private folder"),
     ("src/supervisor/process_tree.rs", "/proc of its own processes"),
-    ("src/supervisor/running_command.rs", "/proc of its own processes"),
-    ("src/web/process_usage.rs", "/proc of this process"),
 ];
 
 /// No file of `src` outside `src/fs` opens paths by itself unless it stands in the list.

@@ -141,7 +141,7 @@ fn has_item(text: &str, name: &str) -> bool {
 /// a command prints.
 pub fn two_commands(readme: &Source, ci: &Source, executable: impl Fn(&str) -> bool) -> Vec<Finding> {
     const RULE: &str = "two commands";
-    const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "tests/run.sh"];
+    const COMMANDS: [&str; 2] = ["cargo run --profile quick -- demo", "tests/run.sh"];
     // What stands behind the fence of the block we are in.
     let mut block = None;
     let shown: Vec<(usize, &str)> = readme
@@ -208,7 +208,7 @@ mod proofs {
     fn a_third_command_and_an_idle_ci_are_found() {
         let ci = Source::new(".ci/run", "exec tests/run.sh\n");
         let check = |text: &str| two_commands(&Source::new("README.md", text), &ci, |_| true).len();
-        let demo = "```sh\ncargo run --release -- demo\n```\n";
+        let demo = "```sh\ncargo run --profile quick -- demo\n```\n";
         assert_eq!(check(&format!("{demo}then\n```sh\ntests/run.sh\n```\n")), 0);
         assert_eq!(check(&format!("{demo}prints\n```text\nall well\n```\nthen\n```sh\ntests/run.sh\n```\n")), 0);
         assert_eq!(check(&format!("{demo}prints\n```\nall well\n```\nthen\n```sh\ntests/run.sh\n```\n")), 1);

@@ -18,6 +18,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("channel", &[]),
     ("clock", &["model"]),
     ("log", &[]),
+    ("process_stat", &[]),
     // Frames and calls; what they are about is the business of whoever serves them.
     ("ipc", &["clock", "log", "wire"]),
     ("fs", &[]),
@@ -25,7 +26,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "model", "wire::limits"]),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
-    ("web", &["api", "engine", "http", "market", "model"]),
+    ("web", &["api", "engine", "http", "market", "model", "process_stat"]),
     (
         "server",
         &[
@@ -34,6 +35,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "config",
             "engine",
             "fs",
+            "http",
             "ipc",
             "log",
             "mapreduce",
@@ -50,10 +52,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         "lifecycle",
         &["channel", "clock", "config", "engine", "fs", "ipc", "market", "model", "server", "store", "web", "wire"],
     ),
-    ("supervisor", &["channel"]),
-    ("streaming", &["config", "fs", "model", "supervisor", "wire"]),
+    ("supervisor", &["channel", "process_stat"]),
+    ("streaming", &["config", "fs", "http", "model", "supervisor", "wire"]),
     ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
-    ("client", &["api", "config", "fs", "ipc", "market", "model", "wire"]),
+    ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
     (
         "demo",

@@ -56,22 +56,13 @@ fn one_line(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::job::view::JobState;
 
     #[test]
     fn jobs_are_shown_a_line_each() {
         let job = JobLine {
-            job: "job_202611211200_0001".parse().unwrap(),
-            state: JobState::Running,
             name: "word\ncount".into(),
-            user: "alice".into(),
-            queue: "alice".into(),
-            priority: "NORMAL",
-            started_ms: 1_700_000_000_000,
-            map_percent: 66,
-            reduce_percent: 0,
-            failure: None,
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
+            ..JobLine::example()
         };
         insta::assert_snapshot!(render_list(std::slice::from_ref(&job), Form::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES

@@ -153,19 +153,7 @@ mod tests {
 
     #[test]
     fn lines_show_what_bars_show() {
-        let job = JobLine {
-            job: "job_202611211200_0001".parse().unwrap(),
-            state: JobState::Running,
-            name: "n".into(),
-            user: "u".into(),
-            queue: "q".into(),
-            priority: "NORMAL",
-            started_ms: 0,
-            map_percent: 66,
-            reduce_percent: 0,
-            failure: None,
-            url: String::new(),
-        };
+        let job = JobLine::example();
         let map = TaskTally { total: 4, finished: 2, running: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let mut progress = JobProgress { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };

@@ -80,17 +80,11 @@ mod tests {
     #[test]
     fn a_job_is_shown_as_over_http() {
         let job = JobLine {
-            job: "job_202611211200_0001".parse().unwrap(),
             state: JobState::Failed,
-            name: "word count".into(),
-            user: "alice".into(),
-            queue: "alice".into(),
-            priority: "NORMAL",
-            started_ms: 1_700_000_000_000,
             map_percent: 100,
             reduce_percent: 100,
             failure: Some("# of failed Map Tasks exceeded allowed limit\n".into()),
-            url: String::new(),
+            ..JobLine::example()
         };
         let map = TaskTally { total: 5, finished: 3, running: 0, pending: 1, failed: 1 };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };

@@ -3,21 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::config::Environment;
+use crate::config::settings::test_options as options;
 
 use super::*;
-
-fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
-    let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
-    LoadOptions {
-        conf_dir: folder.map(Path::to_owned),
-        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
-        environment: Environment {
-            properties: properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            conf_dir: None,
-        },
-    }
-}
 
 #[test]
 fn prints_effective_values_with_their_places() {

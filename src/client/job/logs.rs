@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::client::market::http;
+use crate::client::http_get::get;
 use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;
@@ -64,7 +64,7 @@ pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<Att
     let mut logs = Vec::new();
     for log in wanted {
         let path = format!("/tasklog?attemptid={}&plaintext=true&filter={log}", attempt.attempt);
-        let answer = http::get(server, &path, None).await;
+        let answer = get(server, &path, None).await;
         let answer = answer.map_err(|error| JobClientError::of_log(&error, attempt.attempt, server))?;
         match answer.status {
             StatusCode::OK if answer.body.is_empty() => {}

@@ -205,6 +205,28 @@ impl CounterLine {
     }
 }
 
+// === impl JobLine ===
+
+#[cfg(test)]
+impl JobLine {
+    /// A running job.
+    pub(crate) fn example() -> Self {
+        Self {
+            job: "job_202611211200_0001".parse().unwrap(),
+            state: JobState::Running,
+            name: "word count".into(),
+            user: "alice".into(),
+            queue: "alice".into(),
+            priority: "NORMAL",
+            started_ms: 1_700_000_000_000,
+            map_percent: 66,
+            reduce_percent: 0,
+            failure: None,
+            url: String::new(),
+        }
+    }
+}
+
 // === impl TaskTally ===
 
 impl TaskTally {

@@ -30,12 +30,6 @@ keys! {
         "Signed submission: the URL-encoded signature over `&user=U&timestamp=T`.";
     JOB_JAR = "mapred.jar" ["mapreduce.job.jar"], Text, None,
         "The job's jar.";
-    JOB_DIR = "mapreduce.job.dir", Text, None,
-        "The job's staging directory, removed when the job has ended.";
-    SUBMIT_HOST = "mapreduce.job.submithost", Text, None,
-        "Host the job was submitted from.";
-    SUBMIT_HOST_ADDRESS = "mapreduce.job.submithostaddress", Text, None,
-        "Its address.";
     MAP_TASKS = "mapred.map.tasks" ["mapreduce.job.maps"], Number(Count, 0, INT), Some("2"),
         "Number of maps; clients set it to the number of splits.";
     REDUCE_TASKS = "mapred.reduce.tasks" ["mapreduce.job.reduces"], Number(Count, 0, INT), Some("1"),
@@ -69,7 +63,7 @@ keys! {
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Not acted on yet. Factor on the time that a map may wait for a slot near its data.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
-        "Not acted on yet. Users and groups, besides owner and administrators, that may read the job's details.";
+        "Users and groups, besides owner and administrators, that may read the job's counters and details.";
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),
         "Users and groups, besides owner and administrators, that may kill and reorder the job.";
     JOB_RESTART_RECOVER = "mapreduce.job.restart.recover", Flag, Some("true"),
@@ -91,10 +85,10 @@ keys! {
         "Not acted on yet. Directory of the user's copy of the history. Unset: the output directory; `none`: no copy.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
         "The output directory.";
-    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
-    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name.";
-    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node.";
-    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags.";
+    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Not acted on yet. Workflow: id, for the history.";
+    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Not acted on yet. Workflow: name.";
+    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Not acted on yet. Workflow: this job's node.";
+    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Not acted on yet. Workflow: tags.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
         "Number of failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),

@@ -13,16 +13,10 @@ const WIPED: &str = "jobTracker";
 /// Directories of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
-    /// `hadoop.tmp.dir`.
-    pub hadoop_tmp: PathBuf,
-    /// The default file system, as reported to clients (`file:///` prints as `file:/`).
-    pub default_file_system: FileUri,
     /// System directory, with job tokens: `<this>/<job id>/jobToken`.
     pub system: FileUri,
     /// Root of the users' staging directories: `<this>/<user>/.staging`.
     pub staging_root: FileUri,
-    /// Local scratch directories, at least one.
-    pub local: Vec<PathBuf>,
     /// Directory of the state database.
     pub state: PathBuf,
 }
@@ -36,12 +30,12 @@ impl Directories {
                 format!("a folder outside {}, which a Java JobTracker deletes at its start", wiped.display());
             return Err(configuration.required(&keys::STATE_DIR)?.bad_value(expected));
         }
+        // Other values contain or presuppose these.
+        configuration.required_local_path(&keys::HADOOP_TMP_DIR)?;
+        configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
         Ok(Directories {
-            hadoop_tmp: configuration.required_local_path(&keys::HADOOP_TMP_DIR)?,
-            default_file_system: configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?,
             system: configuration.file_uri(&keys::SYSTEM_DIR)?,
             staging_root: configuration.file_uri(&keys::STAGING_ROOT_DIR)?,
-            local,
             state,
         })
     }

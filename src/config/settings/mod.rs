@@ -232,6 +232,20 @@ fn http_address(configuration: &Configuration) -> Result<HostPort, ConfigError> 
     Ok(address)
 }
 
+/// A folder and overrides in an environment that does not depend on the machine.
+#[cfg(test)]
+pub(crate) fn test_options(folder: Option<&std::path::Path>, overrides: &[&str]) -> LoadOptions {
+    let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
+    LoadOptions {
+        conf_dir: folder.map(std::path::Path::to_owned),
+        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        environment: Environment {
+            properties: properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            conf_dir: None,
+        },
+    }
+}
+
 #[cfg(test)]
 #[path = "../tests/settings.rs"]
 mod tests;

@@ -61,22 +61,7 @@ fn a_recorded_wordcount_is_read() {
         locality_wait_factor: PartsPerMillion(
             1000000,
         ),
-        jar: Some(
-            "file:/data/h1/tmp/staging/h1/.staging/job_202611210930_0001/job.jar",
-        ),
-        job_dir: Some(
-            "file:/data/h1/tmp/staging/h1/.staging/job_202611210930_0001",
-        ),
-        output_dir: Some(
-            "outn",
-        ),
         history_user_location: None,
-        submit_host: Some(
-            "localhost",
-        ),
-        submit_host_address: Some(
-            "127.0.0.1",
-        ),
         acl_view: " ",
         acl_modify: " ",
         restart_recover: true,
@@ -102,7 +87,6 @@ fn a_recorded_wordcount_is_read() {
 fn a_recorded_streaming_job_is_read() {
     let conf = JobConf::parse(OLD_API, LIMIT, &cluster(), "h1").unwrap();
     assert_eq!((conf.name.as_str(), conf.map.tasks, conf.reduce.tasks), ("sleepy", 2, 0));
-    assert_eq!(conf.job_dir.as_deref(), Some("file:/data/h1/tmp/staging/h1/.staging/job_202611210913_0005"));
 }
 
 #[test]
@@ -133,7 +117,7 @@ fn values_of_the_job_are_typed() {
         ("mapred.skip.map.max.skip.records", "10"),
         ("keep.task.files.pattern", ".*_m_000001.*"),
         ("job.end.notification.url", "http://h/$jobId?s=$jobStatus"),
-        ("mapred.output.dir", "/user/${user.name}/out"),
+        ("hadoop.job.history.user.location", "/user/${user.name}/out"),
         ("mapreduce.workflow.adjacency.a", "b,c"),
         ("mapred.job.timestamp", "1700000000000"),
         ("mapred.job.signature", "JD3O%2B="),
@@ -148,7 +132,7 @@ fn values_of_the_job_are_typed() {
         timeout_ms: 5000,
     };
     assert_eq!(conf.end_notification, Some(notification));
-    assert_eq!(conf.output_dir.as_deref(), Some("/user/h1/out"));
+    assert_eq!(conf.history_user_location.as_deref(), Some("/user/h1/out"));
     assert_eq!(conf.workflow.adjacency, [("a".to_owned(), "b,c".to_owned())]);
     assert_eq!(conf.signature.timestamp.as_deref(), Some("1700000000000"));
     assert_eq!(conf.signature.signature.as_deref(), Some("JD3O%2B="));
@@ -200,14 +184,6 @@ fn bad_files_are_refused_with_the_reason() {
     job.xml:2: mapred.map.tasks.speculative.execution = "TRUE": expected true or false
     job.xml:2: mapred.job.name = "${a}": still holds ${...} after 20 replacements; expected names that end in a value
     "#);
-}
-
-#[test]
-fn it_survives_being_stored() {
-    let conf = JobConf::parse(NEW_API, LIMIT, &cluster(), "h1").unwrap();
-    let stored = serde_json::to_string(&conf).unwrap();
-    assert_eq!(serde_json::from_str::<JobConf>(&stored).unwrap(), conf);
-    assert!(stored.len() < 2000, "{} bytes: the whole file must not be kept", stored.len());
 }
 
 /// Values in the daemon's conf folder besides known keys.
@@ -289,8 +265,9 @@ fn a_job_sees_its_own_values_keys_of_the_table_and_its_user() {
     assert_eq!(name("${team} ${user.name} ${mapred.reduce.tasks}"), "blue h1 3");
     assert_eq!(name("${hadoop.tmp.dir} ${mapred.map.tasks}"), "/data/h1 2", "set by the cluster, and a default");
     let job = job_xml(&[("mapred.job.name", "n"), ("team", "blue")]);
-    let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap();
-    assert_eq!(conf.output_dir.as_deref(), Some("/out/blue/n"), "a job's own value counts in the cluster's text, too");
+    let conf = JobConf::configuration(&job, LIMIT, &cluster, "h1").unwrap();
+    let output_dir = conf.text(&keys::OUTPUT_DIR).unwrap();
+    assert_eq!(output_dir.as_deref(), Some("/out/blue/n"), "a job's own value counts in the cluster's text, too");
 }
 
 #[test]

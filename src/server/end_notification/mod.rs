@@ -6,20 +6,18 @@ mod targets;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, HOST};
 use hyper::{Request, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::config::excerpt;
+use crate::http::{ClientError, send_request};
 use crate::model::{EndNotification, JobId};
 
 use super::fair_pool::FairShares;
@@ -38,8 +36,8 @@ const MAX_TIMEOUT_MS: u64 = 60_000;
 const MAX_CALLS: u32 = 10;
 /// Minimum and maximum interval of two calls, ms.
 const INTERVALS_MS: (u64, u64) = (1_000, 3_600_000);
-/// Maximum header of an answer, bytes; the body is not read.
-const MAX_ANSWER_BYTES: usize = 16 << 10;
+/// Maximum size of the head of an answer, bytes; the body is not read.
+const MAX_HEAD_BYTES: usize = 16 << 10;
 /// Characters to escape, as 1.2.1 does, since users write the URL.
 const NOT_IN_URLS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
@@ -75,7 +73,7 @@ enum CallError {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("{0}")]
-    Http(#[from] hyper::Error),
+    Answer(#[from] ClientError),
     #[error("the server answered {0}")]
     Status(StatusCode),
     #[error("no answer within {0} ms")]
@@ -179,19 +177,8 @@ impl Notifier {
         let request = Request::get(&*target.path).header(HOST, &*target.host_header).header(ACCEPT, "*/*");
         let request = request.body(String::new())?;
         let stream = TcpStream::connect(&*self.addresses(target).await?).await?;
-        let mut builder = http1::Builder::new();
-        let (mut sender, connection) = builder.max_buf_size(MAX_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
-        // Only the header of the answer matters: the connection closes with its future.
-        let mut answered = pin!(sender.send_request(request));
-        let response = tokio::select! {
-            response = &mut answered => response?,
-            ended = connection => {
-                ended?;
-                // It may have closed after the answer.
-                answered.await?
-            }
-        };
-        Ok(response.status())
+        // The body is not read: the connection closes with the answer.
+        Ok(send_request(stream, request, MAX_HEAD_BYTES).await?.status())
     }
 
     async fn addresses(&self, target: &Target) -> std::io::Result<Vec<SocketAddr>> {

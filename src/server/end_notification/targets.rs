@@ -1,13 +1,15 @@
 //! The hosts that jobs may have called at their end.
 
+use glob::Pattern;
+
 /// Patterns of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Targets(Vec<Pattern>);
+pub struct Targets(Vec<TargetPattern>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    /// In lower case; `*` stands for any characters.
-    host: String,
+struct TargetPattern {
+    /// In lower case.
+    host: Pattern,
     port: Option<u16>,
 }
 
@@ -17,26 +19,24 @@ impl Targets {
     /// Parses `jobtracker.end-notification.targets`: names or addresses, with `*` for any characters, with or without a
     /// port.
     pub fn new(patterns: &[String]) -> Self {
-        Self(patterns.iter().map(|pattern| Pattern::new(pattern)).collect())
+        Self(patterns.iter().map(|pattern| TargetPattern::new(pattern)).collect())
     }
 
     /// Whether every host may be called.
     pub fn are_all(&self) -> bool {
-        self.0.iter().any(|pattern| pattern.host == "*" && pattern.port.is_none())
+        self.0.iter().any(|target| target.host.as_str() == "*" && target.port.is_none())
     }
 
     /// Whether a host may be called at that port; an IPv6 address has no brackets.
     pub(super) fn contain(&self, host: &str, port: u16) -> bool {
         let host = host.to_ascii_lowercase();
-        self.0.iter().any(|pattern| {
-            pattern.port.is_none_or(|only| only == port) && matches(pattern.host.as_bytes(), host.as_bytes())
-        })
+        self.0.iter().any(|target| target.port.is_none_or(|only| only == port) && target.host.matches(&host))
     }
 }
 
-// === impl Pattern ===
+// === impl TargetPattern ===
 
-impl Pattern {
+impl TargetPattern {
     fn new(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
         let with_port = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
@@ -45,33 +45,22 @@ impl Pattern {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
             _ => (&*text, None),
         };
-        Self { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port }
+        Self { host: host_pattern(host.trim_start_matches('[').trim_end_matches(']')), port }
     }
 }
 
-/// Whether `text` matches `pattern`, in which `*` stands for any characters. Time: the product of their lengths.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut from) = (0, 0);
-    let mut last_star: Option<(usize, usize)> = None;
-    while from < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                last_star = Some((at, from));
-                at += 1;
-            }
-            Some(expected) if *expected == text[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => {
-                // The last star matches one character more.
-                let Some((star, taken)) = last_star else { return false };
-                last_star = Some((star, taken + 1));
-                (at, from) = (star + 1, taken + 1);
-            }
+/// `*` stands for any characters, every other character for itself.
+fn host_pattern(host: &str) -> Pattern {
+    let mut pattern = String::new();
+    for (at, literal) in host.split('*').enumerate() {
+        // The library takes ** for nested directories.
+        if at > 0 && !pattern.ends_with('*') {
+            pattern.push('*');
         }
+        pattern += &Pattern::escape(literal);
     }
-    pattern[at..].iter().all(|rest| *rest == b'*')
+    // An escaped text is always a pattern.
+    Pattern::new(&pattern).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -84,7 +73,15 @@ mod tests {
 
     #[test]
     fn hosts_are_listed_with_stars_and_ports() {
-        let some = targets(&["Oozie.example.com", "*.apps.example.com", "10.0.*:8080", "[fd00::1]:80", "fd00::2"]);
+        let some = targets(&[
+            "Oozie.example.com",
+            "*.apps.example.com",
+            "10.0.*:8080",
+            "[fd00::1]:80",
+            "fd00::2",
+            "x**y",
+            "a?[bc]d",
+        ]);
         for (host, port, is_in) in [
             ("oozie.example.com", 11_000, true),
             ("OOZIE.EXAMPLE.COM", 80, true),
@@ -100,6 +97,11 @@ mod tests {
             ("fd00::1", 81, false),
             ("fd00::2", 81, true),
             ("169.254.169.254", 80, false),
+            ("xay", 80, true),
+            ("x?[b]y", 80, true),
+            ("xb", 80, false),
+            ("a?[bc]d", 80, true),
+            ("abbd", 80, false),
         ] {
             assert_eq!(some.contain(host, port), is_in, "{host} {port}");
         }

@@ -16,7 +16,7 @@ use super::super::private_files::create_file;
 use super::super::progress::Progress;
 use super::super::segment_reader::CrcReader;
 use super::super::segment_writer::TRAILER_BYTES;
-use super::http::{FetchError, Fetched};
+use super::fetch::{FetchError, Fetched};
 
 /// An output larger than memory divided by this goes to disk at once.
 const LEAST_OUTPUTS_IN_MEMORY: u64 = 4;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::super::failure::TaskFailure;
 use super::super::progress::Progress;
 use super::copied_outputs::{BufferError, CopiedOutputs};
+use super::fetch::{FetchError, FetchMapOutput};
 use super::fetch_schedule::{FetchDecision, FetchSchedule, MapEvent, ScheduleRules};
 use super::host_queues::FetchOrder;
-use super::http::{FetchError, FetchMapOutput};
 
 /// Longest wait without a record of activity.
 const ACTIVITY_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,13 +1,13 @@
 //! The way of map output to reduces: over HTTP, signed with the job's secret, in both directions compatible with stock
 //! trackers (1.2.1 `TaskTracker.MapOutputServlet`, `ReduceTask.ReduceCopier`).
 //!
-//! [`servlet`] answers requests, [`http`] sends them, [`fetch_schedule`] chooses the next fetch from [`host_queues`],
+//! [`servlet`] answers requests, [`fetch`] sends them, [`fetch_schedule`] chooses the next fetch from [`host_queues`],
 //! [`copied_outputs`] holds the fetched outputs, [`copy_phase`] combines them for one reduce.
 
 pub mod copied_outputs;
 pub mod copy_phase;
+pub mod fetch;
 pub mod fetch_schedule;
 pub mod host_queues;
-pub mod http;
 pub mod servlet;
 pub mod signature;

@@ -11,9 +11,9 @@ use super::super::committer::OutputCommitter;
 use super::super::fixtures;
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::segment_writer::SegmentLengths;
+use super::super::shuffle::fetch::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::fetch_schedule::MapEvent;
 use super::super::shuffle::host_queues::FetchOrder;
-use super::super::shuffle::http::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::servlet;
 use super::super::shuffle::servlet::{OutputFolder, ServedOutputs, ServletRequest};
 use super::super::shuffle::signature::ShuffleSecret;
@@ -235,7 +235,7 @@ fn serve(outputs: &Serving<'_>, mut connection: std::net::TcpStream) {
     let answer = servlet::answer(
         &ServletRequest {
             path_and_query: head.split(' ').nth(1).unwrap(),
-            url_hash: head.lines().find_map(|line| line.strip_prefix("UrlHash: ")),
+            url_hash: head.lines().find_map(|line| line.strip_prefix("urlhash: ")),
             local_port: connection.local_addr().unwrap().port(),
         },
         outputs,

@@ -1,5 +1,8 @@
 //! Recorded answers of stock trackers are understood; other answers are not taken for them.
 
+use std::io::Write;
+use std::net::TcpListener;
+
 use proptest::prelude::*;
 
 use super::super::super::codec::Codec;
@@ -7,6 +10,41 @@ use super::super::super::fixtures;
 use super::super::super::segment_reader::{Records, SegmentReader};
 use super::super::super::stage::progress_of;
 use super::*;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Hands `answered` what a fetch makes of a tracker that answers with these bytes and closes the connection.
+fn with_answer<T>(
+    response: &[u8],
+    order: &FetchOrder,
+    reduce: u32,
+    reply_hash: &str,
+    answered: impl FnOnce(Result<Fetched<'_>, FetchError>) -> T,
+) -> T {
+    let progress = progress_of(order.attempt, None);
+    let secret = ShuffleSecret::of_token_file(&fixtures::bytes("plain/jobToken")).unwrap();
+    let fetcher = HttpFetcher { secret, connect_timeout: TIMEOUT, read_timeout: TIMEOUT, progress: &progress };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let authority = listener.local_addr().unwrap().to_string();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            // The fetch may close first.
+            let _ = stream.write_all(response);
+        });
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let stream = fetcher.connect(&runtime, &authority).unwrap();
+        let request = Request::get("/").body(String::new()).unwrap();
+        let expected = ExpectedOutput { map: order.attempt, reduce, reply_hash: reply_hash.to_owned() };
+        answered(fetcher.exchange(runtime, stream, request, &expected))
+    })
+}
 
 fn recorded(job: &str, map: usize, reduce: usize) -> (Vec<u8>, FetchOrder, String) {
     let about = fixtures::decoded()[job]["maps"][format!("map{map}")]["reduces"][reduce].clone();
@@ -21,13 +59,16 @@ fn recorded(job: &str, map: usize, reduce: usize) -> (Vec<u8>, FetchOrder, Strin
 fn recorded_answers_hold_the_recorded_records() {
     for (job, map, reduce) in [("plain", 0, 0), ("plain", 1, 1), ("zlib", 0, 0), ("keyfields", 0, 1)] {
         let (response, order, reply_hash) = recorded(job, map, reduce);
-        let fetched = read_answer(&response[..], &order, reduce as u32, &reply_hash).unwrap();
         let codec = (job == "zlib").then_some(Codec::Zlib);
-        let mut reader = SegmentReader::new(fetched.body, fetched.lengths, codec);
-        let mut count = 0;
-        while reader.advance().unwrap() {
-            count += 1;
-        }
+        let count = with_answer(&response, &order, reduce as u32, &reply_hash, |fetched| {
+            let fetched = fetched.unwrap();
+            let mut reader = SegmentReader::new(fetched.body, fetched.lengths, codec);
+            let mut count = 0;
+            while reader.advance().unwrap() {
+                count += 1;
+            }
+            count
+        });
         let about = &fixtures::decoded()[job]["maps"][format!("map{map}")]["reduces"][reduce];
         assert_eq!(count, about["records"].as_array().unwrap().len());
     }
@@ -37,7 +78,7 @@ fn recorded_answers_hold_the_recorded_records() {
 fn what_is_not_the_answer_is_refused() {
     let (response, order, reply_hash) = recorded("plain", 0, 0);
     let fault = |response: &[u8], order: &FetchOrder, reduce, hash: &str| {
-        read_answer(response, order, reduce, hash).err().map(|error| error.fault())
+        with_answer(response, order, reduce, hash, |fetched| fetched.err().map(|error| error.fault()))
     };
     let other = FetchOrder { attempt: recorded("plain", 1, 0).1.attempt, ..order.clone() };
     assert_eq!(fault(&response, &order, 0, &reply_hash), None);
@@ -49,9 +90,12 @@ fn what_is_not_the_answer_is_refused() {
     assert_eq!(fault(&refused, &order, 0, &reply_hash), Some(FetchFault::Read));
     // Cut short behind the head: the CRC is missing.
     let cut = &response[..response.len() - 20];
-    let fetched = read_answer(cut, &order, 0, &reply_hash).unwrap();
-    let mut reader = SegmentReader::new(fetched.body, fetched.lengths, None);
-    assert!((0..100).any(|_| reader.advance().is_err()));
+    let is_complete = with_answer(cut, &order, 0, &reply_hash, |fetched| {
+        let fetched = fetched.unwrap();
+        let mut reader = SegmentReader::new(fetched.body, fetched.lengths, None);
+        (0..100).all(|_| reader.advance().is_ok())
+    });
+    assert!(!is_complete);
 }
 
 #[test]
@@ -78,9 +122,11 @@ proptest! {
         let at = at.index(recorded.len());
         recorded.splice(at..recorded.len().min(at + response.len()), response.iter().copied());
         for bytes in [&response, &recorded] {
-            if let Ok(mut fetched) = read_answer(&bytes[..], &order, 0, &reply_hash) {
-                let _ = fetched.body.read_to_end(&mut Vec::new());
-            }
+            with_answer(bytes, &order, 0, &reply_hash, |fetched| {
+                if let Ok(mut fetched) = fetched {
+                    let _ = fetched.body.read_to_end(&mut Vec::new());
+                }
+            });
         }
     }
 }

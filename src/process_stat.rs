@@ -1,0 +1,88 @@
+//! A process as the kernel shows it in one line, `/proc/PID/stat` (proc(5)).
+
+use std::fs;
+
+/// A process at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessStat {
+    /// Its parent's number.
+    pub(crate) parent: i32,
+    /// Processor time since its start, user and system.
+    pub(crate) cpu_ms: u64,
+    /// The same of its children that ended and were reaped.
+    pub(crate) children_cpu_ms: u64,
+    /// Address space.
+    pub(crate) virtual_bytes: u64,
+    /// Memory.
+    pub(crate) resident_bytes: u64,
+}
+
+// === impl ProcessStat ===
+
+impl ProcessStat {
+    /// Of a process; `None` once it is reaped.
+    pub(crate) fn of(pid: i32) -> Option<Self> {
+        Self::read(&format!("/proc/{pid}/stat"))
+    }
+
+    /// Of this process; `None` where the system has no `/proc`.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        Self::read("/proc/self/stat")
+    }
+
+    fn read(path: &str) -> Option<Self> {
+        let page_bytes = rustix::param::page_size() as u64;
+        Self::parse(&fs::read_to_string(path).ok()?, rustix::param::clock_ticks_per_second(), page_bytes)
+    }
+
+    fn parse(stat: &str, ticks_per_second: u64, page_bytes: u64) -> Option<Self> {
+        // The second field is the program's name in brackets, and may hold anything, brackets and blanks too.
+        let (_, from_third) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = from_third.split_ascii_whitespace().collect();
+        // Numbered as in proc(5).
+        let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+        let cpu_ms = |ticks: u64| ticks.checked_mul(1000)?.checked_div(ticks_per_second);
+        Some(Self {
+            parent: fields.get(1)?.parse().ok()?,
+            cpu_ms: cpu_ms(field(14)?.checked_add(field(15)?)?)?,
+            children_cpu_ms: cpu_ms(field(16)?.checked_add(field(17)?)?)?,
+            virtual_bytes: field(23)?,
+            resident_bytes: field(24)?.checked_mul(page_bytes)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_counted_behind_the_name() {
+        let stat =
+            "42 (a) b (c) S 7 42 42 0 -1 4194560 900 0 3 0 250 51 4 1 20 0 9 0 1234 1000000 300 18446744073709551615";
+        let expected = ProcessStat {
+            parent: 7,
+            cpu_ms: 3010,
+            children_cpu_ms: 50,
+            virtual_bytes: 1_000_000,
+            resident_bytes: 300 * 4096,
+        };
+        assert_eq!(ProcessStat::parse(stat, 100, 4096), Some(expected));
+    }
+
+    #[test]
+    fn anything_else_is_no_process() {
+        for stat in ["", "42", "42 (a)", "42 (a) S 1 2 3", "1 (a) S 1 1 1 0 -1 1 1 1 1 1 x 1 0 0 20 0 9 0 1 1 3"] {
+            assert_eq!(ProcessStat::parse(stat, 100, 4096), None, "{stat:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_a_parent_and_memory() {
+        let own = ProcessStat::of_this_process().unwrap();
+        assert_eq!(Some(own.parent), rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get()));
+        assert!(own.resident_bytes > 1 << 20 && own.virtual_bytes >= own.resident_bytes, "{own:?}");
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        assert_eq!(ProcessStat::of(pid).map(|stat| stat.parent), Some(own.parent));
+    }
+}

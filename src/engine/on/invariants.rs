@@ -59,7 +59,7 @@ impl Engine {
                 }
             }
         }
-        for (node, kept) in self.cluster.scheduler.running_by_node() {
+        for (node, kept) in self.cluster.scheduler.running_by_node().collect::<BTreeMap<_, _>>() {
             let counted = on_nodes.get(&node).copied().unwrap_or_default();
             violations.check(kept == counted, || {
                 format!("{counted:?} attempts run on {node}, the scheduler counts {kept:?}")

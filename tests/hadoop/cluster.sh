@@ -112,22 +112,26 @@ cluster_start_jobtracker() {
     wait_until "$DAEMON_START_S" "the JobTracker's HTTP port $HTTP_PORT" cluster_port_open jobtracker "$HTTP_PORT"
 }
 
-# Prints the path of our program: $JOBTRACKER_PROGRAM, else the newer of the two that cargo has built.
+# Prints the path of our program: $JOBTRACKER_PROGRAM, else the newest that cargo has built.
 our_program() {
     local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
     if [[ -n ${JOBTRACKER_PROGRAM:-} ]]; then
         realpath "$JOBTRACKER_PROGRAM"
         return 0
     fi
-    newest=$(ls -t "$target/release/jobtracker" "$target/debug/jobtracker" 2>/dev/null | head -n 1 || true)
+    newest=$(ls -t "$target"/{release,quick,sim,debug}/jobtracker 2>/dev/null | head -n 1 || true)
     [[ -n $newest ]] || fail "no jobtracker program in $target: cargo build first, or set JOBTRACKER_PROGRAM"
     echo "$newest"
 }
 
-# Prints the path of the load generator, the newer of the two that cargo has built.
+# Prints the path of the load generator: $JOBTRACKER_LOAD, else the newest that cargo has built.
 load_generator() {
     local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
-    newest=$(ls -t "$target/release/examples/load" "$target/debug/examples/load" 2>/dev/null | head -n 1 || true)
+    if [[ -n ${JOBTRACKER_LOAD:-} ]]; then
+        realpath "$JOBTRACKER_LOAD"
+        return 0
+    fi
+    newest=$(ls -t "$target"/{release,quick,sim,debug}/examples/load 2>/dev/null | head -n 1 || true)
     [[ -n $newest ]] || fail "no load generator in $target: cargo build --example load"
     realpath "$newest"
 }

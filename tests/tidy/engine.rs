@@ -1,4 +1,5 @@
-//! The engine's three rooms: `on` may name `core` and `state`, `core` may name `state`, and no files form a circle.
+//! The engine's three rooms: `on` may name `core` and `state`, `core` may name `state`, and no files call each other in a
+//! circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,8 +65,8 @@ pub fn fields(file: &Source) -> Vec<Finding> {
     }
 }
 
-/// Files of the engine that name each other in a circle, or whose methods call each other in one.
-pub fn circles(tree: &[Source]) -> Vec<String> {
+/// Files of the engine whose methods call each other in a circle: these are all methods of one struct, so no `use` shows it.
+pub fn call_circles(tree: &[Source]) -> Vec<String> {
     let files: BTreeMap<(&str, &str), &Source> = tree
         .iter()
         .filter_map(|file| {
@@ -162,8 +163,11 @@ mod proofs {
         let a = |code| source("src/engine/on/a.rs", code);
         let b = |code| source("src/engine/on/b.rs", code);
         let c = source("src/engine/on/c.rs", "use super::a::A;");
-        assert_eq!(circles(&[a("use super::b::B;"), b("use super::a::A;"), c.clone()]).len(), 2);
-        assert_eq!(circles(&[a("fn f(&self) { self.g() }"), b("fn g(&mut self) { self.f() }"), c.clone()]).len(), 2);
-        assert_eq!(circles(&[a("fn f(&self) { self.g() }"), b("fn g(&mut self) {}"), c]), [""; 0]);
+        assert_eq!(call_circles(&[a("use super::b::B;"), b("use super::a::A;"), c.clone()]).len(), 2);
+        assert_eq!(
+            call_circles(&[a("fn f(&self) { self.g() }"), b("fn g(&mut self) { self.f() }"), c.clone()]).len(),
+            2
+        );
+        assert_eq!(call_circles(&[a("fn f(&self) { self.g() }"), b("fn g(&mut self) {}"), c]), [""; 0]);
     }
 }

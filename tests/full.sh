@@ -5,12 +5,24 @@
 # under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
 # upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, attacks of real
 # size, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS).
-# Ends with a line `N passed, N failed`; 1 when any failed.
+# Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-target=${CARGO_TARGET_DIR:-$PWD/target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 . tests/steps.sh
+
+# Built soonest: what live tests run.
+quick=$target/quick/jobtracker
+# Optimised, with every assertion and overflow check: what is killed, soaked and simulated.
+sim=$target/sim/jobtracker
+export JOBTRACKER_PROGRAM=$quick JOBTRACKER_LOAD=$target/sim/examples/load
+
+# What production runs is built as well: nothing else shows that it has no fault point.
+builds() {
+    cargo build --quiet --profile quick --bins && cargo build --quiet --profile sim --bins --example load &&
+        cargo build --quiet --release --bins
+}
 
 # both_jobtrackers SCRIPT [ARG]...: what the script of tests/hadoop records under the one is what it records under the other.
 both_jobtrackers() {
@@ -18,13 +30,8 @@ both_jobtrackers() {
     shift
     rm -rf "$records"
     "tests/hadoop/$script" --jobtracker java --record "$records/java" "$@" &&
-        JOBTRACKER_PROGRAM=$target/release/jobtracker "tests/hadoop/$script" --jobtracker ours --record "$records/ours" "$@" &&
+        "tests/hadoop/$script" --jobtracker ours --record "$records/ours" "$@" &&
         diff -r "$records/java" "$records/ours"
-}
-
-# The same scripts to both, one call at a time.
-differential() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 80
 }
 
 # What is kept of the Java JobTracker, for machines and days without it, is what it does today.
@@ -43,57 +50,60 @@ dependencies() {
     cargo deny --log-level error --all-features check bans licenses sources
 }
 
-# Needs the network, or a local clone of RustSec's database in ADVISORY_DB; without either, skipped loudly except in continuous integration.
+# By a clone of RustSec's database in the folder ADVISORY_DB, which must be one; without it, by the network's.
 known_holes() {
+    local name="known holes in dependencies"
     if [[ -n ${ADVISORY_DB:-} ]]; then
-        local -x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$ADVISORY_DB.insteadOf"
+        local -x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$(realpath "$ADVISORY_DB").insteadOf"
         local -x GIT_CONFIG_VALUE_0=https://github.com/RustSec/advisory-db
-    fi
-    if cargo deny --log-level error fetch db; then
-        step "known holes in dependencies" cargo deny --log-level error --all-features check advisories
-    elif [[ ${CI:-} == true ]]; then
-        step "known holes in dependencies" false
+        step "$name" known_holes_now
+    elif cargo deny --log-level error fetch db; then
+        step "$name" known_holes_now
     else
-        echo "SKIPPED known holes in dependencies: the list of them cannot be fetched"
+        skip_step "$name" "their list cannot be fetched; name a clone of https://github.com/RustSec/advisory-db in ADVISORY_DB"
     fi
+}
+
+known_holes_now() {
+    cargo deny --log-level error fetch db && cargo deny --log-level error --all-features check advisories
 }
 
 killed_bidding() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/bidding.sh --kills 50 --first-kills 20
+    JOBTRACKER_PROGRAM=$sim tests/hadoop/bidding.sh --kills 50 --first-kills 20
 }
 
 killed_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200 "$@"
+    JOBTRACKER_PROGRAM=$sim tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200 "$@"
 }
 
 # Three minutes, or SOAK_MINUTES with a kill a minute.
 soak() {
     local pace=(--minutes 3 --kill-every-s 10)
     [[ -z ${SOAK_MINUTES:-} ]] || pace=(--minutes "$SOAK_MINUTES" --kill-every-s 60)
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/soak.sh "${pace[@]}"
+    JOBTRACKER_PROGRAM=$sim tests/hadoop/soak.sh "${pace[@]}"
 }
 
 upgraded_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/upgrade.sh --upgrades 10 --maps 24
+    tests/hadoop/upgrade.sh --upgrades 10 --maps 24
 }
 
 # Every passing of every point, not each point once as the short tier does.
 crash_points() {
-    CRASH_POINTS=all cargo test --quiet --test crash_points
+    env -u JOBTRACKER_PROGRAM CRASH_POINTS=all cargo test --quiet --profile sim --test crash_points
 }
 
 # What production runs dies at nobody's word.
 no_fault_points() {
-    ! grep --quiet -e JOBTRACKER_CRASH_AT -e JOBTRACKER_PANIC_STEP "$target/release/jobtracker"
+    ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
 }
 
 whole_overload() {
-    OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
+    env -u JOBTRACKER_PROGRAM OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
 }
 
 # attacks [FILTER]...: attacks of real size.
 attacks() {
-    HOSTILE=whole cargo test --quiet --release --test hostile -- --nocapture "$@"
+    env -u JOBTRACKER_PROGRAM HOSTILE=whole cargo test --quiet --release --test hostile -- --nocapture "$@"
 }
 
 # A short attack has so few heartbeats that one stall of the machine is their 99th percentile: what broke is measured twice more, alone,
@@ -111,7 +121,7 @@ whole_attacks() {
 }
 
 mutated_frames() {
-    FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
+    FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --profile sim --test mutated_frames
 }
 
 # Three quarters of the events under the market, the rest first in, first out; a law that breaks ends it with the command that shows it
@@ -128,28 +138,28 @@ simulated_events() {
 
 # Prints the sums only.
 simulate() {
-    "$target/release/jobtracker" simulate "$@" | tail -1
+    "$sim" simulate "$@" | tail -1
 }
 
-step "release build" cargo build --quiet --release --bins --examples
-step "the demo" "$target/release/jobtracker" demo
+step "builds" builds
+step "the demo" "$quick" demo
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
-step "our job client under both JobTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/submit.sh
-step "streaming jobs in every mixture" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/matrix.sh
-step "scripts to both JobTrackers" differential
+step "our job client under both JobTrackers" tests/hadoop/submit.sh
+step "streaming jobs in every mixture" tests/hadoop/matrix.sh
+step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
 step "a bidding load that is killed" killed_bidding
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs
 step "the same, paid for" killed_jobs --market
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
-step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
-step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
+step "a streaming client that is cut off" tests/hadoop/cut-off.sh
+step "a stock job while the JobTrackers swap" tests/hadoop/swap.sh
 step "stock jobs while we are upgraded" upgraded_jobs
-step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
+step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points
 step "overload" whole_overload
@@ -159,5 +169,4 @@ known_holes
 step "mutated frames" mutated_frames
 step "simulated events" simulated_events
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+print_totals

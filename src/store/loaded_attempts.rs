@@ -106,7 +106,7 @@ impl AttemptRow {
             launch_ms: self.launch_ms,
             cleanup_tracker: self.cleanup_tracker.map(|tracker| texts.share(tracker)),
             state,
-            kill_request: kill_request,
+            kill_request,
             commit_granted: self.commit_granted,
             start_ms,
             finish_ms,

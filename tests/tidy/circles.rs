@@ -227,7 +227,7 @@ fn spread(text: &str, before: &mut Path, found: &mut Vec<Path>) {
     }
     let end = text.find(|c: char| !is_in_name(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
-    let has_name = !name.is_empty() && !(name == "self" && !before.is_empty());
+    let has_name = !name.is_empty() && (name != "self" || before.is_empty());
     if has_name {
         before.push(name.to_owned());
     }

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod config;
 pub mod demo;
 pub mod engine;
+pub mod fake_tracker;
 pub mod fs;
 pub mod http;
 pub mod ipc;

@@ -4,15 +4,16 @@
 # clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
 # under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
 # upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, attacks of real
-# size, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS).
-# Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
+# size, the dependencies' licences and known holes, ten million mutated frames, half a minute (FUZZ_SECONDS) of each fuzz target, and a
+# hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed,
+# N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 . tests/steps.sh
 
-# Built soonest: what live tests run.
+# Optimised a little, and built soon: what live tests run.
 quick=$target/quick/jobtracker
 # Optimised, with every assertion and overflow check: what is killed, soaked and simulated.
 sim=$target/sim/jobtracker
@@ -124,6 +125,35 @@ mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --profile sim --test mutated_frames
 }
 
+# Every fuzz target with libFuzzer, instrumented by what a stable rustc offers.
+fuzz_targets() {
+    local host name flags='-Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing'
+    for name in level=4 inline-8bit-counters pc-table trace-compares; do
+        flags+=" -Cllvm-args=-sanitizer-coverage-$name"
+    done
+    if ! command -v c++ >/dev/null; then
+        skip_step "fuzz targets" "libFuzzer is built by a C++ compiler; install g++"
+        return
+    fi
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    # The same dependencies as those of the program.
+    cp Cargo.lock fuzz/Cargo.lock
+    RUSTFLAGS=$flags step "build of the fuzz targets" \
+        cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$target/fuzz"
+    for name in fuzz/fuzz_targets/*.rs; do
+        name=$(basename "$name" .rs)
+        step "fuzz target $name" fuzz_target "$target/fuzz/$host/release/$name" "$name"
+    done
+}
+
+# fuzz_target PROGRAM NAME: starts from everything recorded and everything kept; what it finds stays in fuzz/corpus, what fails in
+# fuzz/artifacts, from where it belongs into fuzz/kept once it is mended.
+fuzz_target() {
+    mkdir -p "fuzz/corpus/$2" "fuzz/artifacts/$2" "fuzz/kept/$2"
+    "$1" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 -rss_limit_mb=1024 -artifact_prefix="fuzz/artifacts/$2/" -verbosity=0 \
+        -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1
+}
+
 # Three quarters of the events under the market, the rest first in, first out; a law that breaks ends it with the command that shows it
 # again.
 simulated_events() {
@@ -167,6 +197,7 @@ step "attacks" whole_attacks
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames
+fuzz_targets
 step "simulated events" simulated_events
 
 print_totals

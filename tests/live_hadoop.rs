@@ -1,12 +1,15 @@
 //! Runs the live tests: stock Hadoop 1.2.1 clients and TaskTrackers, and the shipped clients, against the program itself.
 //!
-//! Each test is a script below `tests/hadoop` or `etc`. Where Hadoop cannot run, the tests that need it say so on standard error and pass;
+//! Each test is a script below `tests/hadoop` or `etc`. Where Hadoop cannot run, the tests that need it report on standard error that they are skipped;
 //! with `CI=true` in the environment they fail instead.
 
 // Outside `#[test]` functions too a test may end by a panic.
 #![allow(clippy::panic)]
 
-use std::io::Write as _;
+#[path = "daemon/skip.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod skip;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -33,13 +36,9 @@ fn refusal() -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Whether to skip the test: says so past the capture of the test harness, and never skips in continuous integration.
+/// Skips a test where no TaskTracker can run.
 fn skip(test: &str) -> bool {
-    let Some(reason) = refusal() else { return false };
-    assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{test} cannot run: {reason}");
-    // A standard error that is closed leaves nobody to tell.
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED {test}: {reason}");
-    true
+    skip::skip(test, refusal())
 }
 
 /// Runs a script with our program; panics with its whole output when it fails. Gives its last line.

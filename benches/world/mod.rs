@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobtracker::engine::{
-    Caller, Engine, EngineConfig, Event, HeartbeatAnswer, HeartbeatConfig, IdOwner, PolicyConfig, QueueConfig,
-    ReadSubmission, Reply, Restored, SubmissionReply,
+    Caller, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission, Reply,
+    Restored, SubmissionReply,
 };
 use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
-use jobtracker::model::{AttemptId, AttemptState, Credits, FactNumber, JobId, Now, Priority, QueueName};
+use jobtracker::model::{AttemptId, AttemptState, Credits, FactNumber, JobId, Now, QueueName};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
 use jobtracker::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
@@ -51,33 +51,11 @@ fn recorded(name: &str) -> HeartbeatRequest {
 
 fn spec(user: &str, maps: usize) -> JobSpec {
     JobSpec {
-        user: user.into(),
         submit_dir: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001".into(),
         job_file: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001/job.xml".into(),
         split_file: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001/job.split".into(),
-        name: "benchmark".into(),
-        queue: user.into(),
-        priority: Priority::Normal,
-        maps: maps as u32,
-        reduces: 1,
-        map_max_attempts: 4,
-        reduce_max_attempts: 4,
-        max_map_failures_percent: 0,
-        max_reduce_failures_percent: 0,
-        max_tracker_failures: 4,
-        reduce_input_limit_bytes: None,
-        map_memory_mb: None,
-        reduce_memory_mb: None,
         slowstart_millionths: 1_000_000,
-        speculative: jobtracker::model::PerKind::new(true, true),
-        max_skipped: jobtracker::model::PerKind::new(0, 0),
-        skip_start_attempts: 2,
-        keep_staging: false,
-        view_acl: None,
-        modify_acl: None,
-        recover: true,
-        only_stock: None,
-        end_notification: None,
+        ..JobSpec::with_defaults(user, user, maps as u32, 1)
     }
 }
 
@@ -100,29 +78,8 @@ fn launched(response: &HeartbeatResponse) -> Vec<AttemptId> {
 impl World {
     /// A daemon with a queue for each of `users`.
     pub fn new(policy: PolicyConfig, users: &[String]) -> Self {
-        let open = |name: &String| QueueConfig {
-            name: name.clone(),
-            running: true,
-            submit_acl: "*".into(),
-            administer_acl: "*".into(),
-        };
-        let config = EngineConfig {
-            identifier: "202611210913".parse().unwrap(),
-            policy,
-            queues: users.iter().map(open).collect(),
-            acls_enabled: false,
-            administrators_acl: " ".into(),
-            daemon_user: "mapred".into(),
-            max_tasks_per_job: None,
-            limits: Default::default(),
-            heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
-            tracker_expiry_ms: 600_000,
-            hosts: Default::default(),
-            job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
-            recover: true,
-            hold_client_kills_ms: 0,
-            finished_jobs_kept: 100,
-        };
+        let queues = users.iter().map(|user| QueueConfig::open(user)).collect();
+        let config = EngineConfig { queues, ..EngineConfig::with_defaults("202611210913".parse().unwrap(), policy) };
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
         let mut engine = Engine::new(config, Restored::default(), now);
         let line = |(number, user): (usize, &String)| BudgetLine {

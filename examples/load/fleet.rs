@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::fake_tracker::{Ending, Slots, Told};
 use crate::latencies::Latencies;
 use crate::station::Station;
+use crate::steady_tracker::{Ending, Slots, Told};
 
 /// Slots of an ordinary tracker.
-pub const USUAL_SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+pub const USUAL_SLOTS: Slots = Slots::new(4, 2);
 
 /// Connected trackers.
 #[derive(Debug)]

@@ -7,7 +7,6 @@ mod arguments;
 mod bidding;
 mod dice;
 mod differential;
-mod fake_tracker;
 mod fleet;
 mod job_client;
 mod latencies;
@@ -18,6 +17,7 @@ mod server_process;
 mod soak;
 mod staging;
 mod station;
+mod steady_tracker;
 mod wayward_tracker;
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::fake_tracker::host_of;
+use crate::steady_tracker::host_of;
 
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use tokio::time::Instant;
 
-use crate::fake_tracker::{Ending, FakeTracker, Slots, Told};
+use crate::steady_tracker::{Ending, Slots, SteadyTracker, Told};
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::wire::Action;
@@ -15,7 +15,7 @@ use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 /// The tracker and its connection.
 #[derive(Debug)]
 pub struct Station {
-    tracker: FakeTracker,
+    tracker: SteadyTracker,
     client: IpcClient,
 }
 
@@ -25,7 +25,7 @@ impl Station {
     /// Connects; nothing is told yet.
     pub async fn connect(jobtracker: SocketAddr, number: u32, slots: Slots, ending: Ending) -> anyhow::Result<Self> {
         let client = IpcClient::connect(jobtracker, Protocol::InterTracker, "load").await?;
-        Ok(Self { tracker: FakeTracker::new(number, slots, ending), client })
+        Ok(Self { tracker: SteadyTracker::new(number, slots, ending), client })
     }
 
     /// One heartbeat; what it brought, and how long the answer took. An answer out of turn is an error.
@@ -41,7 +41,7 @@ impl Station {
                 // Neither a repeated answer nor a tracker thrown out is the load that was meant.
                 ensure!(answer.response_id == next_id, "answer {} instead of {next_id}", answer.response_id);
                 ensure!(!answer.actions.contains(&Action::ReinitTracker), "a tracker was told to register anew");
-                Ok((self.tracker.obey(answer), took))
+                Ok((self.tracker.obey(&answer), took))
             }
             other => bail!("a heartbeat was answered by {other:?}"),
         }

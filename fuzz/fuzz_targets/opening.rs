@@ -2,24 +2,8 @@
 
 #![no_main]
 
-use jobtracker::wire::frame::split_frame;
-use jobtracker::wire::opening::{Opening, OpeningStep};
-use libfuzzer_sys::fuzz_target;
+#[allow(dead_code, reason = "one target of several")]
+#[path = "../parsers.rs"]
+mod parsers;
 
-fuzz_target!(|input: &[u8]| {
-    let mut bytes = input;
-    let mut opening = Opening::default();
-    loop {
-        match opening.advance(bytes) {
-            Ok(OpeningStep::Consumed { consumed, .. }) => bytes = &bytes[consumed..],
-            Ok(OpeningStep::Done { consumed, .. }) => {
-                bytes = &bytes[consumed..];
-                break;
-            }
-            Ok(OpeningStep::NeedMore) | Err(_) => return,
-        }
-    }
-    while let Ok(Some((_, consumed))) = split_frame(bytes, 1 << 20) {
-        bytes = &bytes[consumed..];
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| parsers::opening(input));

@@ -1,15 +1,9 @@
-//! Responses to all methods; the first two bytes choose protocol and method.
+//! Responses of all methods.
 
 #![no_main]
 
-use jobtracker::wire::protocol::{Protocol, decode_response};
-use libfuzzer_sys::fuzz_target;
+#[allow(dead_code, reason = "one target of several")]
+#[path = "../parsers.rs"]
+mod parsers;
 
-fuzz_target!(|input: &[u8]| {
-    let [protocol, method, response @ ..] = input else { return };
-    let methods = Protocol::ALL[usize::from(*protocol) % Protocol::ALL.len()].methods();
-    let method = methods[usize::from(*method) % methods.len()];
-    if let Ok(Some((_, consumed))) = decode_response(method.returns, response) {
-        assert!(consumed <= response.len());
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| parsers::response(input));

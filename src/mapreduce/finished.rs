@@ -66,7 +66,7 @@ mod tests {
     fn finished(outcome: JobOutcome, has_run: bool) -> Job {
         let job = FinishedJob {
             id: "job_1_0001".parse::<JobId>().unwrap(),
-            spec: Arc::new(JobSpec::for_test("alice", "default", 3, 1)),
+            spec: Arc::new(JobSpec::with_defaults("alice", "default", 3, 1)),
             submit_ms: 5,
             priority: Priority::Low,
             has_run,

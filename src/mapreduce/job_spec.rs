@@ -93,16 +93,15 @@ impl JobSpec {
     }
 }
 
-#[cfg(test)]
 impl JobSpec {
-    /// A job with Hadoop's defaults.
-    pub(crate) fn for_test(user: &str, queue: &str, maps: u32, reduces: u32) -> Self {
+    /// A job that configures nothing: Hadoop's defaults. For simulations, tests and benchmarks.
+    pub fn with_defaults(user: &str, queue: &str, maps: u32, reduces: u32) -> Self {
         Self {
             user: user.into(),
             submit_dir: "file:/staging/job".into(),
             job_file: "file:/staging/job/job.xml".into(),
             split_file: "file:/staging/job/job.split".into(),
-            name: "test".into(),
+            name: "job".into(),
             queue: queue.into(),
             priority: Priority::Normal,
             maps,

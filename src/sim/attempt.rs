@@ -1,7 +1,8 @@
-//! An attempt on a simulated tracker: how it fares, and how that is reported.
+//! How an attempt on a simulated tracker fares, and how that is reported.
 
 use std::sync::LazyLock;
 
+use crate::fake_tracker::{AttemptStep, FakeAttempt, Role};
 use crate::model::{AttemptId, AttemptState, Kind};
 use crate::wire::{
     Counter, CounterGroup, Counters, Phase, RecordRange, ReduceProgress, ReportedCounters, Task, TaskBody, TaskStatus,
@@ -21,14 +22,11 @@ enum Fate {
 }
 
 /// An attempt on a tracker.
+pub(super) type SimAttempt = FakeAttempt<Course>;
+
+/// What an attempt is to go through.
 #[derive(Clone, Debug)]
-pub(super) struct SimAttempt {
-    pub(super) id: AttemptId,
-    pub(super) state: AttemptState,
-    /// Maps of its job, for a reduce at work.
-    maps: Option<i32>,
-    is_cleanup: bool,
-    is_aside: bool,
+pub(super) struct Course {
     fate: Fate,
     /// When it begins to run and when it ends, by the clock that never goes back, ms.
     start_mono_ms: u64,
@@ -53,10 +51,10 @@ static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
     ReportedCounters::from(&Counters { groups: vec![group] })
 });
 
-// === impl SimAttempt ===
+// === impl Course ===
 
-impl SimAttempt {
-    /// A task that a tracker was just given. How it fares depends on the seed and its id alone, so that cutting something
+impl Course {
+    /// Of a task that a tracker was just given. It depends on the seed and the task's id alone, so that cutting something
     /// else does not change it.
     pub(super) fn new(task: &Task, now_mono_ms: u64, weather: Weather<'_>) -> Self {
         let id = task.status.attempt;
@@ -94,26 +92,7 @@ impl SimAttempt {
         };
         let start_mono_ms = now_mono_ms + lingers_ms;
         let end_mono_ms = start_mono_ms + run_ms;
-        let (state, is_cleanup) = (task.status.state, task.task_cleanup);
-        Self { id, state, maps, is_cleanup, is_aside, fate, start_mono_ms, end_mono_ms, failed_fetches }
-    }
-
-    /// Time has passed.
-    pub(super) fn advance(&mut self, now_mono_ms: u64) {
-        use AttemptState as S;
-        self.state = match self.state {
-            S::FailedUnclean if self.is_cleanup && now_mono_ms >= self.end_mono_ms => S::Failed,
-            S::KilledUnclean if self.is_cleanup && now_mono_ms >= self.end_mono_ms => S::Killed,
-            S::Unassigned if now_mono_ms >= self.start_mono_ms => S::Running,
-            // One state at a time, as its tracker sees them.
-            S::Running if now_mono_ms >= self.end_mono_ms => match self.fate {
-                Fate::Fail => S::Failed,
-                Fate::FailUnclean => S::FailedUnclean,
-                Fate::Succeed if self.maps.is_some() => S::CommitPending,
-                Fate::Succeed => S::Succeeded,
-            },
-            other => other,
-        };
+        Self { fate, start_mono_ms, end_mono_ms, failed_fetches }
     }
 
     /// What is left of it is done soon and well.
@@ -122,79 +101,68 @@ impl SimAttempt {
         self.start_mono_ms = self.start_mono_ms.min(now_mono_ms);
         self.end_mono_ms = self.end_mono_ms.min(now_mono_ms + 100);
     }
+}
 
-    /// Its tracker is ordered to end it.
-    pub(super) fn kill(&mut self) {
-        use AttemptState as S;
-        self.state = match self.state {
-            S::FailedUnclean => S::Failed,
-            S::KilledUnclean | S::Unassigned => S::Killed,
-            S::Running | S::CommitPending if !self.is_aside => S::KilledUnclean,
-            S::Running | S::CommitPending => S::Killed,
-            ended => ended,
-        };
+/// Time has passed. One state at a time, as its tracker sees them.
+pub(super) fn advance(attempt: &mut SimAttempt, now_mono_ms: u64) {
+    use AttemptState as S;
+    let course = &attempt.plan;
+    let is_due = now_mono_ms >= if attempt.has_begun() { course.end_mono_ms } else { course.start_mono_ms };
+    let step = match (attempt.state, course.fate) {
+        _ if !is_due => AttemptStep::Wait,
+        (S::Running, Fate::Fail) => AttemptStep::Fail,
+        (S::Running, Fate::FailUnclean) => AttemptStep::FailUnclean,
+        (S::CommitPending, _) => AttemptStep::Wait,
+        _ => AttemptStep::Advance,
+    };
+    attempt.advance(step);
+}
+
+/// Whether something would be lost with it.
+pub(super) fn is_worth(attempt: &SimAttempt) -> bool {
+    use AttemptState as S;
+    let is_good = matches!(attempt.state, S::Unassigned | S::Running | S::CommitPending | S::Succeeded);
+    is_good && attempt.role != Role::TaskCleanup
+}
+
+/// The tracker has been answered: what it reports once is not repeated.
+pub(super) fn acknowledge(attempt: &mut SimAttempt) {
+    if attempt.state == AttemptState::Running {
+        attempt.plan.failed_fetches.clear();
     }
+}
 
-    /// It may commit.
-    pub(super) fn commit(&mut self) {
-        if self.state == AttemptState::CommitPending {
-            self.state = AttemptState::Succeeded;
-        }
-    }
-
-    /// Whether its tracker still reports it after an answer. Such attempts hold slots.
-    pub(super) fn is_kept(&self) -> bool {
-        match self.state {
-            AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
-            AttemptState::FailedUnclean | AttemptState::KilledUnclean => self.is_cleanup,
-            AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
-        }
-    }
-
-    /// Whether something would be lost with it.
-    pub(super) fn is_worth(&self) -> bool {
-        use AttemptState as S;
-        !self.is_cleanup && matches!(self.state, S::Unassigned | S::Running | S::CommitPending | S::Succeeded)
-    }
-
-    /// Whether its output lies where it ran.
-    pub(super) fn is_output(&self) -> bool {
-        self.state == AttemptState::Succeeded && self.id.task.kind == Kind::Map && !self.is_aside
-    }
-
-    /// The tracker has been answered: what it reports once is not repeated.
-    pub(super) fn acknowledge(&mut self) {
-        if self.state == AttemptState::Running {
-            self.failed_fetches.clear();
-        }
-    }
-
-    /// What the tracker says of it.
-    pub(super) fn report(&self, now_mono_ms: u64, wall_ms: i64) -> TaskStatus {
-        let is_at_work = matches!(self.state, AttemptState::Unassigned | AttemptState::Running);
-        let run_ms = now_mono_ms.saturating_sub(self.start_mono_ms);
-        let whole_ms = (self.end_mono_ms - self.start_mono_ms).max(1);
-        let progress = if is_at_work { run_ms.min(whole_ms) as f32 / whole_ms as f32 } else { 1.0 };
-        let failed_fetches = if self.state == AttemptState::Running { self.failed_fetches.clone() } else { Vec::new() };
-        TaskStatus {
-            attempt: self.id,
-            progress,
-            num_slots: 1,
-            state: self.state,
-            diagnostics: if self.state == AttemptState::Failed { "it broke".into() } else { "".into() },
-            state_text: "".into(),
-            phase: match (self.is_cleanup, self.id.task.kind) {
-                (true, _) => Phase::Cleanup,
-                (false, Kind::Map) => Phase::Map,
-                (false, Kind::Reduce) => Phase::Shuffle,
-            },
-            start_ms: if self.state == AttemptState::Unassigned { 0 } else { wall_ms - run_ms.cast_signed() },
-            finish_ms: if is_at_work { 0 } else { wall_ms },
-            output_bytes: if self.state == AttemptState::Succeeded && !self.is_aside { 100 } else { -1 },
-            counters: (!is_at_work).then(|| COUNTERS.clone()),
-            next_record_range: RecordRange::default(),
-            reduce: (self.id.task.kind == Kind::Reduce)
-                .then(|| ReduceProgress { failed_fetches, ..ReduceProgress::default() }),
-        }
+/// What the tracker says of it.
+pub(super) fn report(attempt: &SimAttempt, now_mono_ms: u64, wall_ms: i64) -> TaskStatus {
+    let course = &attempt.plan;
+    let is_at_work = matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running);
+    let run_ms = now_mono_ms.saturating_sub(course.start_mono_ms);
+    let whole_ms = (course.end_mono_ms - course.start_mono_ms).max(1);
+    let progress = if is_at_work { run_ms.min(whole_ms) as f32 / whole_ms as f32 } else { 1.0 };
+    let failed_fetches =
+        if attempt.state == AttemptState::Running { course.failed_fetches.clone() } else { Vec::new() };
+    TaskStatus {
+        attempt: attempt.id,
+        progress,
+        num_slots: 1,
+        state: attempt.state,
+        diagnostics: if attempt.state == AttemptState::Failed { "it broke".into() } else { "".into() },
+        state_text: "".into(),
+        phase: match (attempt.role == Role::TaskCleanup, attempt.kind()) {
+            (true, _) => Phase::Cleanup,
+            (false, Kind::Map) => Phase::Map,
+            (false, Kind::Reduce) => Phase::Shuffle,
+        },
+        start_ms: if attempt.state == AttemptState::Unassigned { 0 } else { wall_ms - run_ms.cast_signed() },
+        finish_ms: if is_at_work { 0 } else { wall_ms },
+        output_bytes: if attempt.state == AttemptState::Succeeded && attempt.role != Role::Housekeeping {
+            100
+        } else {
+            -1
+        },
+        counters: (!is_at_work).then(|| COUNTERS.clone()),
+        next_record_range: RecordRange::default(),
+        reduce: (attempt.kind() == Kind::Reduce)
+            .then(|| ReduceProgress { failed_fetches, ..ReduceProgress::default() }),
     }
 }

@@ -5,7 +5,6 @@ use crate::mapreduce::{JobFact, KillRequest};
 use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
-use super::attempt::SimAttempt;
 use super::cuts::Part;
 use super::daemon_run::DelayedAnswer;
 use super::laws::{Beat, Intent, Law, Violation};
@@ -37,14 +36,14 @@ impl SimTracker {
         self.is_healthy = true;
         self.refuses_work = false;
         self.free_disk_bytes = None;
-        self.attempts.iter_mut().for_each(|attempt| SimAttempt::calm_down(attempt, now_mono_ms));
+        self.fake.attempts.iter_mut().for_each(|attempt| attempt.plan.calm_down(now_mono_ms));
     }
 
     /// An attempt that must leave to another queue, although it was not at work any more when the tracker called.
     fn done_but_preempted(&self, step: &Step) -> Option<AttemptId> {
         step.facts.iter().find_map(|fact| match fact {
             Fact::Job(JobFact::AttemptKillRequested { attempt: id, request: KillRequest::Preempt }) => {
-                let attempt = self.attempts.iter().find(|attempt| attempt.id == *id);
+                let attempt = self.fake.attempts.iter().find(|attempt| attempt.id == *id);
                 let is_at_work = attempt
                     .is_some_and(|attempt| matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running));
                 (!is_at_work).then_some(*id)
@@ -88,11 +87,11 @@ impl World<'_> {
             Mishap::None | Mishap::LostAnswer { .. } => {}
         }
         // The first report after a restart may be as old as the outage: nothing is given out for it.
-        let repeats = tracker.unanswered.is_some() || tracker.known_to != self.daemon.number;
+        let repeats = tracker.fake.unanswered.is_some() || tracker.known_to != self.daemon.number;
         let request = tracker.request(self.now.mono_ms, self.now.wall_ms);
         let may_wait = self.may_hold_back() || matches!(mishap, Mishap::LostAnswer { .. });
         let kept = may_wait.then(|| request.clone());
-        let busy = PerKind::new(tracker.busy(Kind::Map), tracker.busy(Kind::Reduce));
+        let busy = PerKind::new(tracker.fake.busy(Kind::Map), tracker.fake.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
         let event = Event::Heartbeat { request, connection: tracker.connection };
         let step = self.step(event, &Intent::Other)?;
@@ -116,11 +115,11 @@ impl World<'_> {
                 true => free_slots(tracker, busy, &step),
                 false => PerKind::default(),
             };
-            self.judge.after_beat(Beat { tracker: &tracker.name, free }, &step, &self.engine)?;
+            self.judge.after_beat(Beat { tracker: &tracker.fake.name, free }, &step, &self.engine)?;
         }
         self.resolve_racks(&step)?;
         if let Mishap::LostAnswer { pause_ms, reconnects } = mishap {
-            tracker.unanswered = kept;
+            tracker.fake.unanswered = kept;
             if reconnects {
                 self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
                 tracker.connection = self.new_connection();
@@ -128,7 +127,7 @@ impl World<'_> {
             return Ok(pause_ms);
         }
         if !self.is_sent(step.wait_for) {
-            tracker.unanswered = kept;
+            tracker.fake.unanswered = kept;
             let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
             tracker.held = Some(DelayedAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
@@ -160,7 +159,7 @@ impl World<'_> {
         match obeyed.launched.into_iter().find(|id| !self.delivered.insert(*id)) {
             None => Ok(()),
             Some(id) => {
-                Err(self.violation(Law::End, format!("{} is given {id}, which was given before", tracker.name)))
+                Err(self.violation(Law::End, format!("{} is given {id}, which was given before", tracker.fake.name)))
             }
         }
     }
@@ -233,6 +232,6 @@ fn free_slots(tracker: &SimTracker, busy: PerKind<u32>, step: &Step) -> PerKind<
         let is_launch = |fact: &&Fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { attempt, .. }) if attempt.task.kind == kind);
         step.facts.iter().filter(is_launch).count() as u32
     };
-    let free = |kind: Kind| tracker.slots[kind].saturating_sub(busy[kind]).saturating_sub(given(kind));
+    let free = |kind: Kind| tracker.fake.slots[kind].saturating_sub(busy[kind]).saturating_sub(given(kind));
     PerKind::new(free(Kind::Map), free(Kind::Reduce))
 }

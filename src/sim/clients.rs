@@ -235,32 +235,18 @@ fn job_spec(user: &str, queue: &str, is_tiny: bool, random: &mut Random) -> JobS
         (false, _) => (random.between(1, 16), random.below(5)),
     };
     JobSpec {
-        user: user.to_owned(),
-        submit_dir: "file:/staging/job".to_owned(),
-        job_file: "file:/staging/job/job.xml".to_owned(),
-        split_file: "file:/staging/job/job.split".to_owned(),
         name: "simulated".to_owned(),
-        queue: queue.to_owned(),
         priority: if random.one_in(8) { Priority::High } else { Priority::Normal },
-        maps: maps as u32,
-        reduces: reduces as u32,
         map_max_attempts: random.between(1, 4) as u32,
         reduce_max_attempts: random.between(1, 4) as u32,
         max_map_failures_percent: if random.one_in(5) { 30 } else { 0 },
         max_reduce_failures_percent: if random.one_in(5) { 50 } else { 0 },
         max_tracker_failures: random.between(1, 4) as u32,
         reduce_input_limit_bytes: random.one_in(30).then_some(50),
-        map_memory_mb: None,
-        reduce_memory_mb: None,
         slowstart_millionths: [0, 50_000, 500_000, 1_000_000][random.below(4) as usize],
         speculative: PerKind::new(!random.one_in(3), !random.one_in(3)),
         max_skipped: PerKind::new(random.below(3) / 2 * 10, 0),
-        skip_start_attempts: 2,
         keep_staging: random.one_in(6),
-        view_acl: None,
-        modify_acl: None,
-        recover: true,
-        only_stock: None,
-        end_notification: None,
+        ..JobSpec::with_defaults(user, queue, maps as u32, reduces as u32)
     }
 }

@@ -294,8 +294,8 @@ impl World<'_> {
             tracker.restart(connection);
             return 500 + 10 * pause_ms;
         }
-        if tracker.unanswered.is_none() {
-            tracker.unanswered = Some(tracker.request(self.now.mono_ms, self.now.wall_ms));
+        if tracker.fake.unanswered.is_none() {
+            tracker.fake.unanswered = Some(tracker.request(self.now.mono_ms, self.now.wall_ms));
         }
         tracker.is_behind = true;
         pause_ms

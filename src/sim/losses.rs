@@ -8,6 +8,7 @@ use crate::mapreduce::{EndedAttempt, JobFact};
 use crate::model::AttemptState;
 use crate::wire::Action;
 
+use super::attempt::is_worth;
 use super::laws::{Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
@@ -39,7 +40,8 @@ impl World<'_> {
         match lost.find(|lost| fallen.contains(&lost.attempt) && tracker.has(lost.attempt)) {
             None => Ok(()),
             Some(lost) => {
-                let text = format!("{} is given up, and {} has it: {}", lost.attempt, tracker.name, lost.diagnostics);
+                let text =
+                    format!("{} is given up, and {} has it: {}", lost.attempt, tracker.fake.name, lost.diagnostics);
                 Err(self.violation(Law::End, text))
             }
         }
@@ -51,12 +53,14 @@ impl World<'_> {
         if !response.actions.contains(&Action::ReinitTracker) {
             return Ok(());
         }
-        let at_work = tracker.attempts.iter().filter(|attempt| attempt.is_worth()).map(|attempt| attempt.id);
-        let lost = at_work.chain(tracker.outputs.iter().copied()).find(|id| self.judge.counts_on(*id, &tracker.name));
+        let at_work = tracker.fake.attempts.iter().filter(|attempt| is_worth(attempt)).map(|attempt| attempt.id);
+        let lost = at_work
+            .chain(tracker.fake.outputs.iter().copied())
+            .find(|id| self.judge.counts_on(*id, &tracker.fake.name));
         match lost {
             None => Ok(()),
             Some(id) => {
-                Err(self.violation(Law::End, format!("{} is ordered to reinitialize, and has {id}", tracker.name)))
+                Err(self.violation(Law::End, format!("{} is ordered to reinitialize, and has {id}", tracker.fake.name)))
             }
         }
     }

@@ -182,12 +182,6 @@ pub(super) fn plain_rate(random: &mut Random) -> Credits {
 }
 
 fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], preempts: bool) -> EngineConfig {
-    let queue = |user: &UserPlan| QueueConfig {
-        name: user.name.clone(),
-        running: true,
-        submit_acl: "*".to_owned(),
-        administer_acl: "*".to_owned(),
-    };
     let policy = match policy {
         PolicyChoice::Fifo => {
             PolicyConfig::Fifo(FifoOptions { compatible: random.one_in(4), ..FifoOptions::default() })
@@ -203,24 +197,15 @@ fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], 
         },
     };
     EngineConfig {
-        identifier: Identifier::from_number(202_611_210_913),
-        policy,
-        queues: users.iter().map(queue).collect(),
-        acls_enabled: false,
-        administrators_acl: " ".to_owned(),
+        queues: users.iter().map(|user| QueueConfig::open(&user.name)).collect(),
         daemon_user: super::ADMINISTRATOR.to_owned(),
-        max_tasks_per_job: None,
-        limits: Default::default(),
         heartbeat: HeartbeatConfig {
             min_interval_ms: random.between(50, 1_000) as u32,
             in_second: random.one_in(4).then(|| random.between(5, 100) as u32),
             scaling_millionths: 1_000_000,
         },
         tracker_expiry_ms: random.between(8_000, 60_000),
-        hosts: Default::default(),
-        job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
-        recover: true,
-        hold_client_kills_ms: 0,
         finished_jobs_kept: random.between(0, 40) as usize,
+        ..EngineConfig::with_defaults(Identifier::from_number(202_611_210_913), policy)
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
+use crate::daemon::child::DaemonFolders;
+use crate::laws::rows_of;
+
 use jobtracker::store::FaultPoint;
 
-use crate::laws::rows_of;
-use crate::served::Place;
-
-fn backup(place: &Place, target: &str, environment: (&str, &str)) -> Output {
+fn backup(place: &DaemonFolders, target: &str, environment: (&str, &str)) -> Output {
     let state = format!("jobtracker.state.dir={}", place.path("state").display());
     let mut command = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
     command.env_remove("HADOOP_CONF_DIR").env(environment.0, environment.1);
@@ -18,7 +18,7 @@ fn backup(place: &Place, target: &str, environment: (&str, &str)) -> Output {
 
 #[test]
 fn a_backup_is_whole_or_not_there() {
-    let place = Place::new("alice 100 1\n");
+    let place = DaemonFolders::new("alice 100 1\n");
     let serving = place.start();
     serving.top_up("alice", "5");
     let points = FaultPoint::ALL.iter().map(|point| point.name()).filter(|name| name.starts_with("backup."));

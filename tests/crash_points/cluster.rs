@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
-use crate::served::{PATIENCE, Place};
+use crate::daemon::child::{DaemonFolders, TIMEOUT};
 use crate::stage::Stage;
 use crate::staging;
 use crate::staging::JobFiles;
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 
 use jobtracker::fs::FileUri;
 use jobtracker::ipc::client::{IpcClient, IpcError};
@@ -21,7 +21,7 @@ use jobtracker::wire::{Action, Credentials, HeartbeatResponse, JobStatus, TaskCo
 /// Everybody who calls over RPC, and what they were told.
 pub struct Cluster {
     runtime: Runtime,
-    trackers: Vec<FakeTracker>,
+    trackers: Vec<SteadyTracker>,
     /// Each with the process that it leads to.
     connections: BTreeMap<String, (u32, IpcClient)>,
     /// Each launch that reached a tracker; true: to clean up after the attempt.
@@ -37,7 +37,7 @@ pub struct Cluster {
     outputs: Vec<BTreeSet<JobId>>,
 }
 
-const SLOTS: Slots = Slots { maps: 2, reduces: 1 };
+const SLOTS: Slots = Slots::new(2, 1);
 const TRACKERS: u32 = 3;
 /// Rounds of heartbeats after which nothing can be left to do.
 const ROUNDS: usize = 400;
@@ -48,7 +48,7 @@ impl Cluster {
     pub fn new() -> Self {
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
-            trackers: (1..=TRACKERS).map(|number| FakeTracker::new(number, SLOTS, Ending::Soon)).collect(),
+            trackers: (1..=TRACKERS).map(|number| SteadyTracker::new(number, SLOTS, Ending::Soon)).collect(),
             connections: BTreeMap::new(),
             launched: BTreeSet::new(),
             killed: BTreeSet::new(),
@@ -133,7 +133,7 @@ impl Cluster {
                     self.outputs[number].remove(job);
                 }
             }
-            self.trackers[number].obey(answer);
+            self.trackers[number].obey(&answer);
         }
     }
 
@@ -167,10 +167,10 @@ impl Cluster {
     }
 
     /// Beats, not too fast, until something is so with what the daemon writes.
-    pub fn beat_until(&mut self, stage: &mut Stage, what: &str, mut is_so: impl FnMut(&Place) -> bool) {
+    pub fn beat_until(&mut self, stage: &mut Stage, what: &str, mut is_so: impl FnMut(&DaemonFolders) -> bool) {
         let began = Instant::now();
         while !is_so(&stage.place) {
-            assert!(began.elapsed() < PATIENCE, "{what} does not come");
+            assert!(began.elapsed() < TIMEOUT, "{what} does not come");
             self.beat(stage);
             std::thread::park_timeout(Duration::from_millis(10));
         }

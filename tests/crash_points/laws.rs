@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::bidding::amount::{decimal, file_decimal, units_of};
 use crate::bidding::evidence::Evidence;
 use crate::bidding::{image, money};
-use crate::served::Place;
+use crate::daemon::child::DaemonFolders;
 
 /// Balance and bid of queues, decimal.
 pub type Accounts<'a> = &'a [(&'a str, &'a str, &'a str)];
@@ -48,7 +48,7 @@ impl Laws {
     }
 
     /// What the daemon left that was started then.
-    pub fn after_death(&mut self, place: &Place, started_ms: i64, log: &str) {
+    pub fn after_death(&mut self, place: &DaemonFolders, started_ms: i64, log: &str) {
         let evidence = secure(place);
         let mut wrong: Vec<String> = Vec::new();
         if !self.is_aged {
@@ -66,7 +66,7 @@ impl Laws {
 
     /// After the clean stop at the end of a script: money that was brought in and out, by queue; what is left once it was
     /// charged is in the file.
-    pub fn in_the_end(&self, place: &Place, issued: &[(&str, &str)], bids: &[(&str, &str)]) {
+    pub fn in_the_end(&self, place: &DaemonFolders, issued: &[(&str, &str)], bids: &[(&str, &str)]) {
         let evidence = secure(place);
         let mut found: BTreeMap<&str, i128> = BTreeMap::new();
         for row in evidence.ledger.iter().filter(|row| row.issued() != 0) {
@@ -106,7 +106,7 @@ fn units(text: &str) -> i128 {
 }
 
 /// What is looked into is a copy: what is there stays as the daemon left it.
-fn copy(place: &Place) {
+fn copy(place: &DaemonFolders) {
     let copy = place.path("left");
     let _ = fs::remove_dir_all(&copy);
     fs::create_dir(&copy).unwrap();
@@ -119,12 +119,12 @@ fn copy(place: &Place) {
     }
 }
 
-fn secure(place: &Place) -> Evidence {
+fn secure(place: &DaemonFolders) -> Evidence {
     Evidence::secure(&place.path("state"), &place.budget(), &place.path("left")).unwrap()
 }
 
 /// Rows of one column of what a daemon left, as text.
-pub fn rows(place: &Place, sql: &str) -> Vec<String> {
+pub fn rows(place: &DaemonFolders, sql: &str) -> Vec<String> {
     copy(place);
     rows_of(&place.path("left/state.db"), sql)
 }

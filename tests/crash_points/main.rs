@@ -15,27 +15,28 @@
 mod backups;
 mod bidding;
 mod cluster;
+#[path = "../daemon/mod.rs"]
+mod daemon;
 #[path = "../../examples/load/dice.rs"]
 mod dice;
-#[path = "../../examples/load/fake_tracker.rs"]
-mod fake_tracker;
 mod laws;
 mod scenes;
-#[path = "../served/mod.rs"]
-mod served;
 mod stage;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
-#[path = "../store_stage/mod.rs"]
+#[path = "../../examples/load/steady_tracker.rs"]
+mod steady_tracker;
+#[path = "../store/stage.rs"]
 mod store_stage;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use jobtracker::store::FaultPoint;
 use scenes::{SCENES, play};
 use stage::{Cut, Passed};
+
+use jobtracker::store::FaultPoint;
 
 /// Runs at one time: they wait more than they work.
 const AT_ONE_TIME: usize = 12;

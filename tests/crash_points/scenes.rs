@@ -7,8 +7,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, params};
 
 use crate::cluster::Cluster;
+use crate::daemon::child::DaemonFolders;
 use crate::laws::{Accounts, Laws, budgets, rows};
-use crate::served::Place;
 use crate::stage::{Cut, Stage};
 use crate::store_stage;
 
@@ -19,14 +19,14 @@ use jobtracker::store::encode_splits;
 pub struct Scene {
     pub name: &'static str,
     /// Makes its place, from what was prepared.
-    pub set: fn(prepared: &Path) -> (Place, Laws),
+    pub set: fn(prepared: &Path) -> (DaemonFolders, Laws),
     pub play: fn(&mut Stage),
 }
 
 pub const SCENES: [Scene; 7] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
-    Scene { name: "budget file", set: |_| foreign(Place::new(&budgets(FIRST))), play: budget_file },
+    Scene { name: "budget file", set: |_| foreign(DaemonFolders::new(&budgets(FIRST))), play: budget_file },
     Scene { name: "budget file in place", set: |_| in_place(), play: budget_file },
     Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
     Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
@@ -37,25 +37,25 @@ const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
 /// An age at which rows are summed up and ticks grow rare.
 const AGE_MS: i64 = 40 * 86_400_000;
 
-fn fresh() -> (Place, Laws) {
-    (Place::new(&budgets(FIRST)), Laws::new(FIRST))
+fn fresh() -> (DaemonFolders, Laws) {
+    (DaemonFolders::new(&budgets(FIRST)), Laws::new(FIRST))
 }
 
 /// Nothing comes by itself for longer than the store waits before it moves its log into the database.
-fn idle() -> (Place, Laws) {
+fn idle() -> (DaemonFolders, Laws) {
     let (mut place, laws) = fresh();
     place.overrides.push("mapred.dynamic-scheduler.alloc-interval=30".to_owned());
     (place, laws)
 }
 
 /// A place where somebody else writes into the budget file too.
-fn foreign(place: Place) -> (Place, Laws) {
+fn foreign(place: DaemonFolders) -> (DaemonFolders, Laws) {
     (place, Laws::new(FIRST).with_a_foreign_file())
 }
 
 /// The folder of the budget file takes no new files.
-fn in_place() -> (Place, Laws) {
-    let place = Place::of_nobody(&budgets(FIRST));
+fn in_place() -> (DaemonFolders, Laws) {
+    let place = DaemonFolders::of_nobody(&budgets(FIRST));
     place.set_mode("etc", 0o555);
     foreign(place)
 }
@@ -132,7 +132,8 @@ fn jobs_and_money(stage: &mut Stage) {
 fn an_idle_moment(stage: &mut Stage) {
     stage.begin_life();
     stage.ask("root", "addBudget=1&queue=alice");
-    let log_is_moved = |place: &Place| fs::metadata(place.path("state/state.db")).is_ok_and(|file| file.len() > 4096);
+    let log_is_moved =
+        |place: &DaemonFolders| fs::metadata(place.path("state/state.db")).is_ok_and(|file| file.len() > 4096);
     stage.wait_until("a moved log", log_is_moved);
     stage.ask("root", "addBudget=2&queue=alice");
     stage.stop();
@@ -179,7 +180,7 @@ pub fn prepare(prepared: &Path) {
     for _ in 0..5 {
         serving.top_up("alice", "1");
     }
-    let ticks = |place: &Place| {
+    let ticks = |place: &DaemonFolders| {
         let database = looked_into(place)?;
         let ticks: i64 = database.query_row("SELECT count(*) FROM tick", [], |row| row.get(0)).ok()?;
         Some(ticks >= 3)
@@ -225,7 +226,7 @@ fn crowd(database: &Connection) {
     }
 }
 
-fn crowded(prepared: &Path) -> (Place, Laws) {
+fn crowded(prepared: &Path) -> (DaemonFolders, Laws) {
     let (mut place, laws) = old_ledger(prepared);
     fs::copy(prepared.join("crowded.db"), place.path("state/state.db")).unwrap();
     place.overrides.push("jobtracker.state.finished-jobs=1".to_owned());
@@ -255,14 +256,14 @@ fn retention(stage: &mut Stage) {
     assert_eq!(rows(&stage.place, lost), [""; 0]);
 }
 
-fn old_ledger(prepared: &Path) -> (Place, Laws) {
+fn old_ledger(prepared: &Path) -> (DaemonFolders, Laws) {
     let (place, laws) = fresh();
     fs::copy(prepared.join("state.db"), place.path("state/state.db")).unwrap();
     fs::copy(prepared.join("budget"), place.budget()).unwrap();
     (place, laws.with_a_foreign_file().with_an_old_ledger())
 }
 
-fn looked_into(place: &Place) -> Option<Connection> {
+fn looked_into(place: &DaemonFolders) -> Option<Connection> {
     Connection::open_with_flags(place.path("state/state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY).ok()
 }
 

@@ -6,9 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use crate::daemon::answered::Answered;
+use crate::daemon::child::{ChildDaemon, DaemonFolders, TIMEOUT};
 use crate::laws::Laws;
-use crate::served::answered::Answered;
-use crate::served::{PATIENCE, Place, Serving};
 
 use jobtracker::clock::wall_ms;
 use jobtracker::store::FaultPoint;
@@ -29,12 +29,12 @@ pub type Passed = BTreeMap<(u32, FaultPoint), u64>;
 
 /// One run of a script.
 pub struct Stage {
-    pub place: Place,
+    pub place: DaemonFolders,
     pub laws: Laws,
     /// None: nothing is cut, and what is passed is counted.
     cut: Option<Cut>,
     life: u32,
-    serving: Option<Serving>,
+    serving: Option<ChildDaemon>,
     started_ms: i64,
     /// Counts processes, so that connections to a dead one are known.
     generation: u32,
@@ -61,7 +61,7 @@ impl Cut {
 // === impl Stage ===
 
 impl Stage {
-    pub fn new(place: Place, laws: Laws, cut: Option<Cut>) -> Self {
+    pub fn new(place: DaemonFolders, laws: Laws, cut: Option<Cut>) -> Self {
         let stamp_ms = wall_ms() + AHEAD_MS;
         Self {
             place,
@@ -97,7 +97,7 @@ impl Stage {
     }
 
     /// A start that is cut for certain, whatever else this run is about; `until` is what leads there.
-    pub fn begin_life_that_dies(&mut self, at: &str, until: impl FnOnce(&Serving)) {
+    pub fn begin_life_that_dies(&mut self, at: &str, until: impl FnOnce(&ChildDaemon)) {
         self.life += 1;
         let started = self.start(Some(("JOBTRACKER_CRASH_AT", at.to_owned())));
         started.unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
@@ -113,7 +113,7 @@ impl Stage {
         self.started_ms = wall_ms();
         let mut command = self.place.command();
         command.envs(environment);
-        self.serving = Some(Serving::of(command)?);
+        self.serving = Some(ChildDaemon::of(command)?);
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Stage {
         self.start_again();
     }
 
-    fn running(&mut self) -> &mut Serving {
+    fn running(&mut self) -> &mut ChildDaemon {
         if self.serving.is_none() {
             self.start_again();
         }
@@ -173,13 +173,13 @@ impl Stage {
     }
 
     /// Waits until something is so with what the daemon writes; it may die over it.
-    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&Place) -> bool) {
+    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&DaemonFolders) -> bool) {
         let began = Instant::now();
         while !is_so(&self.place) {
             if self.running().has_ended() {
                 self.revive();
             }
-            assert!(began.elapsed() < PATIENCE, "{what} does not come:\n{}", self.running().log.text());
+            assert!(began.elapsed() < TIMEOUT, "{what} does not come:\n{}", self.running().log.text());
             std::thread::park_timeout(LOOK_EVERY);
         }
     }

@@ -21,11 +21,11 @@ use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Prot
 use jobtracker::wire::{Credentials, HeartbeatRequest, HeartbeatResponse, JobStatus};
 
 /// Longest wait of an attacker for one answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection whose answers are not waited for without end.
 pub async fn connect(rpc: SocketAddr, protocol: Protocol, user: &str) -> Result<IpcClient, IpcError> {
-    let limits = ClientLimits { call_timeout: Some(PATIENCE), ..ClientLimits::default() };
+    let limits = ClientLimits { call_timeout: Some(TIMEOUT), ..ClientLimits::default() };
     IpcClient::open(rpc, protocol, user, limits).await
 }
 
@@ -103,9 +103,9 @@ pub async fn has_honest_job_done(rpc: SocketAddr, is_signed: bool) -> anyhow::Re
         }
         Ok(())
     };
-    match tokio::time::timeout(PATIENCE, work).await {
+    match tokio::time::timeout(TIMEOUT, work).await {
         Ok(outcome) => outcome,
-        Err(_) => bail!("not done within {PATIENCE:?}"),
+        Err(_) => bail!("not done within {TIMEOUT:?}"),
     }
 }
 

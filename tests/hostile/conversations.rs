@@ -6,14 +6,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jobtracker::wire::Credentials;
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
-
 use crate::attacker::{Staged, has_honest_job_done, opening, stage_job, submit_from, try_submit};
 use crate::signatures::verdict;
 use crate::stage::{Stage, run};
 use crate::verdict::Attack;
-use crate::victims::{Wanted, small_job};
+use crate::victims::{VictimOptions, small_job};
+
+use jobtracker::wire::Credentials;
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
 
 fn frame(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as i32).to_be_bytes()[..], bytes].concat()
@@ -21,7 +21,7 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn hostile_conversations() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "hostile conversations", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "hostile conversations", &VictimOptions::default());
     let open = |protocol| opening(protocol, "mallory");
     let jobs = open(Protocol::JobSubmission);
     let mut good = Vec::new();
@@ -174,7 +174,7 @@ fn spoil(job: &Staged, number: usize) -> bool {
 
 #[test]
 fn hostile_files_of_jobs() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "hostile files of jobs", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "hostile files of jobs", &VictimOptions::default());
     let (tried, hung) = attack.strike(|stage| {
         run(async {
             let (mut tried, mut hung) = (0, Vec::new());
@@ -222,7 +222,7 @@ fn modes_of_what_is_the_daemons_own() {
         try_submit(stage.rpc, "alice", &job).await.unwrap();
     });
     let copy = stage.place.path("copy.db");
-    let mut backup = std::process::Command::new(crate::served::built_program());
+    let mut backup = std::process::Command::new(crate::daemon::child::built_program());
     let state = format!("jobtracker.state.dir={}", stage.place.path("state").display());
     backup.args(["backup", "-D", &state]).arg(&copy).env_remove("HADOOP_CONF_DIR");
     let said = backup.output().unwrap();

@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::attacker::{ask, beat, connect, is_disallowed, relay_from};
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 use crate::verdict::{Attack, excerpt};
-use crate::victims::{TRACKER, Wanted};
+use crate::victims::{TRACKER, VictimOptions};
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptState, JobId, Kind};
 use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatResponse, Phase, RecordRange, TaskStatus, Text};
 
-const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+const SLOTS: Slots = Slots::new(4, 2);
 
 async fn jobs(stage: &Stage) -> Vec<JobId> {
     let mut client = connect(stage.rpc, Protocol::JobSubmission, "mallory").await.unwrap();
@@ -68,7 +68,7 @@ async fn impersonate(
     reports: Vec<TaskStatus>,
 ) -> Option<HeartbeatResponse> {
     let mut client = connect(rpc, Protocol::InterTracker, "mapred").await.ok()?;
-    let mut request = FakeTracker::new(TRACKER, SLOTS, Ending::Never).heartbeat();
+    let mut request = SteadyTracker::new(TRACKER, SLOTS, Ending::Never).heartbeat();
     request.initial_contact = false;
     request.restarted = false;
     request.accept_new_tasks = true;
@@ -86,7 +86,7 @@ async fn impersonate(
 
 #[test]
 fn a_second_tracker_of_a_name_that_is_heard() {
-    let wanted = Wanted { never_ends: true, ..Wanted::default() };
+    let wanted = VictimOptions { never_ends: true, ..VictimOptions::default() };
     let mut attack = Attack::on(Stage::fifo(&[]), "a second tracker of a name", &wanted);
     let (haul, ended) = attack.strike(|stage| {
         run(async {
@@ -111,20 +111,20 @@ fn a_second_tracker_of_a_name_that_is_heard() {
 /// Stock trackers do so whose network broke: disallowed, they would end for good.
 #[test]
 fn a_tracker_whose_connection_broke_comes_back_on_another() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "a tracker that comes back", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "a tracker that comes back", &VictimOptions::default());
     let outcome = attack.strike(|stage| run(come_back(stage.rpc)));
     attack.must(outcome.is_ok(), || outcome.unwrap_err().to_string());
     attack.close();
 }
 
 async fn come_back(rpc: SocketAddr) -> anyhow::Result<()> {
-    let mut tracker = FakeTracker::new(77, SLOTS, Ending::Soon);
+    let mut tracker = SteadyTracker::new(77, SLOTS, Ending::Soon);
     for _ in 0..3 {
         let mut client = IpcClient::connect(rpc, Protocol::InterTracker, "mapred").await?;
         for _ in 0..3 {
             let answer = beat(&mut client, tracker.heartbeat()).await?;
             anyhow::ensure!(!answer.actions.contains(&Action::ReinitTracker), "told to register again");
-            tracker.obey(answer);
+            tracker.obey(&answer);
         }
         // The connection ends without a word.
     }
@@ -136,7 +136,7 @@ fn trackers_that_the_list_does_not_know() {
     let mut place = crate::stage::place(&["jobtracker.trackers.admit=listed"]);
     std::fs::write(place.path("etc/hosts"), "localhost\n").unwrap();
     place.overrides.push(format!("mapred.hosts={}", place.path("etc/hosts").display()));
-    let wanted = Wanted { is_signed: true, tracker_host: Some("localhost"), ..Wanted::default() };
+    let wanted = VictimOptions { is_signed: true, tracker_host: Some("localhost"), ..VictimOptions::default() };
     let mut attack = Attack::on(Stage::around(place), "trackers beside the list", &wanted);
     let (taken, launches) = attack.strike(|stage| {
         // From an address that no listed host has.
@@ -145,7 +145,7 @@ fn trackers_that_the_list_does_not_know() {
             let (mut taken, mut launches) = (Vec::new(), 0);
             for (rpc, host) in [(stage.rpc, "stranger.example.com"), (elsewhere, "localhost"), (elsewhere, "127.0.0.1")]
             {
-                let mut tracker = FakeTracker::new(300, Slots { maps: 100_000, reduces: 100_000 }, Ending::Never);
+                let mut tracker = SteadyTracker::new(300, Slots::new(100_000, 100_000), Ending::Never);
                 let mut client = connect(rpc, Protocol::InterTracker, "mapred").await.unwrap();
                 for _ in 0..size(10, 40) {
                     let mut request = tracker.heartbeat();
@@ -161,7 +161,7 @@ fn trackers_that_the_list_does_not_know() {
                     if taken.last().map(String::as_str) != Some(host) {
                         taken.push(host.to_owned());
                     }
-                    launches += tracker.obey(answer).launched;
+                    launches += tracker.obey(&answer).launched;
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use jobtracker::wire::Credentials;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
-
 use crate::attacker::{ask, beat, connect, stage_job, submit_from, try_submit};
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
 use crate::staging::JobFiles;
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 use crate::verdict::{Attack, excerpt};
-use crate::victims::{Wanted, small_job};
+use crate::victims::{VictimOptions, small_job};
+
+use jobtracker::wire::Credentials;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 
 fn with(name: &str, value: String) -> JobFiles {
     JobFiles { properties: vec![(name.to_owned(), value)], ..small_job(false) }
@@ -18,7 +18,7 @@ fn with(name: &str, value: String) -> JobFiles {
 
 #[test]
 fn names_of_jobs_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "job names of 5 MB", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "job names of 5 MB", &VictimOptions::default());
     let (count, bytes) = (size(16, 40), 5_000_000);
     let longest = attack.strike(|stage| {
         run(async {
@@ -48,7 +48,7 @@ fn names_of_jobs_without_end() {
 
 #[test]
 fn credentials_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "credentials of 60 MB", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "credentials of 60 MB", &VictimOptions::default());
     let (count, bytes) = (size(2, 6), 60 << 20);
     let taken = attack.strike(|stage| {
         run(async {
@@ -69,7 +69,7 @@ fn credentials_without_end() {
 
 #[test]
 fn texts_of_jobs_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "other long texts of jobs", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "other long texts of jobs", &VictimOptions::default());
     let taken = attack.strike(|stage| {
         run(async {
             let mut taken = Vec::new();
@@ -98,7 +98,7 @@ const FORGED: &str = "x\n2026-01-01T00:00:00.000Z  INFO forged by mallory\r\n\u{
 
 #[test]
 fn line_breaks_in_texts_of_clients() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "forged log lines", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "forged log lines", &VictimOptions::default());
     attack.strike(|stage| {
         run(async {
             for user in ["mallory", FORGED] {
@@ -119,8 +119,7 @@ fn line_breaks_in_texts_of_clients() {
                 let _ = submit_from(stage.rpc, FORGED, job.id, &missing, Credentials::default()).await;
             }
             for number in 0..4 {
-                let mut request =
-                    FakeTracker::new(400 + number, Slots { maps: 1, reduces: 1 }, Ending::Never).heartbeat();
+                let mut request = SteadyTracker::new(400 + number, Slots::new(1, 1), Ending::Never).heartbeat();
                 match number {
                     0 => request.status.name = format!("tracker_{FORGED}:h/1.2.3.4:5").as_str().into(),
                     1 => request.status.host = FORGED.into(),

@@ -3,14 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use jobtracker::market::Key;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
-
 use crate::attacker::{ask, connect, stage_job, try_submit};
 use crate::stage::{Stage, run, size};
 use crate::staging::{JobFiles, signed};
 use crate::verdict::Attack;
-use crate::victims::{Wanted, next_timestamp};
+use crate::victims::{VictimOptions, next_timestamp};
+
+use jobtracker::market::Key;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
 const SPLITS: u32 = 50;
 
@@ -31,7 +31,7 @@ fn hosts_under_a_topology_script() {
     std::fs::write(&script, "#!/bin/sh\nsleep 0.2\nfor host; do echo /default-rack; done\n").unwrap();
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
     place.overrides.push(format!("topology.script.file.name={}", script.display()));
-    let wanted = Wanted { is_signed: true, ..Wanted::default() };
+    let wanted = VictimOptions { is_signed: true, ..VictimOptions::default() };
     let mut attack = Attack::on(Stage::around(place), "made-up hosts under a topology script", &wanted);
     let hosts = size(6_000, 200_000);
     attack.strike(|stage| {
@@ -58,7 +58,7 @@ fn hosts_under_a_topology_script() {
 
 #[test]
 fn hosts_that_stay_when_their_jobs_are_gone() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "made-up hosts of jobs that are gone", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "made-up hosts of jobs that are gone", &VictimOptions::default());
     let (jobs, hosts) = (size(4, 20), size(5_000, 50_000));
     attack.strike(|stage| {
         run(async {

@@ -16,20 +16,20 @@
     reason = "a test that cannot set itself up has failed; how long others wait is what is measured; parts of the load generator are used"
 )]
 
-#[path = "../../examples/load/fake_tracker.rs"]
-mod fake_tracker;
+#[path = "../worker/cluster.rs"]
+mod cluster;
+#[path = "../daemon/mod.rs"]
+mod daemon;
 #[path = "../../examples/load/job_client.rs"]
 mod job_client;
 #[path = "../../examples/load/latencies.rs"]
 mod latencies;
-#[path = "../job_client/program.rs"]
+#[path = "../worker/program.rs"]
 mod program;
-#[path = "../served/mod.rs"]
-mod served;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
-#[path = "../tasktracker/worker.rs"]
-mod worker;
+#[path = "../../examples/load/steady_tracker.rs"]
+mod steady_tracker;
 
 mod attacker;
 mod conversations;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
-
 use crate::attacker::{ask, connect, stage_job, try_submit};
 use crate::stage::{Stage, run, size};
 use crate::staging::JobFiles;
 use crate::verdict::Attack;
-use crate::victims::{Wanted, small_job};
+use crate::victims::{VictimOptions, small_job};
+
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
 #[test]
 fn calls_at_the_end_of_a_job_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "end notifications without end", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "end notifications without end", &VictimOptions::default());
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/x", target.local_addr().unwrap());
     let calls = Arc::new(AtomicU32::new(0));

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::attacker::{connect_from, opening, stage_job, try_submit};
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 use crate::verdict::Attack;
-use crate::victims::{Wanted, read_page, small_job};
+use crate::victims::{VictimOptions, read_page, small_job};
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::wire::protocol::{AdminOperationsCall, Call, JobSubmissionCall, Protocol, encode_call};
@@ -31,7 +31,7 @@ fn words(opening: Vec<u8>, call: impl Into<Option<Call>>) -> Vec<u8> {
 fn connections_that_say_they_are_trackers() {
     let places = size(150, 2_000);
     let stage = Stage::fifo(&[&format!("jobtracker.rpc.max-connections={places}")]);
-    let mut attack = Attack::on(stage, "trackers in name only", &Wanted::default());
+    let mut attack = Attack::on(stage, "trackers in name only", &VictimOptions::default());
     let version = Call::ProtocolVersion {
         protocol: Protocol::InterTracker.class_name().to_owned(),
         client_version: Protocol::InterTracker.version(),
@@ -49,7 +49,7 @@ fn connections_that_say_they_are_trackers() {
             let client = tokio::time::timeout(NEWCOMER, client).await.map(|_| began.elapsed());
             let tracker = async {
                 let mut client = IpcClient::connect(stage.rpc, Protocol::InterTracker, "mapred").await.ok()?;
-                let mut tracker = FakeTracker::new(88, Slots { maps: 1, reduces: 1 }, Ending::Soon);
+                let mut tracker = SteadyTracker::new(88, Slots::new(1, 1), Ending::Soon);
                 crate::attacker::beat(&mut client, tracker.heartbeat()).await.ok()
             };
             let began = Instant::now();
@@ -68,7 +68,7 @@ fn connections_that_say_they_are_trackers() {
 
 #[test]
 fn half_of_many_requests() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "half requests", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "half requests", &VictimOptions::default());
     let count = 1_100;
     let held = attack.strike(|stage| {
         let half = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Half: ";
@@ -116,7 +116,7 @@ fn pipeline(mut stream: TcpStream, call: &Call, count: u32) -> u32 {
 
 #[test]
 fn more_ids_than_are_kept() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "a flood of job ids", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "a flood of job ids", &VictimOptions::default());
     let (flood, users) = (60_000, 20);
     let (given, outcomes) = attack.strike(|stage| {
         let rpc = stage.rpc;
@@ -151,7 +151,7 @@ fn more_ids_than_are_kept() {
 
 #[test]
 fn administrators_calls_by_anybody() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "a flood of refreshQueues", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "a flood of refreshQueues", &VictimOptions::default());
     let answered = attack.strike(|stage| {
         let rpc = stage.rpc;
         let callers: Vec<_> = (0..8)

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::attacker::{stage_job, try_submit};
-use crate::served::{Place, Serving, try_get};
+use crate::daemon::child::{ChildDaemon, DaemonFolders, try_get};
 use crate::stage::{Stage, run};
 use crate::staging::{JobFiles, signed};
 use crate::verdict::{excerpt, pronounce};
@@ -16,14 +16,14 @@ use jobtracker::market::Key;
 use jobtracker::market::signature::sign;
 
 /// A daemon whose queues have no work: what they have changes by requests only.
-fn quiet_market() -> (Place, Serving) {
+fn quiet_market() -> (DaemonFolders, ChildDaemon) {
     let place = crate::stage::place(&[]);
     let serving = place.start();
     (place, serving)
 }
 
 /// What all queues have and pay.
-fn money(serving: &Serving) -> String {
+fn money(serving: &ChildDaemon) -> String {
     let answer = serving.ask("root", "infos");
     assert_eq!(answer.status, 200, "{}", answer.reason);
     answer.body.split("<queue>").skip(1).collect()
@@ -40,7 +40,7 @@ fn exchange(address: SocketAddr, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn request(serving: &Serving, method: &str, target: &str, header: &str) -> String {
+fn request(serving: &ChildDaemon, method: &str, target: &str, header: &str) -> String {
     let host = serving.http;
     let text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{header}\r\n");
     exchange(serving.http, text.as_bytes())

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use tokio::task::LocalSet;
 
-use crate::served::{Place, Serving};
+use crate::daemon::child::{ChildDaemon, DaemonFolders};
 
 /// One attack of real size at a time: they measure.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A running daemon, and its folders.
 pub struct Stage {
-    pub place: Place,
-    pub serving: Serving,
+    pub place: DaemonFolders,
+    pub serving: ChildDaemon,
     pub rpc: SocketAddr,
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -35,23 +35,16 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(LocalSet::new().run_until(work))
 }
 
-/// Resident memory of a process; 0 when it is gone.
-pub fn resident_bytes_of(pid: u32) -> u64 {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.map_or(0, |line| line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024)
-}
-
 /// Waits for the turn of this test. Small attacks may go side by side: their latencies are not judged.
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
     is_whole().then(|| TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
 /// Folders of a daemon, of root or of the user that is asked for.
-pub fn place(overrides: &[&str]) -> Place {
+pub fn place(overrides: &[&str]) -> DaemonFolders {
     let is_nobody = std::env::var_os("HOSTILE_USER").is_some_and(|user| user == "nobody");
     let budgets = "alice 1000000 1\nbob 1000 1\n";
-    let mut place = if is_nobody { Place::of_nobody(budgets) } else { Place::new(budgets) };
+    let mut place = if is_nobody { DaemonFolders::of_nobody(budgets) } else { DaemonFolders::new(budgets) };
     place.overrides.extend(overrides.iter().map(|text| (*text).to_owned()));
     place
 }
@@ -72,23 +65,11 @@ impl Stage {
     }
 
     /// On these folders.
-    pub fn around(place: Place) -> Self {
+    pub fn around(place: DaemonFolders) -> Self {
         let turn = turn();
         let serving = place.start();
         let rpc = serving.rpc();
         Self { place, serving, rpc, _turn: turn }
-    }
-
-    pub fn resident_bytes(&self) -> u64 {
-        resident_bytes_of(self.serving.process_id())
-    }
-
-    /// User and system time so far.
-    pub fn cpu(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.serving.process_id())).unwrap();
-        let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().skip(11).take(2);
-        let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
     }
 
     /// Sends SIGTERM; why it did not end well in time.

@@ -4,13 +4,13 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use jobtracker::wire::Credentials;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
-
 use crate::attacker::{Staged, ask, connect, stage_job, submit_from, try_submit};
 use crate::stage::{Stage, run};
 use crate::verdict::Attack;
-use crate::victims::{Wanted, small_job};
+use crate::victims::{VictimOptions, small_job};
+
+use jobtracker::wire::Credentials;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
 /// What belongs to alice, and must be there afterwards.
 fn precious(folder: &Path) -> PathBuf {
@@ -43,7 +43,7 @@ async fn stays(path: &Path) -> bool {
 
 #[test]
 fn ids_and_directories_of_others() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "ids and directories of others", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "ids and directories of others", &VictimOptions::default());
     let broken = attack.strike(|stage| run(take_from_others(stage)));
     for what in broken {
         attack.must(false, || what);

@@ -4,15 +4,16 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
-
 use crate::attacker::{ask, connect, stage_job, try_submit};
 use crate::stage::{Stage, run, size};
 use crate::staging::{JobFiles, signed};
 use crate::verdict::Attack;
-use crate::victims::{Wanted, next_timestamp, read_page, small_job};
+use crate::victims::{VictimOptions, next_timestamp, read_page, small_job};
 
-const SIGNED: Wanted = Wanted { is_signed: true, tracker_host: None, never_ends: true, submits_nothing: false };
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
+
+const SIGNED: VictimOptions =
+    VictimOptions { is_signed: true, tracker_host: None, never_ends: true, submits_nothing: false };
 
 #[test]
 fn what_the_market_keeps_to_itself() {
@@ -77,7 +78,7 @@ fn ask_host(stage: &Stage, target: &str, host: &str) -> String {
 
 #[test]
 fn pages_under_names_of_others() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "pages under any name", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "pages under any name", &VictimOptions::default());
     let port = attack.stage.serving.http.port();
     let wrong = attack.strike(|stage| {
         let mut wrong = Vec::new();
@@ -106,7 +107,7 @@ fn pages_under_names_of_others() {
 #[test]
 fn a_new_user_name_with_each_call() {
     let stage = Stage::fifo(&["mapred.acls.enabled=true"]);
-    let mut attack = Attack::on(stage, "a flood of user names", &Wanted::default());
+    let mut attack = Attack::on(stage, "a flood of user names", &VictimOptions::default());
     let count = size(300, 5_000);
     let slowest = attack.strike(|stage| {
         let rpc = stage.rpc;

@@ -1,27 +1,27 @@
 //! Trackers that say far too much.
 
 use crate::attacker::{ask, beat, connect, is_disallowed, stage_job};
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 use crate::verdict::{Attack, excerpt};
-use crate::victims::{Wanted, small_job};
+use crate::victims::{VictimOptions, small_job};
 
 use jobtracker::ipc::client::IpcError;
 use jobtracker::model::{AttemptState, JobId, Kind};
 use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Phase, RecordRange, TaskStatus, Text};
 
-const SLOTS: Slots = Slots { maps: 2, reduces: 2 };
+const SLOTS: Slots = Slots::new(2, 2);
 
 #[test]
 fn names_of_trackers_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "names of 10 MB", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "names of 10 MB", &VictimOptions::default());
     let (count, bytes) = (size(8, 100), 10 << 20);
     let refused = attack.strike(|stage| {
         run(async {
             let mut refused = 0;
             for number in 0..count {
-                let mut request = FakeTracker::new(1_000 + number, SLOTS, Ending::Never).heartbeat();
+                let mut request = SteadyTracker::new(1_000 + number, SLOTS, Ending::Never).heartbeat();
                 let long = format!("{number}{}", "x".repeat(bytes));
                 match number % 2 {
                     0 => request.status.name = long.as_str().into(),
@@ -45,15 +45,15 @@ fn names_of_trackers_without_end() {
 
 #[test]
 fn a_heartbeat_of_reports_without_end() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "a heartbeat of many reports", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "a heartbeat of many reports", &VictimOptions::default());
     let count = size(50_000, 500_000) as i32;
     let answer = attack.strike(|stage| {
         run(async {
             let job = stage_job(stage.rpc, "mallory", &small_job(false)).await.unwrap();
             let mut client = connect(stage.rpc, Protocol::InterTracker, "mapred").await.unwrap();
-            let mut tracker = FakeTracker::new(2_000, SLOTS, Ending::Never);
+            let mut tracker = SteadyTracker::new(2_000, SLOTS, Ending::Never);
             let first = beat(&mut client, tracker.heartbeat()).await.unwrap();
-            tracker.obey(first);
+            tracker.obey(&first);
             let mut request = tracker.heartbeat();
             // Attempts of jobs that are known, and of jobs that never were.
             request.status.tasks = (0..count).map(|number| report(job.id, number)).collect();
@@ -96,17 +96,17 @@ async fn map_slots(stage: &Stage) -> i32 {
 }
 
 /// Trackers that call once over one connection, with slots of their own making; those that were taken in.
-async fn call_once(stage: &Stage, count: u32, slots: i32, trackers: &mut Vec<FakeTracker>) {
+async fn call_once(stage: &Stage, count: u32, slots: i32, trackers: &mut Vec<SteadyTracker>) {
     let mut client = connect(stage.rpc, Protocol::InterTracker, "mapred").await.unwrap();
     if trackers.is_empty() {
-        trackers.extend((0..count).map(|number| FakeTracker::new(10_000 + number, SLOTS, Ending::Never)));
+        trackers.extend((0..count).map(|number| SteadyTracker::new(10_000 + number, SLOTS, Ending::Never)));
     }
     for tracker in trackers {
         let mut request = tracker.heartbeat();
         (request.status.max_map_slots, request.status.max_reduce_slots) = (slots, slots);
         request.accept_new_tasks = false;
         match beat(&mut client, request).await {
-            Ok(answer) => drop(tracker.obey(answer)),
+            Ok(answer) => drop(tracker.obey(&answer)),
             // It may be disallowed, as one that makes things up.
             Err(IpcError::Remote { fatal: false, .. }) => {}
             Err(_) => client = connect(stage.rpc, Protocol::InterTracker, "mapred").await.unwrap(),
@@ -116,7 +116,8 @@ async fn call_once(stage: &Stage, count: u32, slots: i32, trackers: &mut Vec<Fak
 
 #[test]
 fn slots_that_nobody_has() {
-    let mut attack = Attack::on(Stage::market(&[]), "made-up slots", &Wanted { is_signed: true, ..Wanted::default() });
+    let mut attack =
+        Attack::on(Stage::market(&[]), "made-up slots", &VictimOptions { is_signed: true, ..VictimOptions::default() });
     let count = size(400, 43_100);
     let (before, after) = attack.strike(|stage| {
         run(async {
@@ -135,7 +136,7 @@ fn slots_that_nobody_has() {
 
 #[test]
 fn trackers_that_share_a_host() {
-    let mut attack = Attack::on(Stage::fifo(&[]), "trackers that share a host", &Wanted::default());
+    let mut attack = Attack::on(Stage::fifo(&[]), "trackers that share a host", &VictimOptions::default());
     let count = size(1_500, 6_000);
     let (first, last) = attack.strike(|stage| {
         run(async {
@@ -143,15 +144,15 @@ fn trackers_that_share_a_host() {
             let part = count / 5;
             let (mut first, mut last) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
             for number in 0..count {
-                let began = stage.cpu();
-                let mut request = FakeTracker::new(60_000 + number, SLOTS, Ending::Never).heartbeat();
+                let began = stage.serving.cpu();
+                let mut request = SteadyTracker::new(60_000 + number, SLOTS, Ending::Never).heartbeat();
                 request.status.host = "shared.example.com".into();
                 if beat(&mut client, request).await.is_err() {
                     client = connect(stage.rpc, Protocol::InterTracker, "mapred").await.unwrap();
                 }
                 match number {
-                    number if number < part => first += stage.cpu() - began,
-                    number if number >= count - part => last += stage.cpu() - began,
+                    number if number < part => first += stage.serving.cpu() - began,
+                    number if number >= count - part => last += stage.serving.cpu() - began,
                     _ => {}
                 }
             }

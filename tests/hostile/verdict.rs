@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::stage::{Stage, is_whole};
-use crate::victims::{GIVEN_UP, Times, Victims, Wanted};
+use crate::victims::{GIVEN_UP, Times, VictimOptions, Victims};
 
 /// An honest heartbeat during an attack, at the 99th percentile, ms.
 const HEARTBEAT_P99_MS: f64 = 50.0;
@@ -38,14 +38,14 @@ pub struct Attack {
 
 impl Attack {
     /// Starts the honest users and measures them in a quiet time.
-    pub fn on(stage: Stage, name: &'static str, wanted: &Wanted) -> Self {
+    pub fn on(stage: Stage, name: &'static str, wanted: &VictimOptions) -> Self {
         let victims = Victims::start(stage.rpc, stage.serving.http, wanted);
         let missing = victims.await_answers_after(Instant::now());
         assert!(missing.is_empty(), "{missing:?} without an attack: no answer\n{}", stage.serving.log.text());
         let from = Instant::now();
         std::thread::sleep(Duration::from_millis(if is_whole() { 5_000 } else { 600 }));
         let quiet = victims.times(from, Instant::now());
-        let (quiet_bytes, quiet_log_bytes) = (stage.resident_bytes(), stage.serving.log.bytes());
+        let (quiet_bytes, quiet_log_bytes) = (stage.serving.resident_bytes(), stage.serving.log.bytes());
         Self {
             name,
             stage,
@@ -67,7 +67,7 @@ impl Attack {
             let (most, is_over, pid) = (Arc::clone(&most), Arc::clone(&is_over), self.stage.serving.process_id());
             std::thread::spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    most.fetch_max(crate::stage::resident_bytes_of(pid), Ordering::Relaxed);
+                    most.fetch_max(crate::daemon::process_usage::resident_bytes(pid), Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(20));
                 }
             })
@@ -125,10 +125,10 @@ impl Attack {
         self.aftermath();
         let limit = self.quiet_bytes + MEMORY_AFTER_BYTES;
         let end = Instant::now() + Duration::from_secs(if is_whole() { 10 } else { 5 });
-        while self.stage.resident_bytes() > limit && Instant::now() < end {
+        while self.stage.serving.resident_bytes() > limit && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
         }
-        let after_bytes = self.stage.resident_bytes();
+        let after_bytes = self.stage.serving.resident_bytes();
         let log_bytes = self.stage.serving.log.bytes() - self.quiet_log_bytes;
         let during = self.during.take().expect("an attack without an attack");
         self.judge_times(&during, "during");

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 
-use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::job_client::JobClient;
 use crate::latencies::Latencies;
 use crate::stage::run;
 use crate::staging::{JobFiles, signed};
+use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 
 use jobtracker::clock::wall_ms;
 use jobtracker::ipc::client::IpcClient;
@@ -26,7 +26,7 @@ use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 pub const GIVEN_UP: Duration = Duration::from_secs(10);
 /// The number of the honest tracker; attackers have others.
 pub const TRACKER: u32 = 7;
-const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+const SLOTS: Slots = Slots::new(4, 2);
 const BEATS_A_SECOND: u32 = 25;
 const BETWEEN_SUBMISSIONS: Duration = Duration::from_millis(250);
 const BETWEEN_PAGES: Duration = Duration::from_millis(250);
@@ -41,7 +41,7 @@ pub enum Deed {
 
 /// How honest users are different from the usual.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct VictimOptions {
     /// Jobs are signed by alice, for her queue.
     pub is_signed: bool,
     /// The host that the tracker names.
@@ -104,7 +104,7 @@ struct Diary {
 
 impl Victims {
     /// Begin at once.
-    pub fn start(rpc: SocketAddr, http: SocketAddr, wanted: &Wanted) -> Self {
+    pub fn start(rpc: SocketAddr, http: SocketAddr, wanted: &VictimOptions) -> Self {
         let (seen, is_over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let diary = Diary { seen: Arc::clone(&seen), is_over: Arc::clone(&is_over) };
         let tracker = {
@@ -211,9 +211,9 @@ async fn in_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Re
     }
 }
 
-async fn keep_beating(rpc: SocketAddr, wanted: &Wanted, diary: &Diary) {
+async fn keep_beating(rpc: SocketAddr, wanted: &VictimOptions, diary: &Diary) {
     let ending = if wanted.never_ends { Ending::Never } else { Ending::Soon };
-    let mut tracker = FakeTracker::new(TRACKER, SLOTS, ending);
+    let mut tracker = SteadyTracker::new(TRACKER, SLOTS, ending);
     let mut client = None;
     let mut due = tokio::time::Instant::now();
     while !diary.is_over() {
@@ -232,7 +232,7 @@ async fn keep_beating(rpc: SocketAddr, wanted: &Wanted, diary: &Diary) {
 async fn beat(
     rpc: SocketAddr,
     client: &mut Option<IpcClient>,
-    tracker: &mut FakeTracker,
+    tracker: &mut SteadyTracker,
     host: Option<&'static str>,
 ) -> anyhow::Result<()> {
     let ipc = match client {
@@ -247,7 +247,7 @@ async fn beat(
     match ipc.call(&Call::InterTracker(InterTrackerCall::Heartbeat { request })).await? {
         Value::Heartbeat(answer) => {
             let (id, is_reset) = (answer.response_id, answer.actions.contains(&Action::ReinitTracker));
-            tracker.obey(answer);
+            tracker.obey(&answer);
             ensure!(!is_reset, "the honest tracker was told to register again");
             ensure!(id == next_id, "the honest tracker got answer {id} instead of {next_id}");
             Ok(())

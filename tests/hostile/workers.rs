@@ -12,10 +12,12 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Signal, kill_process};
 
 use crate::attacker::connect_from;
-use crate::stage::{resident_bytes_of, size, turn};
+use crate::cluster::Cluster;
+use crate::daemon::process_usage::resident_bytes;
+use crate::daemon::skip::skip_without_root;
+use crate::stage::{size, turn};
 use crate::verdict::{excerpt, pronounce};
 use crate::victims::{GIVEN_UP, read_page};
-use crate::worker::Cluster;
 
 const ADDRESS: [u8; 4] = [127, 0, 0, 66];
 const NOBODY: u32 = 65_534;
@@ -39,7 +41,7 @@ impl Attacked {
     fn new(name: &'static str, cluster: Cluster) -> Self {
         let http = cluster.workers[0].http;
         let quiet = slowest_page(http, 5, &mut Vec::new());
-        let quiet_bytes = resident_bytes_of(pid(&cluster));
+        let quiet_bytes = resident_bytes(pid(&cluster));
         Self { name, cluster, quiet_bytes, quiet, during: Duration::ZERO, broken: Vec::new() }
     }
 
@@ -65,7 +67,7 @@ impl Attacked {
     /// Ends the worker and prints the line.
     fn close(mut self) {
         let pid = pid(&self.cluster);
-        let after = resident_bytes_of(pid);
+        let after = resident_bytes(pid);
         let (quiet_mib, after_mib) = (self.quiet_bytes >> 20, after >> 20);
         self.must(after <= self.quiet_bytes + MEMORY_AFTER_BYTES, || format!("memory {quiet_mib} -> {after_mib} MiB"));
         kill_process(self.cluster.worker_pid(0), Signal::TERM).unwrap();
@@ -222,7 +224,7 @@ fn half_requests_to_a_worker() {
 
 #[test]
 fn other_users_of_a_workers_machine() {
-    if !rustix::process::geteuid().is_root() {
+    if skip_without_root("other_users_of_a_workers_machine") {
         return;
     }
     let _turn = turn();

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::fake_tracker::Ending;
 use crate::job_client::JobClient;
 use crate::stage::{LONG_MS, Stage, size, tell};
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 use jobtracker::model::JobId;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
@@ -64,13 +64,13 @@ fn clients_that_ask_all_the_time_are_slowed_and_heartbeats_go_first() {
         let (alone, ()) = fleet.beats_while(2, sleep(time)).await;
         let second = Duration::from_secs(1);
         let (stock, (looks, longest)) = fleet.beats_while(2, look_for(&mut clients, job.id, time, second)).await;
-        let before = stage.cpu();
+        let before = stage.serving.cpu();
         let (fast, (many, slowest)) = fleet.beats_while(2, look_for(&mut clients, job.id, time, Duration::ZERO)).await;
         tell(format_args!("{trackers} trackers alone: {alone}"));
         tell(format_args!("beside {count} stock clients, {looks} looks, longest {longest:?}: {stock}"));
         tell(format_args!(
             "beside {count} clients without pause, {many} looks, longest {slowest:?}, {:?} of CPU: {fast}",
-            stage.cpu() - before
+            stage.serving.cpu() - before
         ));
         assert!(many > u64::from(count), "every one was answered");
         assert!(fast.longest_ms < LONG_MS);

@@ -7,10 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
 use crate::stage::{LONG_MS, Stage, opening, size, tell};
 use crate::station::Station;
+use crate::steady_tracker::Ending;
 
 const TRACKERS: u32 = 50;
 /// Of each.
@@ -49,19 +49,19 @@ fn connections_that_mean_nothing_leave_heartbeats_alone() {
     crate::stage::run(async {
         let fleet = stage.trackers(TRACKERS, Ending::Never).await;
         let (alone, ()) = fleet.beats_while(PER_SECOND, sleep(Duration::from_secs(2))).await;
-        let (descriptors, resident) = (stage.descriptors(), stage.resident_bytes());
+        let (descriptors, resident) = (stage.serving.descriptors(), stage.serving.resident_bytes());
         let (coming, streams) = fleet.beats_while(PER_SECOND, connect_all(&stage, count)).await;
         let (beside, ()) = fleet.beats_while(PER_SECOND, sleep(Duration::from_secs(2))).await;
-        let each = stage.resident_bytes().saturating_sub(resident) / u64::from(count);
+        let each = stage.serving.resident_bytes().saturating_sub(resident) / u64::from(count);
         tell(format_args!("{TRACKERS} trackers alone: {alone}"));
         tell(format_args!("while {count} connections come: {coming}"));
         tell(format_args!("beside them: {beside}; {each} bytes of memory for a connection"));
         assert!(coming.longest_ms < LONG_MS && beside.longest_ms < LONG_MS);
         assert!(each < 8_192, "{each} bytes for a connection that says nothing");
-        assert!(stage.descriptors() > descriptors + count as usize / 2, "those that may be right are open");
+        assert!(stage.serving.descriptors() > descriptors + count as usize / 2, "those that may be right are open");
         drop(streams);
         stage.wait_for_descriptors(descriptors).await;
-        let left = stage.resident_bytes().saturating_sub(resident);
+        let left = stage.serving.resident_bytes().saturating_sub(resident);
         tell(format_args!("gone again: all descriptors, {left} bytes stay with the allocator"));
     });
     assert_eq!(stage.serving.stop().0, 0);
@@ -122,7 +122,7 @@ fn few_descriptors_make_few_places_and_files_can_still_be_opened() {
             })
             .await;
         tell(format_args!("400 descriptors, {} connections: {beats}", streams.len()));
-        assert!(stage.descriptors() < 400, "the last ones are for files");
+        assert!(stage.serving.descriptors() < 400, "the last ones are for files");
         assert!(beats.longest_ms < LONG_MS);
         assert!(!stage.serving.log.text().contains("cannot accept connections"), "{}", stage.serving.log.text());
     });

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::fake_tracker::Ending;
+use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
 use crate::job_client::{JobClient, StagedJob};
-use crate::served::small_disk::{OnSmallDisk, skip};
 use crate::stage::{Stage, place, tell};
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 const TRACKERS: u32 = 10;
 /// After so much silence a tracker is lost.
@@ -24,7 +24,7 @@ async fn has_ended(client: &mut JobClient, job: &StagedJob) {
 
 #[test]
 fn a_full_disk_under_the_database_holds_heartbeats_and_no_tracker_is_lost_for_it() {
-    if skip("trackers on a full disk") {
+    if skip_without_disks("trackers on a full disk") {
         return;
     }
     let place = place(&["mapred.tasktracker.expiry.interval=2000"]);
@@ -71,7 +71,7 @@ fn a_full_disk_under_the_database_holds_heartbeats_and_no_tracker_is_lost_for_it
 
 #[test]
 fn a_full_disk_under_the_system_directory_refuses_jobs_and_says_why() {
-    if skip("a full disk under the system directory") {
+    if skip_without_disks("a full disk under the system directory") {
         return;
     }
     let mut place = place(&[]);

@@ -13,20 +13,20 @@
     reason = "a test that cannot set itself up has failed; parts of the load generator are used"
 )]
 
-#[path = "../../examples/load/fake_tracker.rs"]
-mod fake_tracker;
+#[path = "../daemon/mod.rs"]
+mod daemon;
 #[path = "../../examples/load/fleet.rs"]
 mod fleet;
 #[path = "../../examples/load/job_client.rs"]
 mod job_client;
 #[path = "../../examples/load/latencies.rs"]
 mod latencies;
-#[path = "../served/mod.rs"]
-mod served;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
 #[path = "../../examples/load/station.rs"]
 mod station;
+#[path = "../../examples/load/steady_tracker.rs"]
+mod steady_tracker;
 
 mod clients;
 mod connections;

@@ -6,11 +6,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::fake_tracker::{Ending, FakeTracker};
 use crate::fleet::USUAL_SLOTS;
 use crate::job_client::JobClient;
 use crate::stage::{Stage, opening, size, tell};
 use crate::staging::{JobFiles, JobShape};
+use crate::steady_tracker::{Ending, SteadyTracker};
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
@@ -37,7 +37,7 @@ fn frames_that_promise_gigabytes_take_next_to_nothing() {
     let stage = Stage::limited(LIMIT, &[]);
     crate::stage::run(async {
         let fleet = stage.trackers(TRACKERS, Ending::Never).await;
-        let before = stage.resident_bytes();
+        let before = stage.serving.resident_bytes();
         let (beats, most) = fleet
             .beats_while(4, async {
                 let mut refused = 0;
@@ -53,7 +53,7 @@ fn frames_that_promise_gigabytes_take_next_to_nothing() {
                 for number in 0..halves {
                     let protocol = if number % 4 == 0 { Protocol::InterTracker } else { Protocol::JobSubmission };
                     streams.push(send_half(&stage, protocol, 64 << 20, 16 << 20).await);
-                    most = most.max(stage.resident_bytes());
+                    most = most.max(stage.serving.resident_bytes());
                 }
                 // Who has something short to say is heard.
                 JobClient::connect(stage.rpc, "load").await.unwrap();
@@ -99,14 +99,14 @@ fn jobs_beyond_the_room_for_tasks_and_files_that_are_too_long_are_refused_by_the
                 assert!(refused.contains("mapred.user.jobconf.limit"), "{refused}");
             })
             .await;
-        let resident = stage.resident_bytes() >> 20;
+        let resident = stage.serving.resident_bytes() >> 20;
         tell(format_args!("{jobs} jobs of {maps} maps where 8 fit, {resident} MiB of memory: {beats}"));
     });
     assert_eq!(stage.serving.stop().0, 0);
 }
 
 /// A heartbeat whose tasks say too much.
-fn talkative(tracker: &mut FakeTracker, round: u32) -> HeartbeatRequest {
+fn talkative(tracker: &mut SteadyTracker, round: u32) -> HeartbeatRequest {
     let mut request = tracker.heartbeat();
     for task in &mut request.status.tasks {
         let counter = |number: u32| Counter {
@@ -134,7 +134,7 @@ fn heartbeats_that_say_too_much_are_answered_and_little_of_it_is_kept() {
         let job = client.stage(&shape.files()).await.unwrap();
         client.submit(&job).await.unwrap();
         let mut ipc = IpcClient::connect(stage.rpc, Protocol::InterTracker, "load").await.unwrap();
-        let mut tracker = FakeTracker::new(9_999, USUAL_SLOTS, Ending::Never);
+        let mut tracker = SteadyTracker::new(9_999, USUAL_SLOTS, Ending::Never);
         let (beats, (first, last)) = fleet
             .beats_while(4, async {
                 let mut resident = Vec::new();
@@ -142,8 +142,8 @@ fn heartbeats_that_say_too_much_are_answered_and_little_of_it_is_kept() {
                     let request = Box::new(talkative(&mut tracker, round));
                     let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
                     let Value::Heartbeat(answer) = ipc.call(&call).await.unwrap() else { panic!("no answer") };
-                    tracker.obey(answer);
-                    resident.push(stage.resident_bytes() >> 20);
+                    tracker.obey(&answer);
+                    resident.push(stage.serving.resident_bytes() >> 20);
                     sleep(Duration::from_millis(20)).await;
                 }
                 (resident[resident.len() / 2], *resident.last().unwrap())

@@ -6,10 +6,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
-use crate::fake_tracker::Ending;
 use crate::job_client::JobClient;
 use crate::stage::{LONG_MS, Stage, opening, size, tell};
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 use jobtracker::model::JobId;
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
@@ -40,7 +40,7 @@ fn who_does_not_read_is_cut_off_and_takes_bounded_memory() {
         let job = client.stage(&shape.files()).await.unwrap();
         client.submit(&job).await.unwrap();
         fleet.beats_while(4, sleep(Duration::from_secs(1))).await;
-        let (descriptors, before) = (stage.descriptors(), stage.resident_bytes());
+        let (descriptors, before) = (stage.serving.descriptors(), stage.serving.resident_bytes());
         let (beats, most) = fleet
             .beats_while(4, async {
                 let mut streams = Vec::new();
@@ -56,7 +56,7 @@ fn who_does_not_read_is_cut_off_and_takes_bounded_memory() {
                 });
                 let mut most = 0;
                 for _ in 0..10 {
-                    most = most.max(stage.resident_bytes());
+                    most = most.max(stage.serving.resident_bytes());
                     // Others are answered meanwhile.
                     client.status(job.id).await.unwrap();
                     sleep(Duration::from_millis(200)).await;
@@ -78,7 +78,7 @@ fn http_clients_that_do_not_read_or_do_not_write_are_cut_off() {
     let stage = Stage::new(&["jobtracker.http.header-timeout-ms=1000"]);
     crate::stage::run(async {
         let fleet = stage.trackers(TRACKERS, Ending::Never).await;
-        let descriptors = stage.descriptors();
+        let descriptors = stage.serving.descriptors();
         let (beats, ()) = fleet
             .beats_while(4, async {
                 let connect = async |words: &str| {

@@ -5,14 +5,15 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::Protocol;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
-use crate::fake_tracker::Ending;
+use crate::daemon::child::{ChildDaemon, DaemonFolders};
 use crate::fleet::{Drive, Fleet, Totals, USUAL_SLOTS};
-use crate::served::{Place, Serving};
+use crate::steady_tracker::Ending;
+
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::Protocol;
 
 /// A heartbeat that takes longer than this has been kept waiting: a debug build on a busy machine, too.
 pub const LONG_MS: f64 = 3_000.0;
@@ -22,8 +23,8 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// A running daemon.
 pub struct Stage {
-    pub place: Place,
-    pub serving: Serving,
+    pub place: DaemonFolders,
+    pub serving: ChildDaemon,
     pub rpc: SocketAddr,
     _turn: MutexGuard<'static, ()>,
 }
@@ -88,13 +89,13 @@ impl Stage {
         let turn = turn();
         let place = place(overrides);
         let serving = start(&place, shell);
-        let rpc = rpc_address(&serving);
+        let rpc = serving.rpc();
         Self { place, serving, rpc, _turn: turn }
     }
 
     /// Around a daemon that runs.
-    pub fn around(place: Place, serving: Serving) -> Self {
-        let rpc = rpc_address(&serving);
+    pub fn around(place: DaemonFolders, serving: ChildDaemon) -> Self {
+        let rpc = serving.rpc();
         Self { place, serving, rpc, _turn: turn() }
     }
 
@@ -103,33 +104,15 @@ impl Stage {
         Trackers::connect(self.rpc, count, ending).await
     }
 
-    pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.serving.process_id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
-    }
-
-    /// User and system time so far.
-    pub fn cpu(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.serving.process_id())).unwrap();
-        let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().skip(11).take(2);
-        let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
-    }
-
-    pub fn descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.serving.process_id())).unwrap().count()
-    }
-
     /// Waits until so few descriptors are open.
     pub async fn wait_for_descriptors(&self, most: usize) {
         for _ in 0..600 {
-            if self.descriptors() <= most {
+            if self.serving.descriptors() <= most {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("{} descriptors stay open, {most} were expected", self.descriptors());
+        panic!("{} descriptors stay open, {most} were expected", self.serving.descriptors());
     }
 }
 
@@ -139,25 +122,19 @@ pub fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// Folders of a daemon that gives out tasks first in, first out.
-pub fn place(overrides: &[&str]) -> Place {
-    let mut place = Place::new("alice 100 1\n");
+pub fn place(overrides: &[&str]) -> DaemonFolders {
+    let mut place = DaemonFolders::new("alice 100 1\n");
     place.overrides.push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
     place.overrides.extend(overrides.iter().map(|text| (*text).to_owned()));
     place
 }
 
 /// Starts the daemon of a place, from a shell that first does as it is told.
-pub fn start(place: &Place, shell: &str) -> Serving {
+pub fn start(place: &DaemonFolders, shell: &str) -> ChildDaemon {
     let mut command = Command::new("sh");
     command.args(["-ec", &format!("{shell}\nexec \"$@\""), "sh", env!("CARGO_BIN_EXE_jobtracker")]);
     command.args(place.arguments());
-    Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"))
-}
-
-/// Where it says that it serves RPC.
-pub fn rpc_address(serving: &Serving) -> SocketAddr {
-    let line = serving.log.wait_for("RPC on ");
-    line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
+    ChildDaemon::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"))
 }
 
 // === impl Trackers ===

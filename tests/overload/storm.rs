@@ -5,34 +5,27 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::fake_tracker::{Ending, FakeTracker};
 use crate::fleet::USUAL_SLOTS;
 use crate::job_client::JobClient;
 use crate::latencies::Latencies;
-use crate::served::Serving;
-use crate::stage::{place, rpc_address, size, start, tell, turn};
+use crate::stage::{place, size, start, tell, turn};
 use crate::staging::JobShape;
+use crate::steady_tracker::{Ending, SteadyTracker};
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
-async fn beat(client: &mut IpcClient, tracker: &mut FakeTracker) -> bool {
+async fn beat(client: &mut IpcClient, tracker: &mut SteadyTracker) -> bool {
     let request = Box::new(tracker.heartbeat());
     match client.call(&Call::InterTracker(InterTrackerCall::Heartbeat { request })).await {
         Ok(Value::Heartbeat(answer)) => {
             assert!(!answer.actions.contains(&Action::ReinitTracker), "its work would be lost");
-            tracker.obey(answer);
+            tracker.obey(&answer);
             true
         }
         _ => false,
     }
-}
-
-fn cpu_ms(serving: &Serving) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", serving.process_id())).unwrap();
-    let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().skip(11).take(2);
-    fields.map(|field| field.parse::<u64>().unwrap()).sum::<u64>() * 10
 }
 
 #[test]
@@ -45,7 +38,7 @@ fn all_trackers_come_back_at_once_and_are_answered() {
     place.overrides.push(format!("mapred.job.tracker={port}"));
     crate::stage::run(async {
         let serving = start(&place, "");
-        let rpc = rpc_address(&serving);
+        let rpc = serving.rpc();
         let mut job_client = JobClient::connect(rpc, "load").await.unwrap();
         let shape = JobShape { maps: count * 4, reduces: 0, reduces_start_early: false, holders: 0 };
         let job = job_client.stage(&shape.files()).await.unwrap();
@@ -53,7 +46,7 @@ fn all_trackers_come_back_at_once_and_are_answered() {
         let mut trackers = Vec::new();
         for number in 0..count {
             let mut client = IpcClient::connect(rpc, Protocol::InterTracker, "load").await.unwrap();
-            let mut tracker = FakeTracker::new(number, USUAL_SLOTS, Ending::Never);
+            let mut tracker = SteadyTracker::new(number, USUAL_SLOTS, Ending::Never);
             for _ in 0..4 {
                 assert!(beat(&mut client, &mut tracker).await);
             }
@@ -94,7 +87,7 @@ fn all_trackers_come_back_at_once_and_are_answered() {
             }
         };
         timeout(Duration::from_secs(60), all).await.expect("not all are back");
-        let cpu = cpu_ms(&serving);
+        let cpu = serving.cpu().as_millis() as u64;
         for (client, tracker) in &mut back {
             assert!(beat(client, tracker).await, "the second heartbeat");
         }

@@ -7,8 +7,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::fake_tracker::Ending;
 use crate::stage::{LONG_MS, Stage, size, tell};
+use crate::steady_tracker::Ending;
 
 const TRACKERS: u32 = 50;
 /// Requests that one connection sends at once.
@@ -52,7 +52,7 @@ fn requests_with_bad_signatures_are_denied_and_heartbeats_stay() {
         let fleet = stage.trackers(TRACKERS, Ending::Never).await;
         let time = Duration::from_secs(2);
         let (alone, ()) = fleet.beats_while(4, sleep(time)).await;
-        let before = stage.resident_bytes();
+        let before = stage.serving.resident_bytes();
         let (beside, denied) = fleet
             .beats_while(4, async {
                 let mut asking = JoinSet::new();
@@ -62,7 +62,7 @@ fn requests_with_bad_signatures_are_denied_and_heartbeats_stay() {
                 asking.join_all().await.into_iter().sum::<u64>()
             })
             .await;
-        let grown = stage.resident_bytes().saturating_sub(before) >> 20;
+        let grown = stage.serving.resident_bytes().saturating_sub(before) >> 20;
         tell(format_args!("{TRACKERS} trackers alone: {alone}"));
         let in_flight = connections as usize * AT_ONCE;
         tell(format_args!(

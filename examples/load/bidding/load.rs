@@ -10,13 +10,14 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::dice::Dice;
-use crate::fake_tracker::{Slots, host_of};
 use crate::job_client::{JobClient, StagedJob};
 use crate::staging::{JobFiles, signed};
-use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+use crate::steady_tracker::{Slots, host_of};
+use crate::wayward_tracker::{WaywardTask, WaywardTracker};
 
 use jobtracker::client::signed_query::SignedQuery;
 use jobtracker::clock::wall_ms;
+use jobtracker::fake_tracker::{AttemptStep, Role};
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
@@ -25,7 +26,7 @@ use super::book::{Book, Change, Outcome, Request, Submission};
 use super::http::get;
 use super::world::{BIDDERS, EXTRA_QUEUES, SUBMITTERS, World, thousandths};
 
-const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+const SLOTS: Slots = Slots::new(4, 2);
 const TRACKERS: u32 = 6;
 const HEARTBEAT_EVERY: Duration = Duration::from_millis(40);
 /// Longer than any life.
@@ -313,9 +314,9 @@ impl Callers {
         };
         while !self.is_killed() {
             let fate = |task: &WaywardTask| match (task.role, dice.below(100)) {
-                (Role::Work, 0..30) | (Role::TaskCleanup | Role::Housekeeping, _) => Fate::Advance,
-                (Role::Work, 30) if task.has_begun() => Fate::DieUnclean,
-                (Role::Work, _) => Fate::Wait,
+                (Role::Work, 0..30) | (Role::TaskCleanup | Role::Housekeeping, _) => AttemptStep::Advance,
+                (Role::Work, 30) if task.has_begun() => AttemptStep::DieUnclean,
+                (Role::Work, _) => AttemptStep::Wait,
             };
             let request = Box::new(tracker.heartbeat(fate));
             match client.call(&Call::InterTracker(InterTrackerCall::Heartbeat { request })).await {

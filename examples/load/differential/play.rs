@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::dice::Dice;
-use crate::fake_tracker::Slots;
-use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+use crate::steady_tracker::Slots;
+use crate::wayward_tracker::{WaywardTask, WaywardTracker};
 
+use jobtracker::fake_tracker::{AttemptStep, Role};
 use jobtracker::model::{AttemptId, AttemptState, RunState, TaskId};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use jobtracker::wire::{Action, HeartbeatResponse};
@@ -106,14 +107,14 @@ pub async fn clear(script: &Script, sides: &mut [Side; 2]) -> anyhow::Result<()>
     for side in sides {
         let mut fleet = fleet(script);
         for tracker in &mut fleet {
-            tracker.set_slots(Slots { maps: 2, reduces: 2 });
+            tracker.tracker.slots = Slots::new(2, 2);
         }
         for place in side.submitted() {
             side.ask(place, |job| JobSubmissionCall::KillJob { job }).await?;
         }
         for _ in 0..LAST_ROUNDS {
             for (number, tracker) in fleet.iter_mut().enumerate() {
-                let answer = side.beat(number, &tracker.heartbeat(|_| Fate::Advance)).await?;
+                let answer = side.beat(number, &tracker.heartbeat(|_| AttemptStep::Advance)).await?;
                 tracker.obey(&answer);
             }
         }
@@ -124,7 +125,7 @@ pub async fn clear(script: &Script, sides: &mut [Side; 2]) -> anyhow::Result<()>
 fn fleet(script: &Script) -> Vec<WaywardTracker> {
     let tracker = |number: u32| {
         let (maps, reduces) = script.slots.get(number as usize).copied().unwrap_or((2, 2));
-        WaywardTracker::new(number, &host(number), Slots { maps, reduces })
+        WaywardTracker::new(number, &host(number), Slots::new(maps, reduces))
     };
     (0..FLEET).map(tracker).collect()
 }
@@ -150,12 +151,12 @@ impl Play<'_> {
                 // And what waits for its commit is KILLED without a task-cleanup there.
                 let cleans =
                     |task: &WaywardTask| task.role == Role::TaskCleanup || task.state == AttemptState::CommitPending;
-                let cleans = self.fleet[tracker].tasks.iter().any(cleans);
+                let cleans = self.fleet[tracker].tracker.attempts.iter().any(cleans);
                 if !cleans
                     && !self.fleet[tracker].is_unanswered()
-                    && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output))
+                    && self.fleet[tracker].tracker.outputs.iter().all(|output| self.is_read(*output))
                 {
-                    let had = self.fleet[tracker].tasks.iter().map(|task| task.attempt);
+                    let had = self.fleet[tracker].tracker.attempts.iter().map(|task| task.id);
                     let had: Vec<_> = had.collect();
                     self.asked.extend(&had);
                     self.unclean.extend(had);
@@ -165,7 +166,7 @@ impl Play<'_> {
                 }
             }
             Step::LoseOutput { tracker, roll } => {
-                let outputs = self.fleet[tracker].outputs.iter().copied();
+                let outputs = self.fleet[tracker].tracker.outputs.iter().copied();
                 let outputs: Vec<_> = outputs.filter(|output| self.is_read(*output)).collect();
                 if let Some(output) = Dice::new(roll).pick(&outputs) {
                     self.is_stale = true;
@@ -197,14 +198,14 @@ impl Play<'_> {
             }
             Step::Stranger => {
                 let name = 1_000 + self.step as u32 + 1_000 * (self.script.seed % 1_000) as u32;
-                let mut stranger = WaywardTracker::new(name, "10.9.1.1", Slots { maps: 1, reduces: 1 });
+                let mut stranger = WaywardTracker::new(name, "10.9.1.1", Slots::new(1, 1));
                 stranger.obey(&HeartbeatResponse {
                     response_id: 7,
                     interval_ms: 0,
                     actions: Vec::new(),
                     recovered_jobs: Vec::new(),
                 });
-                let request = stranger.heartbeat(|_| Fate::Wait);
+                let request = stranger.heartbeat(|_| AttemptStep::Wait);
                 let [first, second] = &mut *self.sides;
                 let answers = [first.strange_beat(&request).await?, second.strange_beat(&request).await?];
                 self.compare("a stranger calls", answers.map(|answer| told::answer(&answer)))?;
@@ -217,7 +218,7 @@ impl Play<'_> {
         let (script, seed) = (self.script, self.script.seed ^ roll);
         let is_last = self.step > self.script.steps.len();
         let request =
-            self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { script.fate(seed, task) });
+            self.fleet[number].heartbeat(|task| if is_last { AttemptStep::Advance } else { script.fate(seed, task) });
         let [first, second] = &mut *self.sides;
         let answers = [first.beat(number, &request).await?, second.beat(number, &request).await?];
         let what = format!("tracker {number} calls with {}", reported(&request));
@@ -282,9 +283,9 @@ impl Play<'_> {
 
     fn fail_fetch(&mut self, tracker: usize, roll: u64) {
         let mut dice = Dice::new(roll);
-        let reduces: Vec<_> = self.fleet[tracker].tasks.iter().filter(|task| task.is_running_reduce()).collect();
-        let Some(reduce) = dice.pick(&reduces).map(|task| task.attempt) else { return };
-        let outputs = self.fleet.iter().flat_map(|tracker| &tracker.outputs);
+        let reduces: Vec<_> = self.fleet[tracker].tracker.attempts.iter().filter(is_running_reduce).collect();
+        let Some(reduce) = dice.pick(&reduces).map(|task| task.id) else { return };
+        let outputs = self.fleet.iter().flat_map(|tracker| &tracker.tracker.outputs);
         let outputs = outputs.filter(|output| output.task.job == reduce.task.job && self.is_read(**output));
         let outputs: Vec<_> = outputs.copied().collect();
         // Always the first one or two, so that failures add up.
@@ -293,7 +294,7 @@ impl Play<'_> {
     }
 
     async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
-        let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
+        let attempts: Vec<_> = self.fleet[tracker].tracker.attempts.iter().map(|task| task.id).collect();
         let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
         self.asked.insert(attempt);
         let [first, second] = &mut *self.sides;
@@ -331,7 +332,7 @@ impl Play<'_> {
                 self.step += 1;
                 for tracker in 0..FLEET as usize {
                     // Everybody has room in the end, so that no job waits for a kind of slot that nobody has.
-                    self.fleet[tracker].set_slots(Slots { maps: 2, reduces: 2 });
+                    self.fleet[tracker].tracker.slots = Slots::new(2, 2);
                     self.beat(tracker, round, false).await?;
                 }
                 if self.are_over().await? {
@@ -383,11 +384,11 @@ impl Play<'_> {
 // === impl Script ===
 
 impl Script {
-    fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
-        let id = task.attempt.task;
+    fn fate(&self, seed: u64, task: &WaywardTask) -> AttemptStep {
+        let id = task.id.task;
         let mut dooms =
             self.dooms.iter().filter(|doom| (doom.job, doom.kind, doom.task) == (id.job.number, id.kind, id.number));
-        let doom = dooms.find(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup);
+        let doom = dooms.find(|doom| task.id.number < doom.attempts && task.role != Role::TaskCleanup);
         match doom {
             Some(doom) if task.has_begun() => doom.fate,
             _ => self.luck.fate(seed, task),
@@ -398,21 +399,21 @@ impl Script {
 // === impl Luck ===
 
 impl super::script::Luck {
-    fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
-        let mut dice = Dice::named(seed, &format!("{} {:?}", task.attempt, task.role));
+    fn fate(&self, seed: u64, task: &WaywardTask) -> AttemptStep {
+        let mut dice = Dice::named(seed, &format!("{} {:?}", task.id, task.role));
         if dice.percent(self.waits) {
-            return Fate::Wait;
+            return AttemptStep::Wait;
         }
         if task.role != Role::Work {
             let fails = task.role == Role::Housekeeping && dice.percent(self.housekeeping_fails);
-            return if fails { Fate::Fail } else { Fate::Advance };
+            return if fails { AttemptStep::Fail } else { AttemptStep::Advance };
         }
         let mut chance = dice.below(100);
         let ends = [
-            (self.fails, Fate::Fail),
-            (self.fails_unclean, Fate::FailUnclean),
-            (self.dies_unclean, Fate::DieUnclean),
-            (self.dies, Fate::Die),
+            (self.fails, AttemptStep::Fail),
+            (self.fails_unclean, AttemptStep::FailUnclean),
+            (self.dies_unclean, AttemptStep::DieUnclean),
+            (self.dies, AttemptStep::Die),
         ];
         for (percent, fate) in ends {
             if chance < percent {
@@ -420,16 +421,12 @@ impl super::script::Luck {
             }
             chance -= percent;
         }
-        Fate::Advance
+        AttemptStep::Advance
     }
 }
 
-// === impl WaywardTask ===
-
-impl WaywardTask {
-    fn is_running_reduce(&self) -> bool {
-        self.role == Role::Work && !self.attempt.task.kind.is_map() && self.state == AttemptState::Running
-    }
+fn is_running_reduce(task: &&WaywardTask) -> bool {
+    task.role == Role::Work && !task.kind().is_map() && task.state == AttemptState::Running
 }
 
 fn reported(request: &jobtracker::wire::HeartbeatRequest) -> String {

@@ -2,8 +2,8 @@
 
 use crate::dice::Dice;
 use crate::staging::JobFiles;
-use crate::wayward_tracker::Fate;
 
+use jobtracker::fake_tracker::AttemptStep;
 use jobtracker::model::Kind;
 
 /// A script.
@@ -14,7 +14,7 @@ pub struct Script {
     /// How tasks fare.
     pub luck: Luck,
     /// Slots for maps and reduces of each tracker of the fleet.
-    pub slots: Vec<(i32, i32)>,
+    pub slots: Vec<(u32, u32)>,
     /// The jobs that may be submitted.
     pub jobs: Vec<JobFiles>,
     /// Tasks that end badly whatever their luck.
@@ -52,7 +52,7 @@ pub struct Doom {
     /// So many of its first attempts do.
     pub attempts: i32,
     /// How.
-    pub fate: Fate,
+    pub fate: AttemptStep,
 }
 
 /// One step. Trackers and jobs by number; `roll` decides among what there is at that moment.
@@ -151,7 +151,7 @@ impl Script {
         let lucks =
             if is_placed { [Luck::CALM, Luck::CLEAN, Luck::CLEAN] } else { [Luck::CALM, Luck::ROUGH, Luck::WILD] };
         let luck = lucks[dice.below(3) as usize];
-        let slots = (0..FLEET).map(|_| (dice.below(4) as i32, dice.below(3) as i32)).collect::<Vec<_>>();
+        let slots = (0..FLEET).map(|_| (dice.below(4), dice.below(3))).collect::<Vec<_>>();
         let jobs: Vec<JobFiles> = (0..1 + dice.below(3)).map(|_| random_job(&mut dice, is_placed)).collect();
         let length = 40 + dice.below(160);
         let mut steps = vec![Step::Submit { job: 0 }];

@@ -1,8 +1,8 @@
 //! Scripts written by hand, one for each thing that must be alike.
 
 use crate::staging::JobFiles;
-use crate::wayward_tracker::Fate;
 
+use jobtracker::fake_tracker::AttemptStep;
 use jobtracker::model::Kind;
 
 use super::script::{Doom, FLEET, Luck, Script, Step, host};
@@ -16,13 +16,16 @@ pub fn all() -> Vec<(&'static str, Script)> {
         ("no tasks at all", script([job(0, 0)], [], submit_and([rounds(5)]))),
         ("only reduces", script([job(0, 3)], [], submit_and([rounds(8)]))),
         ("near and far", script([near_and_far()], [], submit_and([rounds(9)]))),
-        ("throws", script([job(3, 1)], [doom(Kind::Map, 1, 9, Fate::Fail)], submit_and([rounds(12)]))),
-        ("throws once", script([job(3, 1)], [doom(Kind::Map, 1, 1, Fate::Fail)], submit_and([rounds(12)]))),
-        ("may lose half", script([may_lose_half()], [doom(Kind::Map, 1, 9, Fate::Fail)], submit_and([rounds(16)]))),
-        ("reduce throws", script([job(2, 2)], [doom(Kind::Reduce, 0, 9, Fate::Fail)], submit_and([rounds(20)]))),
+        ("throws", script([job(3, 1)], [doom(Kind::Map, 1, 9, AttemptStep::Fail)], submit_and([rounds(12)]))),
+        ("throws once", script([job(3, 1)], [doom(Kind::Map, 1, 1, AttemptStep::Fail)], submit_and([rounds(12)]))),
+        (
+            "may lose half",
+            script([may_lose_half()], [doom(Kind::Map, 1, 9, AttemptStep::Fail)], submit_and([rounds(16)])),
+        ),
+        ("reduce throws", script([job(2, 2)], [doom(Kind::Reduce, 0, 9, AttemptStep::Fail)], submit_and([rounds(20)]))),
         ("unclean", script([job(3, 2)], unclean(), submit_and([rounds(16)]))),
-        ("setup throws", script([job(2, 1)], [doom(Kind::Map, 3, 9, Fate::Fail)], submit_and([rounds(9)]))),
-        ("cleanup throws", script([job(2, 1)], [doom(Kind::Map, 2, 9, Fate::Fail)], submit_and([rounds(14)]))),
+        ("setup throws", script([job(2, 1)], [doom(Kind::Map, 3, 9, AttemptStep::Fail)], submit_and([rounds(9)]))),
+        ("cleanup throws", script([job(2, 1)], [doom(Kind::Map, 2, 9, AttemptStep::Fail)], submit_and([rounds(14)]))),
         ("attempts killed", script([job(4, 1)], [], submit_and([rounds(2), killed_attempts(), rounds(9)]))),
         ("output lost", script([job(3, 2)], [], submit_and([rounds(5), lost_output(), rounds(9)]))),
         ("output not fetched", script([job(3, 2)], [], submit_and([rounds(5), failed_fetches(), rounds(9)]))),
@@ -67,15 +70,15 @@ fn may_lose_half() -> JobFiles {
     files
 }
 
-fn doom(kind: Kind, task: i32, attempts: i32, fate: Fate) -> Doom {
+fn doom(kind: Kind, task: i32, attempts: i32, fate: AttemptStep) -> Doom {
     Doom { job: 0, kind, task, attempts, fate }
 }
 
 fn unclean() -> [Doom; 3] {
     [
-        doom(Kind::Map, 0, 1, Fate::FailUnclean),
-        doom(Kind::Map, 1, 2, Fate::DieUnclean),
-        doom(Kind::Reduce, 1, 1, Fate::FailUnclean),
+        doom(Kind::Map, 0, 1, AttemptStep::FailUnclean),
+        doom(Kind::Map, 1, 2, AttemptStep::DieUnclean),
+        doom(Kind::Reduce, 1, 1, AttemptStep::FailUnclean),
     ]
 }
 

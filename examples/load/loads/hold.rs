@@ -8,14 +8,14 @@ use tokio::time::sleep;
 
 use super::{Bench, Drive, POLL_EVERY, WARM_UP};
 use crate::arguments::Hold;
-use crate::fake_tracker::{Ending, Slots};
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::{Ending, Slots};
 
 /// Of the trackers that hold the jobs' maps: 1.2.1 `JobQueueTaskScheduler` spreads maps evenly over all slots there are,
 /// so one with many slots would not be filled.
-const ONE_MAP: Slots = Slots { maps: 1, reduces: 0 };
+const ONE_MAP: Slots = Slots::new(1, 0);
 /// Numbers of those trackers, beyond those that ask.
 const FIRST_HOLDER: u32 = 1 << 16;
 const HOLD_LIMIT: Duration = Duration::from_secs(180);

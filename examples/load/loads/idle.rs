@@ -6,10 +6,10 @@ use anyhow::ensure;
 
 use super::{Bench, Drive, WARM_UP, stop_when_over};
 use crate::arguments::Idle;
-use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 const FINISHED_LIMIT: Duration = Duration::from_secs(300);
 

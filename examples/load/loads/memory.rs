@@ -7,10 +7,10 @@ use tokio::time::sleep;
 
 use super::{Bench, Drive, POLL_EVERY};
 use crate::arguments::Memory;
-use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 /// Trackers that run the maps; the rest keep silent after their first call.
 const BUSY: u32 = 200;

@@ -19,11 +19,11 @@ use anyhow::ensure;
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::{Arguments, Load};
-use crate::fake_tracker::{Ending, Slots};
 use crate::fleet::{Drive, Fleet};
 use crate::job_client::{JobClient, StagedJob};
 use crate::row::Row;
 use crate::server_process::ServerProcess;
+use crate::steady_tracker::{Ending, Slots};
 
 use jobtracker::model::JobId;
 

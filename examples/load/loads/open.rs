@@ -7,10 +7,10 @@ use tokio::time::sleep;
 
 use super::{Bench, Drive};
 use crate::arguments::Open;
-use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 /// Load that is not measured.
 const WARM_UP_S: u64 = 5;

@@ -6,10 +6,10 @@ use tokio::time::sleep;
 
 use super::{Bench, Drive, POLL_EVERY};
 use crate::arguments::Ready;
-use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Trackers that hold its input; only one of them calls.

@@ -6,11 +6,11 @@ use anyhow::ensure;
 
 use super::{Bench, Drive, stop_when_over};
 use crate::arguments::Tasks;
-use crate::fake_tracker::Ending;
 use crate::fleet::{Fleet, USUAL_SLOTS};
 use crate::job_client::JobClient;
 use crate::row::Row;
 use crate::staging::JobShape;
+use crate::steady_tracker::Ending;
 
 pub async fn run(bench: &Bench, arguments: &Tasks) -> anyhow::Result<Vec<Row>> {
     let mut client = bench.client().await?;

@@ -17,18 +17,19 @@ use model::{JobModel, Terms};
 
 use crate::arguments::Random;
 use crate::dice::Dice;
-use crate::fake_tracker::{Slots, host_of};
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
-use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+use crate::steady_tracker::{Slots, host_of};
+use crate::wayward_tracker::{WaywardTask, WaywardTracker};
 
+use jobtracker::fake_tracker::{AttemptStep, Role};
 use jobtracker::fs::FileUri;
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{JobId, PerKind, RunState};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatResponse};
 
-const SLOTS: Slots = Slots { maps: 8, reduces: 4 };
+const SLOTS: Slots = Slots::new(8, 4);
 /// Jobs that may run at a time.
 const LIVE_JOBS: usize = 150;
 /// Heartbeats of the whole fleet within which the last jobs must end.
@@ -138,7 +139,8 @@ impl Run {
                 if self.dice.percent(1) {
                     self.restart(number);
                 } else if self.dice.percent(2)
-                    && let Some(output) = self.dice.pick(&self.fleet[number].0.outputs)
+                    && let Some(output) =
+                        self.dice.pick(&self.fleet[number].0.tracker.outputs.iter().copied().collect::<Vec<_>>())
                 {
                     self.fleet[number].0.lose_output(output);
                 }
@@ -167,7 +169,7 @@ impl Run {
         let seed = self.seed;
         let (tracker, client) = &mut self.fleet[number];
         let repeats = tracker.is_unanswered();
-        let roles: BTreeMap<_, _> = tracker.tasks.iter().map(|task| (task.attempt, task.role)).collect();
+        let roles: BTreeMap<_, _> = tracker.tracker.attempts.iter().map(|task| (task.id, task.role)).collect();
         let request = tracker.heartbeat(|task| fate(seed, task));
         let reports: Vec<_> = request.status.tasks.iter().map(|report| (report.attempt, report.state)).collect();
         let registers = request.initial_contact;
@@ -230,7 +232,7 @@ impl Run {
         self.round(false).await?;
         self.round(false).await?;
         let trackers = self.fleet.len() as u32;
-        let (maps, reduces) = (trackers * SLOTS.maps as u32, trackers * SLOTS.reduces as u32);
+        let (maps, reduces) = (trackers * SLOTS.map, trackers * SLOTS.reduce);
         let files = JobFiles {
             splits: vec![Vec::new(); maps as usize],
             reduces,
@@ -241,19 +243,19 @@ impl Run {
         for _ in 0..4 {
             for (tracker, client) in &mut self.fleet {
                 let advance = |task: &WaywardTask| match task.role {
-                    Role::Work => Fate::Wait,
-                    Role::TaskCleanup | Role::Housekeeping => Fate::Advance,
+                    Role::Work => AttemptStep::Wait,
+                    Role::TaskCleanup | Role::Housekeeping => AttemptStep::Advance,
                 };
                 let request = Box::new(tracker.heartbeat(advance));
                 let answer = heartbeat(client, Call::InterTracker(InterTrackerCall::Heartbeat { request })).await?;
                 tracker.obey(&answer);
             }
         }
-        let taken: usize = self.fleet.iter().map(|(tracker, _)| tracker.tasks.len()).sum();
+        let taken: usize = self.fleet.iter().map(|(tracker, _)| tracker.tracker.attempts.len()).sum();
         self.client.call(JobSubmissionCall::KillJob { job: Some(staged.id) }).await?;
         for _ in 0..8 {
             for (tracker, client) in &mut self.fleet {
-                let request = Box::new(tracker.heartbeat(|_| Fate::Advance));
+                let request = Box::new(tracker.heartbeat(|_| AttemptStep::Advance));
                 let answer = heartbeat(client, Call::InterTracker(InterTrackerCall::Heartbeat { request })).await?;
                 tracker.obey(&answer);
             }
@@ -299,29 +301,29 @@ async fn heartbeat(client: &mut IpcClient, call: Call) -> anyhow::Result<Heartbe
 }
 
 /// The fate of a task, drawn from its attempt, so that it is settled when it is launched.
-fn fate(seed: u64, task: &WaywardTask) -> Fate {
-    let (id, attempt) = (task.attempt.task, task.attempt.number);
+fn fate(seed: u64, task: &WaywardTask) -> AttemptStep {
+    let (id, attempt) = (task.id.task, task.id.number);
     let name = format!("{} {:?} {} {attempt} {:?}", id.job.number, id.kind, id.number, task.role);
     let mut dice = Dice::named(seed, &name);
     let chance = dice.below(100);
-    let is_ripe = task.has_begun() && u32::from(task.quarters) >= dice.below(2);
+    let is_ripe = task.has_begun() && u32::from(task.plan.quarters) >= dice.below(2);
     match task.role {
-        Role::TaskCleanup => Fate::Advance,
-        Role::Housekeeping if is_ripe && chance < 6 => Fate::Fail,
-        Role::Housekeeping => Fate::Advance,
+        Role::TaskCleanup => AttemptStep::Advance,
+        Role::Housekeeping if is_ripe && chance < 6 => AttemptStep::Fail,
+        Role::Housekeeping => AttemptStep::Advance,
         Role::Work if !is_ripe => {
             if chance == 99 {
-                Fate::Die
+                AttemptStep::Die
             } else {
-                Fate::Advance
+                AttemptStep::Advance
             }
         }
         Role::Work => match chance {
-            0..10 => Fate::Fail,
-            10..18 => Fate::FailUnclean,
-            18..23 => Fate::DieUnclean,
-            23..26 => Fate::Die,
-            _ => Fate::Advance,
+            0..10 => AttemptStep::Fail,
+            10..18 => AttemptStep::FailUnclean,
+            18..23 => AttemptStep::DieUnclean,
+            23..26 => AttemptStep::Die,
+            _ => AttemptStep::Advance,
         },
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::wayward_tracker::Role;
-
+use jobtracker::fake_tracker::Role;
 use jobtracker::model::{AttemptId, AttemptState, Kind, PerKind, RunState, TaskId};
 
 /// What a job was submitted with.

@@ -7,9 +7,9 @@ use tokio::time::{Duration, sleep};
 use crate::bidding::book::Submission;
 use crate::bidding::http::get;
 use crate::dice::Dice;
-use crate::fake_tracker::host_of;
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
+use crate::steady_tracker::host_of;
 
 use jobtracker::model::{JobId, PerKind};
 use jobtracker::wire::JobStatus;

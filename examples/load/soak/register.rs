@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::{Duration, Instant};
 
-use crate::wayward_tracker::Role;
-
+use jobtracker::fake_tracker::Role;
 use jobtracker::model::{AttemptId, AttemptState, JobId, PerKind, RunState, TaskId};
 
 /// What a job was submitted with.

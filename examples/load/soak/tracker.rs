@@ -7,9 +7,10 @@ use std::rc::Rc;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::dice::Dice;
-use crate::fake_tracker::{Slots, host_of};
-use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+use crate::steady_tracker::{Slots, host_of};
+use crate::wayward_tracker::{WaywardTask, WaywardTracker};
 
+use jobtracker::fake_tracker::{AttemptStep, Role};
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::AttemptId;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
@@ -31,10 +32,10 @@ pub struct Station {
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     due: Instant,
-    fate: Fate,
+    fate: AttemptStep,
 }
 
-const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+const SLOTS: Slots = Slots::new(4, 2);
 const RETRY: Duration = Duration::from_secs(1);
 
 // === impl Station ===
@@ -86,10 +87,10 @@ impl Station {
     fn heartbeat(&mut self) -> HeartbeatRequest {
         let now = Instant::now();
         let plans = &self.plans;
-        self.tracker.heartbeat(|task: &WaywardTask| match (task.role, plans.get(&task.attempt)) {
+        self.tracker.heartbeat(|task: &WaywardTask| match (task.role, plans.get(&task.id)) {
             (Role::Work, Some(plan)) if plan.due <= now => plan.fate,
-            (Role::Work, Some(_)) if task.has_begun() => Fate::Wait,
-            _ => Fate::Advance,
+            (Role::Work, Some(_)) if task.has_begun() => AttemptStep::Wait,
+            _ => AttemptStep::Advance,
         })
     }
 
@@ -97,13 +98,13 @@ impl Station {
     fn take(&mut self, stage: &Stage, request: &HeartbeatRequest, sent: Instant, answer: &HeartbeatResponse) {
         let next_id = request.response_id.wrapping_add(1);
         // One that has nothing may be told to start anew: nothing is lost by it, and its id is repeated.
-        let has_work = !self.tracker.tasks.is_empty();
+        let has_work = !self.tracker.tracker.attempts.is_empty();
         let is_reinit = !has_work && answer.actions.contains(&Action::ReinitTracker);
         if answer.response_id != next_id && !is_reinit {
             stage.wrong(format!("answer {} instead of {next_id}", answer.response_id));
         }
         let roles: BTreeMap<AttemptId, Role> =
-            self.tracker.tasks.iter().map(|task| (task.attempt, task.role)).collect();
+            self.tracker.tracker.attempts.iter().map(|task| (task.id, task.role)).collect();
         let mut register = stage.register.borrow_mut();
         for report in &request.status.tasks {
             let role = roles.get(&report.attempt).copied().unwrap_or(Role::Work);
@@ -114,7 +115,7 @@ impl Station {
             match action {
                 Action::LaunchTask(task) => {
                     let attempt = task.status.attempt;
-                    let launched = self.tracker.tasks.iter().find(|launched| launched.attempt == attempt);
+                    let launched = self.tracker.tracker.attempts.iter().find(|launched| launched.id == attempt);
                     let role = launched.map_or(Role::Work, |launched| launched.role);
                     register.launched(attempt, role);
                     if role == Role::Work {
@@ -128,8 +129,8 @@ impl Station {
                 Action::KillTask(_) | Action::KillJob(_) | Action::CommitTask(_) => {}
             }
         }
-        let tasks = &self.tracker.tasks;
-        self.plans.retain(|attempt, _| tasks.iter().any(|task| task.attempt == *attempt));
+        let tasks = &self.tracker.tracker.attempts;
+        self.plans.retain(|attempt, _| tasks.iter().any(|task| task.id == *attempt));
     }
 }
 
@@ -140,11 +141,11 @@ impl Plan {
     fn new(dice: &mut Dice) -> Self {
         let due = Instant::now() + Duration::from_millis(u64::from(1000 + dice.below(14_000)));
         let fate = match dice.below(100) {
-            0..4 => Fate::Fail,
-            4..7 => Fate::FailUnclean,
-            7..9 => Fate::DieUnclean,
-            9 => Fate::Die,
-            _ => Fate::Advance,
+            0..4 => AttemptStep::Fail,
+            4..7 => AttemptStep::FailUnclean,
+            7..9 => AttemptStep::DieUnclean,
+            9 => AttemptStep::Die,
+            _ => AttemptStep::Advance,
         };
         Self { due, fate }
     }

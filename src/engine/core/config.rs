@@ -43,6 +43,31 @@ pub struct EngineConfig {
     pub finished_jobs_kept: usize,
 }
 
+// === impl EngineConfig ===
+
+impl EngineConfig {
+    /// A daemon that configures nothing and has no queue, with heartbeats as short as they may be. For simulations, tests and benchmarks.
+    pub fn with_defaults(identifier: Identifier, policy: PolicyConfig) -> Self {
+        Self {
+            identifier,
+            policy,
+            queues: Vec::new(),
+            acls_enabled: false,
+            administrators_acl: " ".to_owned(),
+            daemon_user: "mapred".to_owned(),
+            max_tasks_per_job: None,
+            limits: Limits::default(),
+            heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
+            tracker_expiry_ms: 600_000,
+            hosts: HostLists::default(),
+            job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
+            recover: true,
+            hold_client_kills_ms: 0,
+            finished_jobs_kept: 100,
+        }
+    }
+}
+
 /// The scheduling policy.
 #[derive(Clone, Debug)]
 pub enum PolicyConfig {
@@ -80,6 +105,16 @@ pub struct QueueConfig {
     pub submit_acl: String,
     /// Access list for the administration of its jobs.
     pub administer_acl: String,
+}
+
+// === impl QueueConfig ===
+
+impl QueueConfig {
+    /// A queue that accepts jobs of every user.
+    pub fn open(name: &str) -> Self {
+        let everybody = || "*".to_owned();
+        Self { name: name.to_owned(), running: true, submit_acl: everybody(), administer_acl: everybody() }
+    }
 }
 
 /// The hosts whose trackers may register.

@@ -1,6 +1,7 @@
 //! Who may do what with a job and a queue while access lists are on.
 
 use crate::engine::{Caller, Event, Refusal, Reply};
+use crate::fake_tracker::Role;
 use crate::model::{JobId, Kind};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
@@ -17,8 +18,8 @@ fn cluster() -> (Cluster, JobId) {
     spec.modify_acl = Some("dave helpers".into());
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec).unwrap();
-    while cluster.trackers[0].tasks.iter().all(|task| task.setup_or_cleanup) {
-        cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+    while cluster.trackers[0].attempts.iter().all(|task| task.role == Role::Housekeeping) {
+        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
     }
     (cluster, id)
 }

@@ -1,8 +1,9 @@
 //! Safe mode, refresh of host lists and queues.
 
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal, Reply, SubmissionReply};
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobOutcome;
-use crate::model::{Kind, RunState};
+use crate::model::{Kind, PerKind, RunState};
 use crate::wire::{Action, CompletionStatus};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
@@ -47,8 +48,9 @@ fn in_safe_mode_no_job_comes_in_nothing_is_killed_and_nothing_handed_out() {
     let mut cluster = cluster();
     cluster.add_tracker("h0", 2, 1);
     let id = cluster.submit(spec("alice", "default", 4, 0)).unwrap();
-    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
-    while cluster.trackers[0].tasks.iter().all(|task| task.setup_or_cleanup) {
+    let hang =
+        |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
+    while cluster.trackers[0].attempts.iter().all(|task| task.role == Role::Housekeeping) {
         cluster.beat(0, hang);
     }
     set_safe_mode(&mut cluster, true, Caller::named("boss"));
@@ -84,8 +86,9 @@ fn in_safe_mode_no_attempt_fails() {
     let mut cluster = cluster();
     cluster.add_tracker("h0", 1, 0);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let fail = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Fail };
-    while cluster.trackers[0].tasks.iter().all(|task| task.setup_or_cleanup) {
+    let fail =
+        |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Fail };
+    while cluster.trackers[0].attempts.iter().all(|task| task.role == Role::Housekeeping) {
         cluster.beat(0, fail);
     }
     set_safe_mode(&mut cluster, true, Caller::named("boss"));
@@ -107,8 +110,9 @@ fn a_tracker_whose_host_is_struck_off_is_lost_and_turned_away() {
         cluster.add_tracker("h0", 2, 0);
         cluster.add_tracker("h1", 2, 0);
         let id = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
-        let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
-        while cluster.trackers[0].tasks.iter().all(|task| task.setup_or_cleanup) {
+        let hang =
+            |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
+        while cluster.trackers[0].attempts.iter().all(|task| task.role == Role::Housekeeping) {
             cluster.beat(0, hang);
             cluster.beat(1, hang);
         }
@@ -126,9 +130,9 @@ fn a_tracker_whose_host_is_struck_off_is_lost_and_turned_away() {
         let connection = cluster.trackers[0].connection;
         let (reply, _) = cluster.step(Event::Heartbeat { request, connection });
         assert!(matches!(reply, Reply::Refused(Refusal::DisallowedTracker(_))));
-        cluster.trackers[0].slots = (0, 0);
+        cluster.trackers[0].slots = PerKind::new(0, 0);
         cluster.trackers.remove(0);
-        cluster.trackers[0].slots = (2, 1);
+        cluster.trackers[0].slots = PerKind::new(2, 1);
         assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     }
 }

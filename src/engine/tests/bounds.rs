@@ -57,7 +57,7 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
 
 /// A heartbeat that reports so many attempts that were never launched, of a known job or of unknown ones.
 fn with_unknown_attempts(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     count: i32,
     of_job: impl Fn(i32) -> crate::model::TaskId,
 ) -> HeartbeatRequest {
@@ -77,7 +77,7 @@ fn unknown_attempts_are_answered_in_bounds_and_logged_in_one_line() {
     cluster.beat(0, |_| Fate::Hang);
     lines(&mut cluster);
     // Twice its five slots, and a hundred.
-    let request = with_unknown_attempts(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
+    let request = with_unknown_attempts(&mut cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
     let (response, _) = cluster.send(0, request);
     assert_eq!(killed(&response), 110);
     assert_eq!(cluster.engine.trackers.iter().next().unwrap().unknown_attempts.len(), 110);
@@ -86,8 +86,9 @@ fn unknown_attempts_are_answered_in_bounds_and_logged_in_one_line() {
     let logged = lines(&mut cluster);
     assert!(logged.len() == 1 && logged[0].ends_with(text), "{logged:?}");
     // Of a job each, too.
-    let request =
-        with_unknown_attempts(&cluster, 20_000, |number| format!("task_1_{:04}_m_000000", number + 1).parse().unwrap());
+    let request = with_unknown_attempts(&mut cluster, 20_000, |number| {
+        format!("task_1_{:04}_m_000000", number + 1).parse().unwrap()
+    });
     let (response, _) = cluster.send(0, request);
     assert!(killed(&response) <= 220, "{}", killed(&response));
     assert!(lines(&mut cluster).len() <= 1);
@@ -126,7 +127,7 @@ fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with
     // In 32 bits their sum would not fit.
     cluster.engine.config.limits.max_tracker_slots = u32::MAX;
     for index in 1..=5 {
-        cluster.add_tracker(&format!("h{index}"), i32::MAX, i32::MAX);
+        cluster.add_tracker(&format!("h{index}"), i32::MAX as u32, i32::MAX as u32);
         cluster.beat(index, |_| Fate::Hang);
     }
     assert_eq!(cluster.engine.cluster.scheduler.totals().slots.map, 4 + 5 * u64::from(i32::MAX.unsigned_abs()));
@@ -140,7 +141,7 @@ fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with
     assert_eq!(warnings.len(), 5, "one for each, however often it calls: {warnings:?}");
     assert!(warnings[0].contains("claims 2147483647 map slots and 2147483647 reduce slots"), "{}", warnings[0]);
     for index in 1..=5 {
-        cluster.trackers[index].slots = (0, 0);
+        cluster.trackers[index].slots = PerKind::new(0, 0);
         cluster.beat(index, |_| Fate::Hang);
     }
     let totals = cluster.engine.cluster.scheduler.totals();

@@ -1,19 +1,21 @@
 //! A cluster without processes: trackers that obey answers, clients that submit, a clock that only tests move.
 
 use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, ForeignJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
-    PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, ForeignJob, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig,
+    ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
+use crate::fake_tracker::{AttemptStep, FakeAttempt, FakeTracker, Role};
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ParsedQuery, ServletRequest, VerifiedUser};
-use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, RunState};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, RunState};
 use crate::scheduler::FifoOptions;
 use crate::wire::{
-    Action, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, Reader,
-    ReduceProgress, ReportedCounters, ResourceStatus, Task, TaskStatus, TaskTrackerStatus,
+    Action, Counter, CounterGroup, Counters, Decode, HeartbeatRequest, HeartbeatResponse, Phase, Reader,
+    ReduceProgress, ReportedCounters, TaskStatus,
 };
 
 /// What a fake task does when its tracker next calls.
@@ -27,37 +29,33 @@ pub enum Fate {
     Linger,
 }
 
-#[derive(Clone, Debug)]
-pub struct FakeTask {
-    pub attempt: AttemptId,
-    pub state: AttemptState,
-    pub cleaning: bool,
-    pub setup_or_cleanup: bool,
-    pub reduces: bool,
+pub type FakeTask = FakeAttempt;
+
+/// A tracker and its connection.
+pub struct ConnectedTracker {
+    fake: FakeTracker,
+    pub connection: u64,
 }
 
-/// A tracker that obeys its orders, one step of each task per heartbeat.
-pub struct FakeTracker {
-    pub name: String,
-    pub host: String,
-    pub connection: u64,
-    pub response_id: i16,
-    pub registered: bool,
-    pub slots: (i32, i32),
-    pub tasks: Vec<FakeTask>,
-    /// A request whose answer was lost: it comes again, unchanged, before anything else.
-    pub unanswered: Option<HeartbeatRequest>,
-    /// Map outputs it holds.
-    pub outputs: BTreeSet<AttemptId>,
-    /// Free room on its disk, bytes; -1 = it does not tell.
-    pub free_disk_bytes: i64,
+impl Deref for ConnectedTracker {
+    type Target = FakeTracker;
+
+    fn deref(&self) -> &FakeTracker {
+        &self.fake
+    }
+}
+
+impl DerefMut for ConnectedTracker {
+    fn deref_mut(&mut self) -> &mut FakeTracker {
+        &mut self.fake
+    }
 }
 
 pub struct Cluster {
     pub engine: Engine,
     pub config: EngineConfig,
     pub now: Now,
-    pub trackers: Vec<FakeTracker>,
+    pub trackers: Vec<ConnectedTracker>,
     pub facts: Vec<Fact>,
     pub effects: Vec<Effect>,
     /// The rack of all hosts, as submissions name it.
@@ -69,28 +67,8 @@ pub struct Cluster {
 }
 
 pub fn config(policy: PolicyConfig) -> EngineConfig {
-    EngineConfig {
-        identifier: "202611210913".parse().unwrap(),
-        policy,
-        queues: vec![QueueConfig {
-            name: "default".into(),
-            running: true,
-            submit_acl: "*".into(),
-            administer_acl: "*".into(),
-        }],
-        acls_enabled: false,
-        administrators_acl: " ".into(),
-        daemon_user: "mapred".into(),
-        max_tasks_per_job: None,
-        limits: Default::default(),
-        heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
-        tracker_expiry_ms: 600_000,
-        hosts: Default::default(),
-        job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
-        recover: true,
-        hold_client_kills_ms: 0,
-        finished_jobs_kept: 100,
-    }
+    let identifier = "202611210913".parse().unwrap();
+    EngineConfig { queues: vec![QueueConfig::open("default")], ..EngineConfig::with_defaults(identifier, policy) }
 }
 
 pub fn fifo() -> PolicyConfig {
@@ -102,7 +80,7 @@ pub fn dynamic() -> PolicyConfig {
 }
 
 pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
-    JobSpec::for_test(user, queue, maps, reduces)
+    JobSpec::with_defaults(user, queue, maps, reduces)
 }
 
 impl Cluster {
@@ -125,20 +103,11 @@ impl Cluster {
         }
     }
 
-    pub fn add_tracker(&mut self, host: &str, maps: i32, reduces: i32) -> usize {
+    pub fn add_tracker(&mut self, host: &str, maps: u32, reduces: u32) -> usize {
         let connection = self.trackers.len() as u64 + 1;
-        self.trackers.push(FakeTracker {
-            name: format!("tracker_{host}:localhost/127.0.0.1:{connection}"),
-            host: host.into(),
-            connection,
-            response_id: -1,
-            registered: false,
-            slots: (maps, reduces),
-            tasks: Vec::new(),
-            unanswered: None,
-            outputs: BTreeSet::new(),
-            free_disk_bytes: -1,
-        });
+        let name = format!("tracker_{host}:localhost/127.0.0.1:{connection}");
+        let fake = FakeTracker::new(name, host, PerKind::new(maps, reduces));
+        self.trackers.push(ConnectedTracker { fake, connection });
         self.trackers.len() - 1
     }
 
@@ -304,16 +273,17 @@ impl Cluster {
     /// Another JobTracker has given a tracker these attempts; it is at work on them.
     pub fn give_elsewhere(&mut self, index: usize, attempts: impl IntoIterator<Item = AttemptId>) {
         let tracker = &mut self.trackers[index];
-        tracker.registered = true;
+        tracker.is_registered = true;
         tracker.unanswered = None;
-        for attempt in attempts {
-            self.launched.insert(attempt);
-            tracker.tasks.push(FakeTask {
-                attempt,
+        for id in attempts {
+            self.launched.insert(id);
+            tracker.attempts.push(FakeAttempt {
+                id,
+                role: Role::Work,
                 state: AttemptState::Running,
-                cleaning: false,
-                setup_or_cleanup: false,
-                reduces: attempt.task.kind == Kind::Reduce,
+                reported: None,
+                may_commit: false,
+                plan: (),
             });
         }
     }
@@ -323,28 +293,11 @@ impl Cluster {
     }
 
     /// The heartbeat that a tracker would send now; ended tasks are reported once.
-    pub fn request(&self, index: usize) -> HeartbeatRequest {
-        let tracker = &self.trackers[index];
-        let running =
-            |kind: Kind| tracker.tasks.iter().filter(|t| t.attempt.task.kind == kind && holds_slot(t)).count() as i32;
-        HeartbeatRequest {
-            status: TaskTrackerStatus {
-                name: tracker.name.as_str().into(),
-                host: tracker.host.as_str().into(),
-                http_port: 50060,
-                task_failures: 0,
-                dir_failures: 0,
-                max_map_slots: tracker.slots.0,
-                max_reduce_slots: tracker.slots.1,
-                resources: ResourceStatus::of_space(tracker.free_disk_bytes),
-                tasks: tracker.tasks.iter().map(report).collect(),
-                health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
-            },
-            restarted: !tracker.registered,
-            initial_contact: !tracker.registered,
-            accept_new_tasks: running(Kind::Map) < tracker.slots.0 || running(Kind::Reduce) < tracker.slots.1,
-            response_id: tracker.response_id,
-        }
+    pub fn request(&mut self, index: usize) -> HeartbeatRequest {
+        let tracker = &mut self.trackers[index].fake;
+        let mut request = tracker.request(tracker.attempts.iter().map(report).collect());
+        request.restarted = request.initial_contact;
+        request
     }
 
     /// One heartbeat: every task first does what `fate` says, then the tracker calls and obeys.
@@ -352,7 +305,7 @@ impl Cluster {
         if let Some(request) = self.trackers[index].unanswered.take() {
             return self.send(index, request);
         }
-        for task in &mut self.trackers[index].tasks {
+        for task in &mut self.trackers[index].attempts {
             advance(task, fate(task));
         }
         let request = self.request(index);
@@ -362,7 +315,7 @@ impl Cluster {
     /// A heartbeat whose answer does not arrive.
     pub fn beat_unanswered(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
         if self.trackers[index].unanswered.is_none() {
-            for task in &mut self.trackers[index].tasks {
+            for task in &mut self.trackers[index].attempts {
                 advance(task, fate(task));
             }
             self.trackers[index].unanswered = Some(self.request(index));
@@ -389,54 +342,23 @@ impl Cluster {
     }
 
     fn obey(&mut self, index: usize, response: &HeartbeatResponse, sent: &[TaskStatus]) {
-        let tracker = &mut self.trackers[index];
-        tracker.registered = true;
-        tracker.response_id = response.response_id;
-        // The reported ends have been delivered.
-        let was_told = |task: &FakeTask| sent.iter().any(|report| report.attempt == task.attempt && is_end(report));
-        for task in tracker.tasks.iter().filter(|task| was_told(task)) {
-            if task.state == AttemptState::Succeeded && task.attempt.task.kind == Kind::Map && !task.setup_or_cleanup {
-                tracker.outputs.insert(task.attempt);
+        let tracker = &mut self.trackers[index].fake;
+        // A test may have changed the reports.
+        for attempt in &mut tracker.attempts {
+            attempt.reported = sent.iter().find(|report| report.attempt == attempt.id).map(|report| report.state);
+        }
+        for action in &response.actions {
+            if let Action::KillTask(attempt) = action {
+                // One that came second is of no use.
+                let needed = tracker.outputs.contains(attempt) && is_winner(&self.engine, *attempt);
+                assert!(!needed, "{attempt} is a successful map: its output would go");
             }
         }
-        tracker.tasks.retain(|task| !was_told(task));
-        for action in &response.actions {
-            match action {
-                Action::LaunchTask(task) => {
-                    let fresh = task.task_cleanup || self.launched.insert(task.status.attempt);
-                    assert!(fresh, "{} was launched twice", task.status.attempt);
-                    assert!(!tracker.tasks.iter().any(|known| known.attempt == task.status.attempt));
-                    tracker.tasks.push(start(task));
-                }
-                Action::KillTask(attempt) => {
-                    // One that came second is of no use.
-                    let needed = tracker.outputs.contains(attempt) && is_winner(&self.engine, *attempt);
-                    assert!(!needed, "{attempt} is a successful map: its output would go");
-                    tracker.outputs.remove(attempt);
-                    for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
-                        task.state = match task.state {
-                            AttemptState::FailedUnclean => AttemptState::Failed,
-                            AttemptState::KilledUnclean | AttemptState::Unassigned => AttemptState::Killed,
-                            _ if task.setup_or_cleanup => AttemptState::Killed,
-                            _ => AttemptState::KilledUnclean,
-                        };
-                    }
-                }
-                Action::KillJob(job) => {
-                    tracker.tasks.retain(|task| task.attempt.task.job != *job);
-                    tracker.outputs.retain(|attempt| attempt.task.job != *job);
-                }
-                Action::CommitTask(attempt) => {
-                    for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
-                        task.state = AttemptState::Succeeded;
-                    }
-                }
-                Action::ReinitTracker => {
-                    tracker.tasks.clear();
-                    tracker.outputs.clear();
-                    tracker.registered = false;
-                }
-            }
+        let obeyed = tracker.obey(response, |_| ());
+        tracker.commit_permitted();
+        for (id, role) in obeyed.launched {
+            assert!(role == Role::TaskCleanup || self.launched.insert(id), "{id} was launched twice");
+            assert!(tracker.attempts.iter().filter(|known| known.id == id).count() <= 1, "{id} runs already");
         }
     }
 
@@ -445,11 +367,7 @@ impl Cluster {
         let connection = self.trackers[index].connection;
         self.step(Event::ConnectionClosed { connection });
         let tracker = &mut self.trackers[index];
-        tracker.tasks.clear();
-        tracker.unanswered = None;
-        tracker.outputs.clear();
-        tracker.registered = false;
-        tracker.response_id = -1;
+        tracker.restart();
         tracker.connection += 100;
     }
 
@@ -475,71 +393,35 @@ fn is_winner(engine: &Engine, attempt: AttemptId) -> bool {
     task.position(attempt.number).is_some_and(|position| task.state == TaskState::Complete(position))
 }
 
-fn start(task: &Task) -> FakeTask {
-    FakeTask {
-        attempt: task.status.attempt,
-        state: task.status.state,
-        cleaning: task.task_cleanup,
-        setup_or_cleanup: task.job_setup || task.job_cleanup.is_some(),
-        reduces: task.status.reduce.is_some(),
-    }
-}
-
-/// Whether this is the last report of the attempt.
-fn is_end(report: &TaskStatus) -> bool {
-    match report.state {
-        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => true,
-        AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase != Phase::Cleanup,
-        _ => false,
-    }
-}
-
-/// What a tracker keeps reporting after its answer.
-fn is_kept(task: &FakeTask) -> bool {
-    match task.state {
-        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
-        AttemptState::FailedUnclean | AttemptState::KilledUnclean => task.cleaning,
-        _ => true,
-    }
-}
-
-fn holds_slot(task: &FakeTask) -> bool {
-    is_kept(task)
-}
-
 pub fn advance(task: &mut FakeTask, fate: Fate) {
     use AttemptState as S;
-    task.state = match (task.state, fate) {
-        (S::FailedUnclean, _) if task.cleaning => S::Failed,
-        (S::KilledUnclean, _) if task.cleaning => S::Killed,
-        (S::Unassigned, Fate::Linger) => S::Unassigned,
-        (S::Unassigned, _) => S::Running,
-        (S::Running, Fate::Succeed) if task.reduces && !task.setup_or_cleanup => S::CommitPending,
-        (S::Running, Fate::Succeed) => S::Succeeded,
-        (S::Running, Fate::Fail) => S::Failed,
-        (S::Running, Fate::FailUnclean) => S::FailedUnclean,
-        (state, _) => state,
-    };
+    task.advance(match (task.state, fate) {
+        (S::Unassigned, Fate::Linger) => AttemptStep::Wait,
+        (S::Unassigned | S::FailedUnclean | S::KilledUnclean, _) | (S::Running, Fate::Succeed) => AttemptStep::Advance,
+        (S::Running, Fate::Fail) => AttemptStep::Fail,
+        (S::Running, Fate::FailUnclean) => AttemptStep::FailUnclean,
+        _ => AttemptStep::Wait,
+    });
 }
 
 fn report(task: &FakeTask) -> TaskStatus {
     let ended = !matches!(task.state, AttemptState::Unassigned | AttemptState::Running);
     TaskStatus {
-        attempt: task.attempt,
+        attempt: task.id,
         progress: if ended { 1.0 } else { 0.5 },
         num_slots: 1,
         state: task.state,
         diagnostics: if task.state == AttemptState::Failed { "it broke".into() } else { "".into() },
         state_text: "".into(),
-        phase: if task.cleaning { Phase::Cleanup } else { Phase::Map },
+        phase: if task.role == Role::TaskCleanup { Phase::Cleanup } else { Phase::Map },
         start_ms: 1_795_252_000_000,
         finish_ms: if ended { 1_795_252_001_000 } else { 0 },
         // As a map that writes as much as it reads.
-        output_bytes: if ended && !task.setup_or_cleanup { 100 } else { -1 },
+        output_bytes: if ended && task.role != Role::Housekeeping { 100 } else { -1 },
         counters: (task.state != AttemptState::Unassigned).then(|| {
             // What runs has counted half, some of it under a name that its end does not mention.
             let counter = |name: &str, value| Counter { name: name.into(), display_name: None, value };
-            let counters = match (ended, task.attempt.task.number % 2) {
+            let counters = match (ended, task.id.task.number % 2) {
                 (true, _) => vec![counter("IN", 10)],
                 (false, 0) => vec![counter("IN", 5)],
                 (false, _) => vec![counter("IN", 5), counter("OPEN", 0)],
@@ -548,7 +430,7 @@ fn report(task: &FakeTask) -> TaskStatus {
             ReportedCounters::from(&Counters { groups: vec![group] })
         }),
         next_record_range: Default::default(),
-        reduce: task.reduces.then(ReduceProgress::default),
+        reduce: (task.kind() == Kind::Reduce).then(ReduceProgress::default),
     }
 }
 

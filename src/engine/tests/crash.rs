@@ -51,12 +51,12 @@ impl Cluster {
     ) -> Engine {
         for index in 0..self.trackers.len() {
             let is_frozen = self.trackers[index].unanswered.is_some();
-            if self.trackers[index].registered && !is_frozen {
+            if self.trackers[index].is_registered && !is_frozen {
                 self.trackers[index].unanswered = Some(self.request(index));
             }
             let tracker = &mut self.trackers[index];
             tracker.connection += 1_000;
-            tracker.tasks.iter_mut().for_each(|task| advance(task, fate(task)));
+            tracker.attempts.iter_mut().for_each(|task| advance(task, fate(task)));
         }
         self.pass_ms(outage_ms);
         // No run issues job ids of another.

@@ -2,6 +2,7 @@
 
 use crate::api::{Explanation, PendingReason};
 use crate::engine::{Caller, Event};
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, OrderClass, PerKind};
 
@@ -266,7 +267,9 @@ fn hosts_that_a_job_avoids_are_reported() {
     for index in 0..5 {
         (0..4).for_each(|_| drop(cluster.beat(index, hang)));
     }
-    (0..3).for_each(|_| drop(cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Fail })));
+    (0..3).for_each(|_| {
+        drop(cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Fail }))
+    });
     let avoided = explain(&cluster, job, false).why.into_iter().find_map(|why| match why {
         PendingReason::Unusable { avoided, .. } => Some(avoided),
         _ => None,

@@ -1,6 +1,7 @@
 //! Attempts that fail, trackers that vanish, people who change their minds.
 
 use crate::engine::{Caller, Event, Reply};
+use crate::fake_tracker::Role;
 use crate::model::RunState;
 use crate::wire::CompletionStatus;
 
@@ -11,7 +12,7 @@ fn a_task_that_always_fails_fails_the_job_after_four_attempts() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 1);
     let id = cluster.submit(spec("alice", "default", 2, 1)).unwrap();
-    let end = cluster.run(id, |task| if task.attempt.task.number == 0 { Fate::Fail } else { Fate::Succeed });
+    let end = cluster.run(id, |task| if task.id.task.number == 0 { Fate::Fail } else { Fate::Succeed });
     assert_eq!(end, RunState::Failed);
     let status = cluster.engine.job_status(id).value.unwrap();
     assert_eq!(
@@ -36,7 +37,7 @@ fn what_was_reported_before_the_failure_that_ends_the_job_is_killed_in_the_same_
     spec.map_max_attempts = 1;
     let id = cluster.submit(spec).unwrap();
     let kind = crate::model::Kind::Map;
-    let fate = |task: &super::cluster::FakeTask| match task.attempt.task.number {
+    let fate = |task: &super::cluster::FakeTask| match task.id.task.number {
         0 => Fate::Hang,
         1 => Fate::Fail,
         _ => Fate::Succeed,
@@ -62,8 +63,9 @@ fn a_failed_attempt_is_tried_again_under_a_new_number() {
     cluster.add_tracker("h0", 2, 1);
     cluster.add_tracker("h1", 2, 1);
     let id = cluster.submit(spec("alice", "default", 3, 1)).unwrap();
-    let end = cluster
-        .run(id, |task| if task.attempt.number == 0 && !task.setup_or_cleanup { Fate::Fail } else { Fate::Succeed });
+    let end = cluster.run(id, |task| {
+        if task.id.number == 0 && task.role != Role::Housekeeping { Fate::Fail } else { Fate::Succeed }
+    });
     assert_eq!(end, RunState::Succeeded);
     let events = cluster.engine.completion_events(id, 0, 100).value;
     assert_eq!(events.iter().filter(|event| event.status == CompletionStatus::Failed).count(), 4);
@@ -74,8 +76,8 @@ fn an_unclean_failure_is_cleaned_up_under_its_own_id_first() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let end = cluster.run(id, |task| match task.attempt.number {
-        0 if !task.setup_or_cleanup => Fate::FailUnclean,
+    let end = cluster.run(id, |task| match task.id.number {
+        0 if task.role != Role::Housekeeping => Fate::FailUnclean,
         _ => Fate::Succeed,
     });
     assert_eq!(end, RunState::Succeeded);
@@ -149,11 +151,11 @@ fn a_users_word_decides_how_an_attempt_ends() {
         };
         assert!(!ask(&mut cluster), "not running yet");
         for _ in 0..5 {
-            cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+            cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
         }
         assert!(ask(&mut cluster));
         assert!(!ask(&mut cluster), "asked already");
-        let end = cluster.run(id, |task| if task.attempt == attempt { Fate::Hang } else { Fate::Succeed });
+        let end = cluster.run(id, |task| if task.id == attempt { Fate::Hang } else { Fate::Succeed });
         assert_eq!(end, RunState::Succeeded);
         let events = cluster.engine.completion_events(id, 0, 100).value;
         let first = events.iter().find(|event| event.attempt == attempt).unwrap();
@@ -172,7 +174,7 @@ fn a_wish_is_granted_though_the_tracker_is_lost_and_the_last_one_counts() {
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let attempt = id.task(crate::model::Kind::Map, 0).attempt(0);
     for _ in 0..5 {
-        cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
     }
     let ask = |cluster: &mut Cluster, fail| {
         let caller = Caller::named("alice");
@@ -182,7 +184,7 @@ fn a_wish_is_granted_though_the_tracker_is_lost_and_the_last_one_counts() {
     assert!(!ask(&mut cluster, true));
     cluster.pass_ms(2_000_000);
     cluster.timer();
-    let tracker = cluster.trackers.remove(0).name;
+    let tracker = cluster.trackers.remove(0).name.clone();
     cluster.add_tracker("h1", 1, 1);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     let expected = [

@@ -1,6 +1,7 @@
 //! Reduces that cannot fetch the output of maps.
 
 use crate::engine::Fact;
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobFact;
 use crate::model::{AttemptId, AttemptState, JobId, Kind, RunState};
 use crate::wire::{Action, CompletionStatus};
@@ -28,7 +29,7 @@ fn reducing(reduces: u32, max_attempts: u32) -> (Cluster, JobId) {
 }
 
 fn hang(task: &FakeTask) -> Fate {
-    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
 }
 
 /// One of the reduces says that it could not fetch these maps.
@@ -68,7 +69,7 @@ fn a_map_that_half_of_the_reduces_cannot_fetch_is_made_again() {
     request.accept_new_tasks = false;
     cluster.send(OTHER_MAPS, request);
     cluster.beat(MAPS, |_| Fate::Succeed);
-    assert!(cluster.trackers[MAPS].tasks.is_empty());
+    assert!(cluster.trackers[MAPS].attempts.is_empty());
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     assert_eq!(statuses(&cluster, id, id.task(Kind::Map, 0).attempt(1)), [S::Succeeded]);
 }

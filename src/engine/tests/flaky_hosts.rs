@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::fake_tracker::Role;
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
-use crate::model::{JobId, Kind, RunState};
+use crate::model::{JobId, Kind, PerKind, RunState};
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
@@ -52,7 +53,7 @@ pub fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fat
 }
 
 pub fn fail_work(task: &FakeTask) -> Fate {
-    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Fail }
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Fail }
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn losing_a_tracker_counts_as_one_failure_there() {
     let mut cluster = five_hosts();
     let id = cluster.submit(touchy(60, 1)).unwrap();
     while launched_on_bad(&cluster, id).get(&AttemptRole::Work) != Some(&2) {
-        cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
     }
     cluster.restart(0);
     assert_eq!(run(&mut cluster, id, |_| Fate::Succeed), RunState::Succeeded);
@@ -124,12 +125,12 @@ fn losing_a_tracker_counts_as_one_failure_there() {
 #[test]
 fn a_task_that_failed_on_every_other_host_goes_back_to_one_of_them() {
     let mut cluster = five_hosts();
-    cluster.trackers[0].slots = (1, 1);
+    cluster.trackers[0].slots = PerKind::new(1, 1);
     let id = cluster.submit(touchy(3, 2)).unwrap();
     // Two maps fail on the bad host, which is avoided from then on; then the third on each other host, once.
     (0..10).for_each(|_| drop(cluster.beat(0, fail_work)));
     assert_eq!(launched_on_bad(&cluster, id)[&AttemptRole::Work], 2);
-    let fail_first = |task: &FakeTask| match (task.attempt.task.number, task.attempt.number) {
+    let fail_first = |task: &FakeTask| match (task.id.task.number, task.id.number) {
         (2, 0..4) => Fate::Fail,
         _ => Fate::Succeed,
     };
@@ -145,7 +146,7 @@ fn a_reduce_goes_back_to_the_only_host_with_reduce_slots() {
         cluster.add_tracker(&format!("h{host}"), 1, 0);
     }
     let id = cluster.submit(JobSpec { reduces: 1, ..touchy(1, 4) }).unwrap();
-    let fail_first = |task: &FakeTask| match (task.attempt.task.kind, task.setup_or_cleanup, task.attempt.number) {
+    let fail_first = |task: &FakeTask| match (task.id.task.kind, task.role == Role::Housekeeping, task.id.number) {
         (Kind::Reduce, false, 0) => Fate::Fail,
         _ => Fate::Succeed,
     };
@@ -160,7 +161,7 @@ fn the_only_host_with_reduce_slots_is_not_avoided() {
         cluster.add_tracker(&format!("h{host}"), 1, 0);
     }
     let id = cluster.submit(JobSpec { reduces: 4, ..touchy(1, 1) }).unwrap();
-    let fail_first = |task: &FakeTask| match (task.attempt.task.kind, task.setup_or_cleanup, task.attempt.number) {
+    let fail_first = |task: &FakeTask| match (task.id.task.kind, task.role == Role::Housekeeping, task.id.number) {
         (Kind::Reduce, false, 0) => Fate::Fail,
         _ => Fate::Succeed,
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Effect, Fact, ForeignState, Refusal};
+use crate::fake_tracker::Role;
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::model::{AttemptId, JobId, Kind, RunState};
 use crate::wire::Action;
@@ -14,7 +15,7 @@ fn succeed(_: &FakeTask) -> Fate {
 }
 
 fn hang(task: &FakeTask) -> Fate {
-    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
 }
 
 fn theirs() -> JobId {
@@ -206,12 +207,12 @@ fn our_jobs_that_it_had_restart_and_those_it_ended_are_complete() {
     let resumed = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
     let ended = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
     for _ in 0..6 {
-        cluster.beat(0, |task| if task.attempt.task.number == 0 { Fate::Succeed } else { hang(task) });
+        cluster.beat(0, |task| if task.id.task.number == 0 { Fate::Succeed } else { hang(task) });
         cluster.beat(1, hang);
     }
     assert!(cluster.engine.jobs.get(resumed).unwrap().finished().map > 0);
     // It reinitialised the first tracker, and has run the job from its own start; the second one was not reached.
-    cluster.trackers[0].tasks.clear();
+    cluster.trackers[0].attempts.clear();
     cluster.trackers[0].outputs.clear();
     cluster.give_elsewhere(0, [map(resumed, 0, 0), map(resumed, 3, 1)]);
     cluster.restart_after(unfinished_jobs(&[resumed], &[]));
@@ -233,7 +234,7 @@ fn each_change_takes_a_thousand_numbers() {
         for _ in 0..4 {
             cluster.beat(0, hang);
         }
-        cluster.trackers[0].tasks.clear();
+        cluster.trackers[0].attempts.clear();
         cluster.give_elsewhere(0, [map(job, 0, 0)]);
         cluster.restart_after(unfinished_jobs(&[job], &[]));
         // What it comes to is in the facts alone.
@@ -270,7 +271,7 @@ fn an_unknown_attempt_is_dropped_and_its_number_not_used() {
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(killed(&response.actions).len(), 2);
     assert_eq!(killed(&cluster.beat(0, hang).0.actions), [], "once is enough");
-    cluster.beat(0, |task| if task.attempt.task.number == 1 { Fate::Fail } else { Fate::Hang });
+    cluster.beat(0, |task| if task.id.task.number == 1 { Fate::Fail } else { Fate::Hang });
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, job), BTreeSet::from([0, 1_000]));
 }

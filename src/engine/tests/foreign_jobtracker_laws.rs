@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::engine::{Effect, Fact, ForeignState};
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobFact;
 use crate::model::{AttemptId, JobId, Kind, RunState};
 
@@ -38,8 +39,8 @@ fn stays() -> impl Strategy<Value = Vec<Stay>> {
 
 /// What they gave away hangs until it is dropped; of ours some fail.
 fn fate(task: &FakeTask) -> Fate {
-    match (task.attempt.number, task.attempt.task.number % 5) {
-        (0..1_000, _) if !task.setup_or_cleanup => Fate::Hang,
+    match (task.id.number, task.id.task.number % 5) {
+        (0..1_000, _) if task.role != Role::Housekeeping => Fate::Hang,
         (number, 0) if number % 1_000 == 0 => Fate::FailUnclean,
         _ => Fate::Succeed,
     }
@@ -64,14 +65,14 @@ fn play(stays: &[Stay]) -> (Cluster, Vec<JobId>, BTreeSet<AttemptId>) {
         let kept = jobs.iter().zip(ends).filter(|(id, ends)| !ends && !is_over(&cluster, **id)).map(|(id, _)| *id);
         let kept: Vec<JobId> = kept.collect();
         for index in (0..HOSTS.len()).filter(|index| stay.reaches[*index]) {
-            cluster.trackers[index].tasks.clear();
+            cluster.trackers[index].attempts.clear();
             cluster.trackers[index].outputs.clear();
             cluster.give_elsewhere(index, []);
         }
         for (job, map, index) in &stay.gives {
             // It numbers from 0 again, each time.
             let attempt = jobs[*job].task(Kind::Map, *map).attempt(0);
-            let is_free = !cluster.trackers.iter().any(|t| t.tasks.iter().any(|task| task.attempt == attempt));
+            let is_free = !cluster.trackers.iter().any(|t| t.attempts.iter().any(|task| task.id == attempt));
             if kept.contains(&jobs[*job]) && stay.reaches[*index] && is_free {
                 cluster.give_elsewhere(*index, [attempt]);
                 given.insert(attempt);
@@ -115,7 +116,7 @@ proptest! {
         let first_run = stays[0].before.len();
         prop_assert!(first_run > 0 || launched.count() > 0);
         for tracker in &cluster.trackers {
-            prop_assert!(!tracker.tasks.iter().any(|task| given.contains(&task.attempt)), "{:?} still runs", tracker.tasks);
+            prop_assert!(!tracker.attempts.iter().any(|task| given.contains(&task.id)), "{:?} still runs", tracker.attempts);
         }
         let orders = |attempt: &AttemptId| {
             let words = format!("is ordered to drop {attempt},");

@@ -1,6 +1,7 @@
 //! The graylist and the blacklist, as clients and pages see them.
 
 use crate::engine::TrackerSnapshot;
+use crate::fake_tracker::Role;
 use crate::model::RunState;
 use crate::wire::ClusterStatus;
 
@@ -50,7 +51,7 @@ fn jobs_that_fail_charge_no_host() {
     for _ in 0..5 {
         let id = cluster.submit(touchy(20, 2)).unwrap();
         let other = |cluster: &mut Cluster| {
-            cluster.beat(1, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang })
+            cluster.beat(1, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang })
         };
         for _ in 0..10 {
             cluster.beat(0, fail_work);

@@ -10,7 +10,7 @@ use super::cluster::{Cluster, Fate, decode, fifo, spec};
 fn an_unknown_tracker_is_reinitialised_under_its_own_id() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
-    cluster.trackers[0].registered = true;
+    cluster.trackers[0].is_registered = true;
     cluster.trackers[0].response_id = 1099;
     let (response, wait_for) = cluster.beat(0, |_| Fate::Succeed);
     assert_eq!((response.response_id, response.actions), (1099, vec![Action::ReinitTracker]));
@@ -49,7 +49,7 @@ fn response_ids_wrap() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     cluster.beat(0, |_| Fate::Succeed);
-    cluster.trackers[0].registered = false;
+    cluster.trackers[0].is_registered = false;
     cluster.trackers[0].response_id = i16::MAX;
     let (response, _) = cluster.beat(0, |_| Fate::Succeed);
     assert_eq!(response.response_id, i16::MIN);
@@ -167,7 +167,8 @@ fn excluded_hosts_are_turned_away() {
 #[test]
 fn absurd_numbers_of_slots_are_survived() {
     let mut cluster = Cluster::new(fifo());
-    cluster.add_tracker("h0", i32::MAX, -1);
+    // As heartbeats carry them: the second is -1.
+    cluster.add_tracker("h0", i32::MAX as u32, u32::MAX);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     cluster.beat(0, |_| Fate::Hang);
     let mut request = cluster.request(0);
@@ -185,8 +186,8 @@ fn what_a_successor_does_not_report_is_lost_for_good_before_it_is_answered() {
     cluster.add_tracker("h0", 1, 1);
     cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     cluster.beat(0, |_| Fate::Hang);
-    cluster.trackers[0].registered = false;
-    cluster.trackers[0].tasks.clear();
+    cluster.trackers[0].is_registered = false;
+    cluster.trackers[0].attempts.clear();
     let mut request = cluster.request(0);
     request.accept_new_tasks = false;
     let (response, wait_for) = cluster.send(0, request);

@@ -2,6 +2,7 @@
 
 use crate::engine::state::LiveJobs;
 use crate::engine::{Effect, Event};
+use crate::fake_tracker::Role;
 use crate::mapreduce::Job;
 use crate::model::{FactNumber, Kind, TrackerId, Violations};
 
@@ -12,7 +13,9 @@ fn cluster() -> Cluster {
     let mut cluster = Cluster::new(super::cluster::fifo());
     cluster.add_tracker("h0", 2, 1);
     cluster.submit(spec("alice", "default", 4, 1)).unwrap();
-    (0..4).for_each(|_| drop(cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang })));
+    (0..4).for_each(|_| {
+        drop(cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }))
+    });
     cluster.engine.outbox.violations = Violations::counting();
     cluster
 }

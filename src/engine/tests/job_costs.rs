@@ -107,7 +107,7 @@ fn what_a_job_has_cost_stays_charged_when_another_jobtracker_has_ended_it() {
     tick(&mut cluster);
     let before = cost(&cluster, job);
     assert_eq!(before, ("4.0".to_owned(), PerKind::new(4, 0)));
-    cluster.trackers[0].tasks.clear();
+    cluster.trackers[0].attempts.clear();
     cluster.restart_after(ForeignState { unfinished_jobs: Some(Default::default()), ..ForeignState::default() });
     assert!(cluster.engine.jobs.get(job).unwrap().is_over());
     for _ in 0..3 {

@@ -1,6 +1,7 @@
 //! Launches that their trackers never begin with.
 
 use crate::engine::Event;
+use crate::fake_tracker::Role;
 use crate::model::{AttemptId, FactNumber, JobId, Kind, RunState};
 use crate::wire::{Action, CompletionStatus};
 
@@ -9,7 +10,7 @@ use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 /// Beats until the attempt has been given to the tracker.
 fn until_given(cluster: &mut Cluster, index: usize, attempt: AttemptId, fate: impl Fn(&FakeTask) -> Fate) {
     for _ in 0..20 {
-        if cluster.trackers[index].tasks.iter().any(|task| task.attempt == attempt) {
+        if cluster.trackers[index].attempts.iter().any(|task| task.id == attempt) {
             return;
         }
         cluster.beat(index, &fate);
@@ -39,7 +40,7 @@ fn an_attempt_that_never_starts_has_failed_after_the_expiry_interval_and_is_trie
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let attempt = id.task(Kind::Map, 0).attempt(0);
-    let lingers = |task: &FakeTask| if task.attempt == attempt { Fate::Linger } else { Fate::Succeed };
+    let lingers = |task: &FakeTask| if task.id == attempt { Fate::Linger } else { Fate::Succeed };
     until_given(&mut cluster, 0, attempt, lingers);
     cluster.add_tracker("h1", 1, 1);
     pass(&mut cluster, 595, lingers);
@@ -67,7 +68,7 @@ fn what_has_begun_may_take_its_time_and_so_may_what_the_store_holds_back() {
     cluster.pass_ms(200_001);
     cluster.timer();
     assert_eq!(statuses(&cluster, id, attempt), []);
-    let hangs = |task: &FakeTask| if task.attempt == attempt { Fate::Hang } else { Fate::Succeed };
+    let hangs = |task: &FakeTask| if task.id == attempt { Fate::Hang } else { Fate::Succeed };
     pass(&mut cluster, 1_500, hangs);
     assert_eq!(statuses(&cluster, id, attempt), []);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
@@ -79,12 +80,12 @@ fn a_task_cleanup_that_never_starts_makes_a_failure_of_its_attempt() {
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let attempt = id.task(Kind::Map, 0).attempt(0);
-    let fate = |task: &FakeTask| if task.attempt == attempt { Fate::FailUnclean } else { Fate::Succeed };
-    while !cluster.trackers[0].tasks.iter().any(|task| task.cleaning) {
+    let fate = |task: &FakeTask| if task.id == attempt { Fate::FailUnclean } else { Fate::Succeed };
+    while !cluster.trackers[0].attempts.iter().any(|task| task.role == Role::TaskCleanup) {
         cluster.beat(0, fate);
     }
     // Any word of a task-cleanup is one of its start: the tracker says none.
-    cluster.trackers[0].tasks.clear();
+    cluster.trackers[0].attempts.clear();
     pass(&mut cluster, 810, fate);
     assert_eq!(statuses(&cluster, id, attempt), [CompletionStatus::Failed]);
     assert_eq!(cluster.state(id), RunState::Succeeded);
@@ -98,13 +99,13 @@ fn the_attempt_that_fails_its_task_is_killed() {
     (spec.map_max_attempts, spec.max_map_failures_percent) = (1, 50);
     let id = cluster.submit(spec).unwrap();
     let attempt = id.task(Kind::Map, 0).attempt(0);
-    let fate = |task: &FakeTask| match task.attempt.task.number {
+    let fate = |task: &FakeTask| match task.id.task.number {
         0 => Fate::Linger,
         1 => Fate::Hang,
         _ => Fate::Succeed,
     };
     until_given(&mut cluster, 0, attempt, fate);
-    cluster.trackers[0].tasks.retain(|task| task.attempt != attempt);
+    cluster.trackers[0].attempts.retain(|task| task.id != attempt);
     let mut kills = 0;
     for _ in 0..820 {
         cluster.pass_ms(1_000);

@@ -33,9 +33,9 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 
 /// Fails the first attempts of some tasks, in a way that depends on the ids alone.
 fn fate(task: &FakeTask) -> Fate {
-    let salt = task.attempt.task.number * 7 + task.attempt.task.job.number * 3 + task.attempt.number;
+    let salt = task.id.task.number * 7 + task.id.task.job.number * 3 + task.id.number;
     match salt % 5 {
-        _ if task.attempt.number > 2 => Fate::Succeed,
+        _ if task.id.number > 2 => Fate::Succeed,
         0 => Fate::Fail,
         1 => Fate::FailUnclean,
         _ => Fate::Succeed,

@@ -3,7 +3,7 @@
 use crate::engine::{Caller, Event, Fact, Refusal};
 use crate::mapreduce::{AttemptRole, CountersExceeded, JobFact, JobSpec};
 use crate::model::{Kind, PerKind, RunState};
-use crate::wire::{Action, CleanupOutcome, Counters};
+use crate::wire::{Action, CleanupOutcome, Counters, ResourceStatus};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 
@@ -66,8 +66,8 @@ fn maps_go_where_there_is_room_for_their_output() {
     cluster.add_tracker("h0", 2, 1);
     cluster.add_tracker("h1", 2, 1);
     // Twice what a map has been seen to write, but for a byte.
-    cluster.trackers[0].free_disk_bytes = 199;
-    cluster.trackers[1].free_disk_bytes = 200;
+    cluster.trackers[0].resources = ResourceStatus::of_space(199);
+    cluster.trackers[1].resources = ResourceStatus::of_space(200);
     let id = cluster.submit(JobSpec { slowstart_millionths: 1_000_000, ..spec("alice", "default", 30, 1) }).unwrap();
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     let launched = |kind: Kind, host: &str| {

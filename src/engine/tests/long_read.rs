@@ -1,6 +1,7 @@
 //! Long answers come in slices of bounded size, and are together what was asked for.
 
 use crate::engine::{Engine, LongRead, ReadProgress, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs};
+use crate::fake_tracker::Role;
 use crate::mapreduce::Job;
 use crate::model::{JobId, Kind};
 use crate::wire::protocol::{CallOutcome, ReturnType, Value, decode_response, encode_response_start, encode_value};
@@ -65,7 +66,11 @@ fn half_done(maps: u32) -> (Cluster, JobId) {
     let id = cluster.submit(spec("alice", "default", maps, 3)).unwrap();
     for beat in 0..8 {
         cluster.beat(0, |task| {
-            if task.setup_or_cleanup || (task.attempt.task.number + beat) % 3 > 0 { Fate::Succeed } else { Fate::Hang }
+            if task.role == Role::Housekeeping || (task.id.task.number + beat) % 3 > 0 {
+                Fate::Succeed
+            } else {
+                Fate::Hang
+            }
         });
     }
     (cluster, id)

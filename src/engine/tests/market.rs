@@ -1,6 +1,7 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use crate::engine::{Caller, Effect, Event, Fact, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply};
+use crate::fake_tracker::Role;
 use crate::market::{BudgetLine, JobSignature, MarketFact, Reason};
 use crate::model::{AttemptState, Credits, FactNumber, Kind, QueueName, RunState};
 
@@ -69,7 +70,8 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
         cluster.submit_signed(spec(user, user, 60, 0), signature).unwrap();
     }
     // Setups run; the first tick sees both waiting and gives 2 and 4 of the six slots.
-    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    let hang =
+        |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
     cluster.beat(0, hang);
     cluster.pass_ms(1_000);
     cluster.timer();
@@ -133,7 +135,8 @@ fn a_clock_set_back_an_hour_changes_no_charge() {
     cluster.beat(0, |_| Fate::Succeed);
     let signature = cluster.signature("alice");
     cluster.submit_signed(spec("alice", "alice", 9, 0), signature).unwrap();
-    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    let hang =
+        |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
     cluster.beat(0, hang);
     cluster.pass_ms(1_000);
     cluster.timer();
@@ -196,12 +199,13 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     cluster.pass_ms(1_000);
     let signature = cluster.signature("alice");
     let id = cluster.submit_signed(spec("alice", "alice", 2, 0), signature).unwrap();
-    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    let hang =
+        |task: &super::cluster::FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
     (0..5).for_each(|_| drop(cluster.beat(0, hang)));
     // The job ends, while its tracker is slow to kill what runs.
     cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     for _ in 0..5 {
-        for task in cluster.trackers[0].tasks.iter_mut().filter(|task| !task.setup_or_cleanup) {
+        for task in cluster.trackers[0].attempts.iter_mut().filter(|task| task.role != Role::Housekeeping) {
             task.state = AttemptState::Running;
         }
         cluster.beat(0, hang);

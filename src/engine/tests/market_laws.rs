@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::engine::{Caller, Event, Fact, JobCost};
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobFact;
 use crate::market::{Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
 use crate::model::{Credits, JobId, PerKind, RunState};
@@ -61,11 +62,11 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 
 /// Some tasks hang for a while, some fail once, most succeed.
 fn fate(task: &FakeTask) -> Fate {
-    let salt = task.attempt.task.number * 5 + task.attempt.task.job.number * 3 + task.attempt.number;
+    let salt = task.id.task.number * 5 + task.id.task.job.number * 3 + task.id.number;
     match salt % 7 {
-        0 if task.attempt.number == 0 => Fate::Fail,
-        1 if task.attempt.number == 0 => Fate::FailUnclean,
-        2 if !task.setup_or_cleanup => Fate::Hang,
+        0 if task.id.number == 0 => Fate::Fail,
+        1 if task.id.number == 0 => Fate::FailUnclean,
+        2 if task.role != Role::Housekeeping => Fate::Hang,
         _ => Fate::Succeed,
     }
 }

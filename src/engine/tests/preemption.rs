@@ -1,6 +1,7 @@
 //! Preemption under the market: which attempts are killed and when, their diagnostics, and what is spared.
 
 use crate::engine::{Caller, Event, Fact, PolicyConfig};
+use crate::fake_tracker::Role;
 use crate::mapreduce::{Attempt, JobFact, JobSpec, KillRequest};
 use crate::market::MarketConfig;
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
@@ -25,7 +26,7 @@ fn equals() -> Cluster {
 
 /// Work hangs, all other tasks succeed.
 pub fn hang(task: &FakeTask) -> Fate {
-    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
 }
 
 fn submit(cluster: &mut Cluster, user: &str, maps: u32, reduces: u32) -> JobId {
@@ -105,7 +106,7 @@ fn a_queue_that_comes_back_gets_what_it_has_bought_and_no_more_dies_for_it() {
         let mut cluster = equals();
         cluster.add_tracker("h0", 2, 2);
         cluster.add_tracker("h1", 2, 2);
-        let fate = |task: &FakeTask| match task.attempt.task.kind == Kind::Map && kind == Kind::Reduce {
+        let fate = |task: &FakeTask| match task.id.task.kind == Kind::Map && kind == Kind::Reduce {
             true => Fate::Succeed,
             false => hang(task),
         };
@@ -187,7 +188,7 @@ fn slots_that_come_free_already_are_not_taken_again() {
     // Nor while its task-cleanup runs.
     live(&mut cluster, 100, hang);
     beat_all(&mut cluster, hang);
-    assert!(cluster.trackers[0].tasks.iter().any(|task| task.cleaning));
+    assert!(cluster.trackers[0].attempts.iter().any(|task| task.role == Role::TaskCleanup));
     for _ in 0..2 {
         cluster.pass_ms(KILL_INTERVAL_MS);
         cluster.timer();
@@ -262,7 +263,7 @@ fn what_is_done_or_waits_for_its_commit_when_its_tracker_calls_is_left_alone() {
         submit(&mut cluster, "bob", maps, reduces);
         live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
         let [victim] = marked(&cluster)[..] else { panic!("one is over") };
-        for task in cluster.trackers[0].tasks.iter_mut().filter(|task| task.attempt == victim) {
+        for task in cluster.trackers[0].attempts.iter_mut().filter(|task| task.id == victim) {
             task.state = end;
         }
         let (response, _) = cluster.beat(0, |_| Fate::Hang);
@@ -281,7 +282,7 @@ fn what_waits_for_its_commit_is_never_chosen() {
     submit(&mut cluster, "alice", 0, 3);
     live(&mut cluster, 3_000, hang);
     let committing = |cluster: &mut Cluster| {
-        for task in cluster.trackers[0].tasks.iter_mut().filter(|task| task.attempt.task.job.number == 1) {
+        for task in cluster.trackers[0].attempts.iter_mut().filter(|task| task.id.task.job.number == 1) {
             task.state = AttemptState::CommitPending;
         }
     };
@@ -304,10 +305,10 @@ fn no_attempt_dies_where_the_waiting_task_may_not_run() {
     // Bob's map fails on the host that it gets.
     let bob = submit(&mut cluster, "bob", 1, 0);
     live(&mut cluster, 500, hang);
-    let node = cluster.trackers.iter().position(|tracker| !tracker.tasks.is_empty()).unwrap();
+    let node = cluster.trackers.iter().position(|tracker| !tracker.attempts.is_empty()).unwrap();
     let alice = submit(&mut cluster, "alice", 4, 0);
     live(&mut cluster, 500, hang);
-    cluster.beat(node, |task| if task.attempt.task.job == bob { Fate::Fail } else { Fate::Hang });
+    cluster.beat(node, |task| if task.id.task.job == bob { Fate::Fail } else { Fate::Hang });
     live(&mut cluster, 3 * KILL_INTERVAL_MS, hang);
     let lost = attempts(&cluster).into_iter().filter(|(.., attempt)| attempt.state == AttemptState::Killed);
     let lost: Vec<_> = lost.map(|(_, id, attempt)| (id.task.job, attempt.node)).collect();
@@ -328,7 +329,7 @@ fn a_job_that_may_use_the_slot_is_found_behind_any_number_that_may_not() {
         cluster.pass_ms(1);
         submit(&mut cluster, "alice", 1, 0);
     }
-    let fail_on_first = |task: &FakeTask| match (task.setup_or_cleanup, task.attempt.number) {
+    let fail_on_first = |task: &FakeTask| match (task.role == Role::Housekeeping, task.id.number) {
         (true, _) => Fate::Succeed,
         (false, 0) => Fate::Fail,
         (false, _) => Fate::Hang,

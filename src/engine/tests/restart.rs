@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::engine::{Caller, Effect, Engine, Event, Fact, Reply, ReportKind};
+use crate::fake_tracker::Role;
 use crate::mapreduce::{Job, JobFact, JobSpec};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, RunState};
 use crate::store::finished_after;
@@ -15,7 +16,7 @@ fn succeed(_: &FakeTask) -> Fate {
 }
 
 fn hang(task: &FakeTask) -> Fate {
-    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
 }
 
 /// A job on two trackers whose first tasks run.
@@ -101,7 +102,7 @@ fn launches_that_did_not_arrive_are_sent_again_unchanged() {
     let mut sent = Vec::new();
     // The setup and then the maps are launched by answers that get lost.
     for _ in 0..6 {
-        if cluster.trackers[0].registered {
+        if cluster.trackers[0].is_registered {
             let before = cluster.facts.len();
             cluster.beat_unanswered(0, succeed);
             sent.extend(cluster.facts[before..].iter().filter_map(|fact| match fact {
@@ -159,9 +160,9 @@ fn an_answer_whose_id_comes_round_again_is_not_repeated() {
 #[test]
 fn what_a_tracker_has_forgotten_runs_again_under_a_new_number() {
     let (mut cluster, job) = at_work(4, 0);
-    let lost = cluster.trackers[0].tasks[0].attempt;
+    let lost = cluster.trackers[0].attempts[0].id;
     cluster.crash(1_000, hang);
-    cluster.trackers[0].tasks.remove(0);
+    cluster.trackers[0].attempts.remove(0);
     beat_all(&mut cluster, 1, hang);
     let state = |cluster: &Cluster, id: AttemptId| {
         let job = cluster.engine.jobs.get(job).unwrap();
@@ -180,7 +181,7 @@ fn what_a_tracker_has_forgotten_runs_again_under_a_new_number() {
 #[test]
 fn events_keep_their_places() {
     let (mut cluster, job) = at_work(6, 1);
-    beat_all(&mut cluster, 1, |task| if task.attempt.task.kind == Kind::Map { Fate::Succeed } else { Fate::Hang });
+    beat_all(&mut cluster, 1, |task| if task.id.task.kind == Kind::Map { Fate::Succeed } else { Fate::Hang });
     let before = cluster.engine.completion_events(job, 0, 100).value;
     assert!(before.len() > 2, "{before:?}");
     cluster.crash(1_000, succeed);
@@ -207,7 +208,7 @@ fn who_may_commit_may_still() {
         }
         for index in 0..2 {
             cluster.pass_ms(100);
-            if cluster.trackers[index].tasks.iter().any(|task| task.state == AttemptState::CommitPending) {
+            if cluster.trackers[index].attempts.iter().any(|task| task.state == AttemptState::CommitPending) {
                 cluster.beat_unanswered(index, succeed);
             } else {
                 cluster.beat(index, succeed);
@@ -230,7 +231,11 @@ fn a_cleanup_that_runs_ends_the_job() {
     let job = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     for _ in 0..20 {
         cluster.beat(0, succeed);
-        if cluster.trackers[0].tasks.iter().any(|task| task.setup_or_cleanup && cluster.launched.len() == 3) {
+        if cluster.trackers[0]
+            .attempts
+            .iter()
+            .any(|task| task.role == Role::Housekeeping && cluster.launched.len() == 3)
+        {
             break;
         }
     }
@@ -243,7 +248,7 @@ fn a_cleanup_that_runs_ends_the_job() {
 #[test]
 fn a_wish_of_before_is_granted() {
     let (mut cluster, job) = at_work(4, 0);
-    let victim = cluster.trackers[0].tasks[0].attempt;
+    let victim = cluster.trackers[0].attempts[0].id;
     cluster.step(Event::KillTask { id: victim, fail: true, caller: Caller::named("alice") });
     cluster.crash(1_000, hang);
     let (response, _) = cluster.beat(0, hang);
@@ -262,7 +267,7 @@ fn a_job_that_was_ending_ends() {
     assert_eq!(cluster.state(job), RunState::Running);
     assert_eq!(cluster.run(job, hang), RunState::Killed);
     beat_all(&mut cluster, 2, succeed);
-    assert!(cluster.trackers.iter().all(|tracker| tracker.tasks.is_empty()));
+    assert!(cluster.trackers.iter().all(|tracker| tracker.attempts.is_empty()));
 }
 
 #[test]
@@ -288,10 +293,10 @@ fn the_first_word_of_a_cut_off_client_is_held_back_for_a_while() {
 #[test]
 fn a_tracker_that_does_not_come_back_is_lost_in_time() {
     let (mut cluster, job) = at_work(4, 1);
-    beat_all(&mut cluster, 1, |task| if task.attempt.task.number == 0 { Fate::Succeed } else { Fate::Hang });
+    beat_all(&mut cluster, 1, |task| if task.id.task.number == 0 { Fate::Succeed } else { Fate::Hang });
     cluster.crash(1_000, hang);
     let gone = cluster.trackers.remove(0);
-    assert!(gone.tasks.len() > 1 || !gone.outputs.is_empty());
+    assert!(gone.attempts.len() > 1 || !gone.outputs.is_empty());
     for _ in 0..80 {
         cluster.pass_ms(10_000);
         cluster.timer();
@@ -310,7 +315,7 @@ fn a_tracker_that_was_lost_before_is_reinitialised() {
     cluster.add_tracker("h1", 1, 0);
     let job = cluster.submit(spec("alice", "default", 2, 1)).unwrap();
     let all_but =
-        |kind: Kind| move |task: &FakeTask| if task.attempt.task.kind == kind { hang(task) } else { succeed(task) };
+        |kind: Kind| move |task: &FakeTask| if task.id.task.kind == kind { hang(task) } else { succeed(task) };
     beat_all(&mut cluster, 8, all_but(Kind::Reduce));
     assert_eq!(cluster.engine.jobs.get(job).unwrap().finished().map, 2);
     // A map is lost, and runs again when the reduce that has read it is done.
@@ -337,7 +342,7 @@ fn a_tracker_that_was_lost_before_is_reinitialised() {
 #[test]
 fn a_tracker_that_registers_again_has_lost_everything() {
     let (mut cluster, job) = at_work(4, 1);
-    let ran: Vec<AttemptId> = cluster.trackers[0].tasks.iter().map(|task| task.attempt).collect();
+    let ran: Vec<AttemptId> = cluster.trackers[0].attempts.iter().map(|task| task.id).collect();
     cluster.crash(1_000, hang);
     cluster.restart(0);
     let (response, _) = cluster.beat(0, hang);
@@ -393,8 +398,8 @@ fn a_finished_job_is_still_known() {
 #[test]
 fn tasks_of_a_finished_job_are_in_the_store() {
     let (mut cluster, job) = at_work(5, 2);
-    let fails_once = |task: &FakeTask| if task.attempt.number == 0 { Fate::Fail } else { Fate::Succeed };
-    cluster.run(job, |task| if task.setup_or_cleanup { Fate::Succeed } else { fails_once(task) });
+    let fails_once = |task: &FakeTask| if task.id.number == 0 { Fate::Fail } else { Fate::Succeed };
+    cluster.run(job, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { fails_once(task) });
     beat_all(&mut cluster, 3, succeed);
     // The time at which a task was done is its attempt's, not ours.
     let shown = |mut reports: Vec<TaskReport>| {
@@ -422,7 +427,7 @@ fn a_job_that_must_not_continue_ends_at_the_start() {
     let job = cluster.submit(JobSpec { recover: false, ..spec("alice", "default", 3, 1) }).unwrap();
     let untouched = cluster.submit(JobSpec { recover: false, ..spec("alice", "default", 3, 1) }).unwrap();
     let other = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let untouched_is = |task: &FakeTask| task.attempt.task.job == untouched;
+    let untouched_is = |task: &FakeTask| task.id.task.job == untouched;
     beat_all(&mut cluster, 4, |task| if untouched_is(task) { Fate::Linger } else { hang(task) });
     cluster.crash(1_000, hang);
     assert_eq!(cluster.run(job, hang), RunState::Killed);
@@ -467,7 +472,7 @@ fn the_time_of_restored_launches_restarts() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 2);
     let job = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let linger = |task: &FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Linger };
+    let linger = |task: &FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Linger };
     beat_all(&mut cluster, 5, linger);
     cluster.pass_ms(500_000);
     cluster.beat(0, linger);

@@ -43,9 +43,9 @@ fn turns(with_faults: bool) -> impl Strategy<Value = Vec<Turn>> {
 
 /// Fails the first attempts of some tasks, in a way that depends on the ids alone.
 fn faulty(task: &FakeTask) -> Fate {
-    let salt = task.attempt.task.number * 7 + task.attempt.task.job.number * 3 + task.attempt.number;
+    let salt = task.id.task.number * 7 + task.id.task.job.number * 3 + task.id.number;
     match salt % 6 {
-        _ if task.attempt.number > 2 => Fate::Succeed,
+        _ if task.id.number > 2 => Fate::Succeed,
         0 => Fate::Fail,
         1 => Fate::FailUnclean,
         _ => Fate::Succeed,
@@ -70,7 +70,7 @@ fn play(turns: &[Turn], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Clust
             }
             // The answer to a registration that is lost takes its launches with it.
             Turn::LoseAnswer(index) | Turn::CrashWithin(index)
-                if !with_faults && !cluster.trackers[*index].registered =>
+                if !with_faults && !cluster.trackers[*index].is_registered =>
             {
                 cluster.beat(*index, fate);
             }
@@ -80,7 +80,7 @@ fn play(turns: &[Turn], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Clust
                 cluster.step(Event::KillJob { id: jobs[*index], caller: Caller::named("alice") });
             }
             Turn::KillTask(index, fail) => {
-                if let Some(id) = cluster.trackers[*index].tasks.first().map(|task| task.attempt) {
+                if let Some(id) = cluster.trackers[*index].attempts.first().map(|task| task.id) {
                     cluster.step(Event::KillTask { id, fail: *fail, caller: Caller::named("alice") });
                 }
             }

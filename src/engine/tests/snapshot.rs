@@ -1,6 +1,7 @@
 //! What the start page and the metrics show of a cluster.
 
 use crate::engine::{Caller, ClusterSnapshot, Event};
+use crate::fake_tracker::Role;
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 
@@ -18,7 +19,7 @@ fn jobs_are_counted_however_many_there_are() {
     assert_eq!(counted(&cluster), (JOBS, 0, JOBS, 500));
     cluster.add_tracker("h0", 3, 1);
     for _ in 0..4 {
-        cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
     }
     let (preparing, running, ..) = counted(&cluster);
     assert!(preparing > 1 && running > 0, "{preparing} prepared, {running} running");

@@ -9,7 +9,7 @@ use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 /// Selected work hangs; all other tasks succeed.
 fn hangs(attempt: AttemptId) -> impl Fn(&FakeTask) -> Fate + Copy {
-    move |task| if task.attempt == attempt { Fate::Hang } else { Fate::Succeed }
+    move |task| if task.id == attempt { Fate::Hang } else { Fate::Succeed }
 }
 
 fn job(cluster: &Cluster, id: JobId) -> &Job {
@@ -57,10 +57,10 @@ fn a_frozen_map_is_overtaken_after_a_minute_and_its_first_attempt_cleaned_away()
     let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
     let hanging = reports.iter().find(|report| report.task == frozen.task).unwrap();
     assert_eq!(hanging.status, TipStatus::Running(vec![frozen, id.task(Kind::Map, 0).attempt(1)]));
-    let on = |cluster: &Cluster, index: usize| cluster.trackers[index].tasks.iter().any(|t| t.attempt == frozen);
+    let on = |cluster: &Cluster, index: usize| cluster.trackers[index].attempts.iter().any(|t| t.id == frozen);
     let first = usize::from(on(&cluster, 1));
     assert!(!on(&cluster, 1 - first));
-    assert_eq!(cluster.trackers[1 - first].tasks.len(), 1, "on the other tracker");
+    assert_eq!(cluster.trackers[1 - first].attempts.len(), 1, "on the other tracker");
 
     assert_eq!(cluster.run(id, hangs(frozen)), RunState::Succeeded);
     let events = cluster.engine.completion_events(id, 0, 100).value;
@@ -84,7 +84,7 @@ fn a_frozen_map_is_overtaken_after_a_minute_and_its_first_attempt_cleaned_away()
 fn the_loser_is_cleaned_away_while_its_job_runs_on() {
     let (mut cluster, id) = started(spec("alice", "default", 4, 1));
     let frozen = id.task(Kind::Map, 0).attempt(0);
-    let fate = |task: &FakeTask| match task.attempt.task.kind {
+    let fate = |task: &FakeTask| match task.id.task.kind {
         Kind::Reduce => Fate::Hang,
         Kind::Map => hangs(frozen)(task),
     };
@@ -100,7 +100,7 @@ fn a_silent_tracker_is_overtaken_although_no_report_of_the_job_comes() {
     let (mut cluster, id) = started(spec("alice", "default", 2, 0));
     let frozen = id.task(Kind::Map, 0).attempt(0);
     pass(&mut cluster, 20, &[0, 1], hangs(frozen));
-    let silent = usize::from(cluster.trackers[1].tasks.iter().any(|task| task.attempt == frozen));
+    let silent = usize::from(cluster.trackers[1].attempts.iter().any(|task| task.id == frozen));
     pass(&mut cluster, 99, &[1 - silent], hangs(frozen));
     assert_eq!(attempts(&cluster, id, Kind::Map, 0).len(), 1);
     pass(&mut cluster, 6, &[1 - silent], hangs(frozen));
@@ -136,12 +136,12 @@ fn who_is_not_asked_for_it_or_not_far_behind_gets_no_second_attempt() {
 #[test]
 fn there_is_no_third_attempt_and_none_where_one_runs() {
     let (mut cluster, id) = started(spec("alice", "default", 4, 0));
-    let stuck = |task: &FakeTask| match task.attempt.task.number {
+    let stuck = |task: &FakeTask| match task.id.task.number {
         0 => Fate::Hang,
         _ => Fate::Succeed,
     };
     pass(&mut cluster, 119, &[0, 1], stuck);
-    let first = usize::from(cluster.trackers[1].tasks.len() == 1);
+    let first = usize::from(cluster.trackers[1].attempts.len() == 1);
     pass(&mut cluster, 20, &[first], stuck);
     assert_eq!(attempts(&cluster, id, Kind::Map, 0).len(), 1, "only its own tracker has called");
     assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 1);
@@ -156,7 +156,7 @@ fn asked() -> (Cluster, AttemptId, usize, JobId) {
     let (mut cluster, id) = started(spec("alice", "default", 4, 0));
     let frozen = id.task(Kind::Map, 0).attempt(0);
     pass(&mut cluster, 119, &[0, 1], hangs(frozen));
-    let first = usize::from(cluster.trackers[1].tasks.len() == 1);
+    let first = usize::from(cluster.trackers[1].attempts.len() == 1);
     pass(&mut cluster, 2, &[first], hangs(frozen));
     assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 1);
     (cluster, frozen, first, id)
@@ -174,12 +174,12 @@ fn what_catches_up_is_asked_for_no_more() {
 fn the_winner_may_lose_its_output_while_the_loser_still_runs() {
     let (mut cluster, id) = started(spec("alice", "default", 4, 1));
     let frozen = id.task(Kind::Map, 0).attempt(0);
-    let fate = |task: &FakeTask| match task.attempt.task.kind {
+    let fate = |task: &FakeTask| match task.id.task.kind {
         Kind::Reduce => Fate::Hang,
         Kind::Map => hangs(frozen)(task),
     };
     pass(&mut cluster, 119, &[0, 1], fate);
-    let first = usize::from(cluster.trackers[1].tasks.iter().any(|task| task.attempt == frozen));
+    let first = usize::from(cluster.trackers[1].attempts.iter().any(|task| task.id == frozen));
     pass(&mut cluster, 4, &[1 - first], fate);
     use AttemptState as S;
     assert_eq!(attempts(&cluster, id, Kind::Map, 0), [S::Running, S::Succeeded]);

@@ -1,5 +1,6 @@
 //! Trackers that run only Hadoop Streaming are given no other jobs.
 
+use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::RunState;
 use crate::wire::{Action, HeartbeatResponse, STREAMING_ONLY};
@@ -61,7 +62,7 @@ fn a_map_that_failed_on_every_stock_host_runs_there_again() {
     let id = cluster.submit(JobSpec { only_stock: Some(REASON.to_owned()), ..spec("u", "default", 1, 0) }).unwrap();
     for _ in 0..40 {
         cluster.beat(0, |_| Fate::Succeed);
-        let fails = |task: &FakeTask| !task.setup_or_cleanup && task.attempt.number == 0;
+        let fails = |task: &FakeTask| task.role != Role::Housekeeping && task.id.number == 0;
         cluster.beat(1, |task| if fails(task) { Fate::Fail } else { Fate::Succeed });
     }
     assert_eq!(cluster.state(id), RunState::Succeeded);

@@ -1,6 +1,7 @@
 //! A job from submission to SUCCEEDED.
 
 use crate::engine::{Effect, Event, Fact, IdOwner, ReportKind};
+use crate::fake_tracker::Role;
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::market::JobSignature;
 use crate::model::{EndNotification, FactNumber, JobId, Kind, RunState};
@@ -50,7 +51,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     }
     let removed = Effect::RemoveJobFiles { job: id, submit_dir: Some("file:/staging/job".into()) };
     assert!(cluster.effects.contains(&removed));
-    assert!(cluster.trackers.iter().all(|tracker| tracker.outputs.is_empty() && tracker.tasks.is_empty()));
+    assert!(cluster.trackers.iter().all(|tracker| tracker.outputs.is_empty() && tracker.attempts.is_empty()));
     let overview = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "no slot is held for ever");
 }
@@ -215,7 +216,7 @@ fn the_end_of_a_job_is_notification_once_it_is_durable() {
         let id = cluster.submit(spec).unwrap();
         let is_notification = |effect: &Effect| matches!(effect, Effect::NotifyEnd { .. });
         for _ in 0..100 {
-            cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { fate });
+            cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { fate });
             if cluster.effects.iter().any(is_notification) {
                 break;
             }

@@ -1,6 +1,7 @@
 //! Attempts that leave something behind, and the runs that remove it.
 
 use crate::engine::{Caller, Event, Fact, Reply};
+use crate::fake_tracker::Role;
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::model::{AttemptId, AttemptState, Kind, RunState};
 use crate::wire::Action;
@@ -16,8 +17,8 @@ fn ends_of(cluster: &Cluster, attempt: AttemptId) -> Vec<AttemptState> {
 }
 
 fn first_fails_unclean(task: &FakeTask) -> Fate {
-    match task.attempt.number {
-        0 if !task.setup_or_cleanup => Fate::FailUnclean,
+    match task.id.number {
+        0 if task.role != Role::Housekeeping => Fate::FailUnclean,
         _ => Fate::Succeed,
     }
 }
@@ -25,7 +26,7 @@ fn first_fails_unclean(task: &FakeTask) -> Fate {
 /// Beats until the cleaning up after map 0 runs on the tracker.
 fn until_cleaning(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
     for _ in 0..20 {
-        if cluster.trackers[index].tasks.iter().any(|task| task.cleaning) {
+        if cluster.trackers[index].attempts.iter().any(|task| task.role == Role::TaskCleanup) {
             return;
         }
         cluster.beat(index, &fate);
@@ -54,8 +55,8 @@ fn setups_and_cleanups_need_no_cleaning_up() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let end = cluster.run(id, |task| match task.attempt.number {
-        0 if task.setup_or_cleanup => Fate::FailUnclean,
+    let end = cluster.run(id, |task| match task.id.number {
+        0 if task.role == Role::Housekeeping => Fate::FailUnclean,
         _ => Fate::Succeed,
     });
     assert_eq!(end, RunState::Succeeded);
@@ -74,7 +75,7 @@ fn a_users_wish_ends_the_attempt_and_a_second_one_its_cleanup() {
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let attempt = id.task(Kind::Map, 0).attempt(0);
-    let hang = |task: &FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    let hang = |task: &FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
     for _ in 0..5 {
         cluster.beat(0, hang);
     }

@@ -32,7 +32,7 @@ impl Stage {
         scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1 }).unwrap();
         let mut splits = SplitTable::builder();
         (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
-        let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::for_test("alice", "default", maps, reduces) };
+        let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::with_defaults("alice", "default", maps, reduces) };
         change(&mut spec);
         let accepted = AcceptedJob {
             first_attempt: 0,

@@ -1,0 +1,11 @@
+//! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does.
+//!
+//! The simulator, the tests over sockets and the load generator drive it. They decide what each attempt does next and how it is reported.
+
+mod attempt;
+#[cfg(test)]
+mod tests;
+mod tracker;
+
+pub use attempt::{AttemptStep, FakeAttempt, Role};
+pub use tracker::{FakeTracker, Obeyed};

@@ -1,0 +1,10 @@
+//! The web server over a real loopback connection, in front of a real market and a made-up cluster.
+
+mod bidders;
+mod client;
+mod explain;
+mod hostile;
+mod pages;
+mod scheduler;
+mod stage;
+mod statement;

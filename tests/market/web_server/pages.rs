@@ -1,0 +1,438 @@
+//! The start page, metrics, health and everything that is not there.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::web_server::stage::{NOW_MS, START_MS, Stage};
+
+use jobtracker::engine::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+use jobtracker::model::{PerKind, Priority, RunState};
+use jobtracker::web::Health;
+
+fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
+    JobSnapshot {
+        id: format!("job_202611211200_{number:04}").parse().unwrap(),
+        name: name.to_owned(),
+        user: "alice".to_owned(),
+        queue: "alice".to_owned(),
+        priority: Priority::Normal,
+        state,
+        submit_ms: START_MS,
+        finish_ms: (state == RunState::Failed).then_some(START_MS + 42_000),
+        tasks: PerKind::new(10, 1),
+        finished: PerKind::new(4, 0),
+        running: PerKind::new(3, 0),
+        cost: Some("12.75".to_owned()),
+        failure_info: if state == RunState::Failed { "task_… failed 4 times".to_owned() } else { String::new() },
+    }
+}
+
+fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
+    TrackerSnapshot {
+        name: format!("tracker_{host}:localhost/127.0.0.1:4711"),
+        host: host.to_owned(),
+        rack: "/default-rack".to_owned(),
+        http_port: if healthy { 50060 } else { 0 },
+        slots: PerKind::new(2, 1),
+        running: PerKind::new(2, 0),
+        silent_ms: 2_500,
+        healthy,
+        graylisted: !healthy,
+        complaints: if healthy { String::new() } else { "ERROR disk <full>\n4 failures on the tracker".to_owned() },
+    }
+}
+
+fn overview() -> ClusterSnapshot {
+    ClusterSnapshot {
+        scheduler: "Dynamic Priority".to_owned(),
+        start_ms: START_MS,
+        at_ms: NOW_MS,
+        slots: PerKind::new(4, 2),
+        running: PerKind::new(3, 0),
+        waiting: PerKind::new(12, 1),
+        preparing_jobs: 0,
+        running_jobs: 1,
+        known_jobs: 2,
+        jobs_accepted: 7,
+        jobs_ended: [3, 1, 2],
+        attempts_launched: 99,
+        attempts_preempted: 7,
+        heartbeats: 1234,
+        price: Some("1.5".to_owned()),
+        queues: vec![QueueSnapshot {
+            name: "alice".to_owned(),
+            running: PerKind::new(3, 0),
+            waiting: PerKind::new(12, 1),
+            share: Some("0.333333333".to_owned()),
+        }],
+        jobs: vec![job(2, "word count", RunState::Running), job(1, "<script>alert('x')</script>", RunState::Failed)],
+        trackers: vec![tracker("node1", true), tracker("node2", false)],
+    }
+}
+
+async fn stage(overview: ClusterSnapshot) -> Stage {
+    let stage = Stage::public().await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
+    stage
+}
+
+#[tokio::test]
+async fn the_start_page_shows_the_cluster() {
+    let stage = stage(overview()).await;
+    let page = stage.get("/").await;
+    assert_eq!(page.status_line, "HTTP/1.1 200 OK");
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert!(!page.body.contains("<script"), "a job's name became markup");
+    assert_eq!(page.body, stage.get("/jobtracker.jsp").await.body);
+    insta::assert_snapshot!(page.body, @r##"
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>JobTracker on myhost</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/static/jobtracker.css">
+    </head>
+    <body>
+    <header>
+    <h1>JobTracker on myhost</h1>
+    <p><span class="badge succeeded">ready</span>
+    Dynamic Priority scheduler · up 1 min 0 s, since 2023-11-14 22:13:20 UTC</p>
+    <nav><a href="#queues">Queues</a> <a href="#jobs">Jobs</a> <a href="#trackers">Trackers</a> <a href="/metrics">Metrics</a></nav>
+    </header>
+    <main>
+    <dl class="summary">
+    <div><dt>Map slots in use</dt><dd><span class="part"><meter min="0" max="4" value="3" aria-label="map slots in use"></meter> 3&thinsp;/&thinsp;4</span></dd></div>
+    <div><dt>Reduce slots in use</dt><dd><span class="part"><meter min="0" max="2" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;2</span></dd></div>
+    <div><dt>Waiting tasks</dt><dd>12 <small>maps</small> 1 <small>reduces</small></dd></div>
+    <div><dt>Jobs now</dt><dd>1 <small>running</small> 0 <small>preparing</small></dd></div>
+    <div><dt>Jobs since the start</dt><dd>7 <small>accepted</small> 3 <small>succeeded</small> 1 <small>failed</small> 2 <small>killed</small></dd></div>
+    <div><dt>Trackers</dt><dd>1 <small>healthy of</small> 2</dd></div>
+    <div><dt>Price</dt><dd>1.5 <small>credits, the sum of the active rates</small></dd></div>
+    </dl>
+    <section id="queues">
+    <h2>Queues</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Queue</th><th class="number">Maps running</th><th class="number">Reduces running</th><th class="number">Maps waiting</th><th class="number">Reduces waiting</th><th class="number">Share</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">alice</th><td class="number">3</td><td class="number">0</td><td class="number">12</td><td class="number">1</td><td class="number">0.333333333</td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    <section id="jobs">
+    <h2>Jobs</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Job</th><th>Name</th><th>User</th><th>Queue</th><th>Priority</th><th>State</th><th>Maps done</th><th>Reduces done</th><th class="number">Running</th><th>Submitted</th><th>Took</th><th class="number">Cost</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">job_202611211200_0002</th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td><td class="number">12.75</td></tr>
+    <tr><th scope="row">job_202611211200_0001</th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>42 s</td><td class="number">12.75</td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    <section id="trackers">
+    <h2>Trackers</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Tracker</th><th>Host</th><th>Rack</th><th>Map slots</th><th>Reduce slots</th><th>Last heartbeat</th><th>Health</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">tracker_node1:localhost/127.0.0.1:4711</th><td><a href="http://node1:50060/">node1</a></td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge succeeded">healthy</span></td></tr>
+    <tr><th scope="row">tracker_node2:localhost/127.0.0.1:4711</th><td>node2</td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge failed">unhealthy</span> <span class="badge running">graylisted</span> <small>ERROR disk &#60;full&#62;
+    4 failures on the tracker</small></td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    </main>
+    <footer>As of 2023-11-14 22:14:20 UTC · 1234 heartbeats, 99 attempts launched</footer>
+    </body>
+    </html>
+    "##);
+}
+
+#[tokio::test]
+async fn the_page_loads_nothing_but_its_style() {
+    let stage = stage(overview()).await;
+    let style = stage.get("/static/jobtracker.css").await;
+    assert_eq!(style.status_line, "HTTP/1.1 200 OK");
+    assert_eq!(style.header("content-type"), Some("text/css; charset=utf-8"));
+    assert!(!style.body.contains("url("), "the style loads something");
+    let page = stage.get("/").await.body;
+    let sources: Vec<&str> = page.lines().filter(|line| line.contains("src=") || line.contains("<link")).collect();
+    assert_eq!(
+        sources,
+        [r#"<link rel="icon" href="data:,">"#, r#"<link rel="stylesheet" href="/static/jobtracker.css">"#]
+    );
+}
+
+#[tokio::test]
+async fn an_empty_cluster_has_a_page() {
+    let page = stage(ClusterSnapshot::default()).await.get("/").await.body;
+    for text in ["There are no queues.", "No job has been submitted yet.", "No tracker has reported yet."] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_market_the_page_has_no_market() {
+    let with = stage(overview()).await.get("/").await.body;
+    let stage = Stage::with(Default::default(), false).await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview());
+    let without = stage.get("/").await.body;
+    for text in ["Price", "Share", "0.333333333"] {
+        assert!(with.contains(text) && !without.contains(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn long_tables_are_cut() {
+    let trackers = (0..1003).map(|number| tracker(&format!("node{number}"), true)).collect();
+    let page = stage(ClusterSnapshot { trackers, ..ClusterSnapshot::default() }).await.get("/").await.body;
+    assert!(page.contains("node999") && !page.contains("node1000"));
+    assert!(page.contains("3 more are not shown."));
+}
+
+#[tokio::test]
+async fn the_page_says_what_is_wrong() {
+    let stage = stage(overview()).await;
+    let text = "the store takes no facts: <disk full>".to_owned();
+    *stage.cluster.health.lock().unwrap() = Health { is_alive: true, text, ..Health::default() };
+    let page = stage.get("/").await.body;
+    assert!(page.contains("the store takes no facts: &#60;disk full&#62;"), "{page}");
+}
+
+#[tokio::test]
+async fn bad_files_are_told_though_jobs_run() {
+    let stage = stage(overview()).await;
+    let good = stage.get("/metrics").await.body;
+    for name in ["acl", "budget"] {
+        assert!(good.contains(&format!("\njobtracker_{name}_file_good 1\n")), "{good}");
+    }
+    *stage.cluster.health.lock().unwrap() = Health {
+        is_alive: true,
+        is_ready: true,
+        acl_error: Some("hadoop.acl:2: <carol user>; the last good list stays in force".to_owned()),
+        budget_error: Some("cannot write hadoop.budget".to_owned()),
+        store_error: Some("facts that found no row: 2".to_owned()),
+        rowless_updates: 2,
+        defect: Some("invariants of the program are broken: 3 times, first at a.rs:1: b".to_owned()),
+        invariant_violations: 3,
+        ..Health::default()
+    };
+    let page = stage.get("/").await.body;
+    let told = [
+        "ready</span>",
+        "hadoop.acl:2: &#60;carol user&#62;; the last good list",
+        "cannot write hadoop.budget",
+        "facts that found no row: 2",
+        "invariants of the program are broken: 3 times",
+    ];
+    for text in told {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let bad = stage.get("/metrics").await.body;
+    assert!(bad.contains("\njobtracker_store_rowless_updates_total 2\n"), "{bad}");
+    assert!(bad.contains("\njobtracker_invariant_violations_total 3\n"), "{bad}");
+    for name in ["acl", "budget"] {
+        assert!(bad.contains(&format!("\njobtracker_{name}_file_good 0\n")), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_market_no_metric_speaks_of_its_files() {
+    let metrics = Stage::with(Default::default(), false).await.get("/metrics").await.body;
+    assert!(metrics.contains("jobtracker_ready") && !metrics.contains("_file_good"), "{metrics}");
+}
+
+#[tokio::test]
+async fn metrics_are_open_metrics() {
+    let metrics = stage(overview()).await.get("/metrics").await;
+    assert_eq!(metrics.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    let of_the_process = |line: &&str| !line.starts_with("process_cpu") && !line.starts_with("process_resident");
+    let stable: Vec<&str> = metrics.body.lines().filter(of_the_process).collect();
+    insta::assert_snapshot!(stable.join("\n"), @r#"
+    # HELP jobtracker_slots Slots of all trackers that accept work
+    # TYPE jobtracker_slots gauge
+    jobtracker_slots{kind="map"} 4
+    jobtracker_slots{kind="reduce"} 2
+    # HELP jobtracker_slots_used Slots in use
+    # TYPE jobtracker_slots_used gauge
+    jobtracker_slots_used{kind="map"} 3
+    jobtracker_slots_used{kind="reduce"} 0
+    # HELP jobtracker_tasks_waiting Tasks that wait for a slot
+    # TYPE jobtracker_tasks_waiting gauge
+    jobtracker_tasks_waiting{kind="map"} 12
+    jobtracker_tasks_waiting{kind="reduce"} 1
+    # HELP jobtracker_trackers Trackers
+    # TYPE jobtracker_trackers gauge
+    jobtracker_trackers{health="healthy"} 1
+    jobtracker_trackers{health="unhealthy"} 1
+    # HELP jobtracker_heartbeats Heartbeats processed
+    # TYPE jobtracker_heartbeats counter
+    jobtracker_heartbeats_total 1234
+    # HELP jobtracker_attempts_launched Attempts launched
+    # TYPE jobtracker_attempts_launched counter
+    jobtracker_attempts_launched_total 99
+    # HELP jobtracker_attempts_preempted Attempts preempted in favour of other queues
+    # TYPE jobtracker_attempts_preempted counter
+    jobtracker_attempts_preempted_total 7
+    # HELP jobtracker_store_rowless_updates Facts without a row to change in state.db: more than 0 is a defect
+    # TYPE jobtracker_store_rowless_updates counter
+    jobtracker_store_rowless_updates_total 0
+    # HELP jobtracker_invariant_violations Invariants found broken: more than 0 is a defect
+    # TYPE jobtracker_invariant_violations counter
+    jobtracker_invariant_violations_total 0
+    # HELP jobtracker_ready 1 while jobs can be submitted and run
+    # TYPE jobtracker_ready gauge
+    jobtracker_ready 1
+    # HELP jobtracker_acl_file_good 1 while the list in force is the ACL file's content
+    # TYPE jobtracker_acl_file_good gauge
+    jobtracker_acl_file_good 1
+    # HELP jobtracker_budget_file_good 1 while the budget file can be written
+    # TYPE jobtracker_budget_file_good gauge
+    jobtracker_budget_file_good 1
+    # HELP jobtracker_jobs Unfinished jobs
+    # TYPE jobtracker_jobs gauge
+    jobtracker_jobs{state="prep"} 0
+    jobtracker_jobs{state="running"} 1
+    # HELP jobtracker_jobs_accepted Jobs accepted
+    # TYPE jobtracker_jobs_accepted counter
+    jobtracker_jobs_accepted_total 7
+    # HELP jobtracker_jobs_ended Finished jobs
+    # TYPE jobtracker_jobs_ended counter
+    jobtracker_jobs_ended_total{state="succeeded"} 3
+    jobtracker_jobs_ended_total{state="failed"} 1
+    jobtracker_jobs_ended_total{state="killed"} 2
+    # HELP jobtracker_queue_slots_used Slots a queue uses
+    # TYPE jobtracker_queue_slots_used gauge
+    jobtracker_queue_slots_used{queue="alice",kind="map"} 3
+    jobtracker_queue_slots_used{queue="alice",kind="reduce"} 0
+    # HELP jobtracker_queue_tasks_waiting Tasks of a queue that wait for a slot
+    # TYPE jobtracker_queue_tasks_waiting gauge
+    jobtracker_queue_tasks_waiting{queue="alice",kind="map"} 12
+    jobtracker_queue_tasks_waiting{queue="alice",kind="reduce"} 1
+    # HELP jobtracker_market_price Sum of the effective spending rates, credits for a slot
+    # TYPE jobtracker_market_price gauge
+    jobtracker_market_price 1.5
+    # HELP jobtracker_queue_share Share a queue has bought, 0 to 1
+    # TYPE jobtracker_queue_share gauge
+    jobtracker_queue_share{queue="alice"} 0.333333333
+    # HELP process_start_time_seconds Start of the daemon, since the epoch
+    # TYPE process_start_time_seconds gauge
+    process_start_time_seconds 1700000000.0
+    # HELP process_cpu_seconds Processor time used
+    # TYPE process_cpu_seconds counter
+    # HELP process_resident_memory_bytes Memory in use
+    # TYPE process_resident_memory_bytes gauge
+    # EOF
+    "#);
+}
+
+/// Everything that a request without a signature may be sent to.
+const UNSIGNED: [&str; 22] = [
+    "/",
+    "/jobtracker.jsp",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/static/jobtracker.css",
+    "/nothing",
+    "/scheduler",
+    "/scheduler?",
+    "/scheduler?price",
+    "/scheduler?time",
+    "/scheduler?info=alice",
+    "/scheduler?info&user=alice&timestamp=1700000000001",
+    "/scheduler?infos",
+    "/scheduler?quote=1&queue=alice",
+    "/scheduler?setSpending=1&queue=alice",
+    "/scheduler?nonsense",
+    "/scheduler/queues?queues",
+    "/scheduler/statement?statement=alice",
+    "/scheduler/history",
+    "/scheduler/history?history&queue=alice",
+    "/scheduler/explain?job=job_202611211200_0002",
+];
+
+#[tokio::test]
+async fn what_a_private_market_shows_unsigned_tells_no_share_and_no_cost() {
+    let stage = Stage::new().await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview());
+    for target in UNSIGNED {
+        let answer = stage.get(target).await;
+        // Share, rate, budget and cost, as the market and the jobs have them; and what is named after them.
+        for told in ["0.3333", "0.6666", "<spending>", "100.0", "12.75", "queue_share", ">Share<", ">Cost<"] {
+            assert!(!answer.body.contains(told), "{target} tells {told}: {}", answer.body);
+        }
+    }
+    assert!(stage.get("/").await.body.contains("<dd>1.5 <small>credits"), "the price is for all");
+    assert!(stage.get("/metrics").await.body.contains("jobtracker_market_price 1.5\n"));
+    let own = stage.signed("GET", "alice", "info").await.body;
+    assert!(own.contains("<share>0.333333333</share>"), "{own}");
+}
+
+#[tokio::test]
+async fn every_answer_has_a_type_that_nobody_may_guess_anew() {
+    let stage = Stage::new().await;
+    for target in UNSIGNED {
+        for method in ["GET", "HEAD", "POST", "OPTIONS", "DELETE", "PUT", "TRACE"] {
+            let answer = stage.request(method, target, "").await;
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {target}");
+            assert!(answer.header("content-type").is_some(), "{method} {target}");
+            assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{method} {target}");
+            let policy = answer.header("content-security-policy").unwrap();
+            assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn jobs_that_are_not_shown_are_counted() {
+    let stage = stage(ClusterSnapshot { preparing_jobs: 123, running_jobs: 577, known_jobs: 800, ..overview() }).await;
+    let page = stage.get("/").await.body;
+    assert!(page.contains("<dd>577 <small>running</small> 123 <small>preparing</small></dd>"), "{page}");
+    assert!(page.contains("The newest 2; 798 more are not shown."), "{page}");
+    let metrics = stage.get("/metrics").await.body;
+    assert!(metrics.contains("jobtracker_jobs{state=\"prep\"} 123\n"), "{metrics}");
+    assert!(metrics.contains("jobtracker_jobs{state=\"running\"} 577\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn health_is_told_apart_from_readiness() {
+    let stage = Stage::new().await;
+    let statuses = async |is_alive, is_ready| {
+        *stage.cluster.health.lock().unwrap() =
+            Health { is_alive, is_ready, text: "the reason".to_owned(), ..Health::default() };
+        let (alive, ready) = (stage.get("/healthz").await, stage.get("/readyz").await);
+        assert_eq!(ready.body, "the reason\n");
+        [alive.status_line, ready.status_line].map(|line| line["HTTP/1.1 ".len()..][..3].to_owned())
+    };
+    assert_eq!(statuses(true, true).await, ["200", "200"]);
+    assert_eq!(statuses(true, false).await, ["200", "503"]);
+    assert_eq!(statuses(false, true).await, ["503", "503"]);
+}
+
+#[tokio::test]
+async fn without_an_owner_pages_are_503_and_health_still_answers() {
+    let stage = Stage::new().await;
+    stage.cluster.gone.store(true, Ordering::SeqCst);
+    for target in ["/", "/metrics"] {
+        assert_eq!(stage.get(target).await.status_line, "HTTP/1.1 503 Service Unavailable", "{target}");
+    }
+    assert_eq!(stage.get("/healthz").await.status_line, "HTTP/1.1 200 OK");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_404_and_what_is_not_done_405() {
+    let stage = Stage::new().await;
+    for target in ["/x", "/jobtracker.jsp/", "/static/", "/static/../Cargo.toml", "/healthz/", "/<script>"] {
+        let answer = stage.get(target).await;
+        if answer.status_line != "HTTP/1.1 400 Bad Request" {
+            assert_eq!(answer.status_line, "HTTP/1.1 404 Not Found", "{target}");
+            assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+        }
+    }
+    assert_eq!(stage.request("POST", "/", "").await.status_line, "HTTP/1.1 405 Method Not Allowed");
+    let head = stage.request("HEAD", "/healthz", "").await;
+    assert_eq!((head.status_line.as_str(), head.body.as_str()), ("HTTP/1.1 200 OK", ""));
+}

@@ -1,0 +1,23 @@
+//! The program itself, `jobtracker serve`, as a process: operation, upgrade, budget file, disks, foreign files, traced system calls.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed; parts of the load generator are used"
+)]
+
+mod budget_file;
+#[path = "../daemon/mod.rs"]
+mod daemon;
+mod foreign_jobtracker;
+mod fsync_before_reply;
+mod full_disk;
+mod hostile_files;
+mod operate;
+#[path = "../../examples/load/staging.rs"]
+mod staging;
+#[path = "../../examples/load/steady_tracker.rs"]
+mod steady_tracker;
+mod upgrade;

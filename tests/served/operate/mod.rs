@@ -1,0 +1,22 @@
+//! Operating the program itself: stop, reload, what its supervisor receives, the unit
+//! of systemd, backup and restore, a second daemon, clients that a restart cuts off, starts that are refused.
+
+mod backup;
+mod hold_kills;
+mod notify;
+mod quarantine;
+mod refused;
+mod reload;
+mod stop;
+mod unit;
+
+use crate::daemon::child::ChildDaemon;
+use rustix::process::{Pid, Signal, kill_process};
+
+const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
+
+/// Sends a signal to a daemon.
+fn send(serving: &ChildDaemon, signal: Signal) {
+    let process = Pid::from_raw(serving.process_id().cast_signed()).unwrap();
+    kill_process(process, signal).unwrap();
+}

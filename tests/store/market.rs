@@ -1,0 +1,155 @@
+//! The market after a restart is the market before it, to the last unit.
+
+use crate::stage::{Scratch, record};
+
+use jobtracker::engine::Fact;
+use jobtracker::market::{
+    Consumer, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp, budget_file,
+};
+use jobtracker::model::{Credits, FactNumber, Now, PerKind};
+use jobtracker::store::{FactSender, LoadedState};
+
+const START_MS: i64 = 1_795_000_000_000;
+
+fn config() -> MarketConfig {
+    MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 }
+}
+
+fn now(tick: u64) -> Now {
+    Now { mono_ms: tick * 1000, wall_ms: START_MS + tick as i64 * 1000 }
+}
+
+/// The usage of a tick: changes from tick to tick, `bob` is idle at times.
+fn usage(tick: u64) -> Vec<QueueUse> {
+    let used = |queue: &str, maps, reduces, pending| QueueUse {
+        queue: queue.parse().unwrap(),
+        running: PerKind::new(maps, reduces),
+        pending,
+    };
+    let mut usage = vec![used("alice", 3 + tick as u32 % 5, 1, 10), used("carol", 1, 0, 0)];
+    if !tick.is_multiple_of(3) {
+        usage.push(used("bob", 7, 2, 4));
+    }
+    usage
+}
+
+struct Stage {
+    sink: FactSender,
+    last: FactNumber,
+}
+
+impl Stage {
+    fn record(&mut self, facts: Vec<MarketFact>) {
+        self.last = record(&self.sink, self.last, facts.into_iter().map(Fact::Market).collect());
+    }
+}
+
+fn restarted(loaded: &LoadedState) -> Market {
+    let mut market = Market::new(config(), START_MS);
+    loaded.market.iter().for_each(|fact| market.apply(fact));
+    market
+}
+
+fn stamp(user: &str, key: u64, timestamp_ms: i64, uses: u32) -> MarketFact {
+    let consumer = if uses > 1 { Consumer::Job } else { Consumer::Servlet };
+    MarketFact::Stamp(Stamp { consumer, user: user.into(), key_id: KeyId(key), timestamp_ms, uses })
+}
+
+#[test]
+fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
+    let scratch = Scratch::new();
+    let mut never_stopped = Market::new(config(), START_MS);
+    let lines = budget_file::parse("alice 1000.5 0.1\nbob 20 0.333333333333\ncarol 0.1 1\n", "budget").unwrap();
+    let endowment = never_stopped.seed_budgets(lines, now(0));
+    for tick in 1..=30 {
+        // Each tick is a life of the daemon of its own.
+        let (store, loaded) = scratch.open();
+        let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+        assert_eq!(loaded.first_start, tick == 1);
+        if tick == 1 {
+            stage.record(endowment.clone());
+        } else {
+            let mut market = restarted(&loaded);
+            assert_eq!(market.ledger(), never_stopped.ledger());
+            assert_eq!(market.total(), market.ledger().expected_balance());
+            assert_eq!(market.tick_number(), tick - 1);
+            let outcome = market.tick(&usage(tick), PerKind::new(9, 4), now(tick));
+            let expected = never_stopped.clone().tick(&usage(tick), PerKind::new(9, 4), now(tick));
+            assert_eq!(outcome, expected, "tick {tick}");
+        }
+        stage.record(vec![never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).into_fact()]);
+        store.close().unwrap();
+    }
+    assert!(never_stopped.ledger().charged > Credits::ZERO);
+}
+
+#[test]
+fn stamps_rows_after_the_tick_and_removals_are_loaded() {
+    let scratch = Scratch::new();
+    let (store, loaded) = scratch.open();
+    let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+    let mut market = Market::new(config(), START_MS);
+    let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
+    stage.record(market.seed_budgets(lines, now(0)));
+    stage.record(vec![market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_fact()]);
+    let rows = market.ledger().rows;
+    let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {
+        number,
+        wall_ms: START_MS,
+        tick: 1,
+        debit,
+        credit,
+        amount: amount.parse().unwrap(),
+        reason,
+    };
+    let queue = |name: &str| LedgerAccount::Queue(name.parse().unwrap());
+    let later = [
+        entry(rows + 1, LedgerAccount::Issued, queue("alice"), "0.000000000001", Reason::TopUp),
+        entry(rows + 2, LedgerAccount::Issued, queue("alice"), "5", Reason::Adjustment),
+        entry(
+            rows + 3,
+            queue("alice"),
+            LedgerAccount::Revenue,
+            "123456789012.000000000007",
+            Reason::Charge { rate: "0.5".parse().unwrap(), map_slots: 3, reduce_slots: u32::MAX },
+        ),
+        entry(rows + 4, queue("bob"), LedgerAccount::Issued, "8", Reason::Closing),
+    ];
+    stage.record(later.iter().cloned().map(MarketFact::Ledger).collect());
+    stage.record(vec![
+        MarketFact::AccountRemoved { queue: "bob".parse().unwrap() },
+        stamp("alice", u64::MAX, 5, 1),
+        stamp("alice", 1, 7, 1),
+        stamp("alice", 1, 9, 1),
+        stamp("alice", 1, 9, 2),
+    ]);
+    store.close().unwrap();
+
+    let (_store, loaded) = scratch.open();
+    let of =
+        |pick: fn(&MarketFact) -> bool| loaded.market.iter().filter(|fact| pick(fact)).cloned().collect::<Vec<_>>();
+    assert_eq!(of(|fact| matches!(fact, MarketFact::Ledger(_))), later.map(MarketFact::Ledger));
+    assert_eq!(
+        of(|fact| matches!(fact, MarketFact::Stamp(_))),
+        [stamp("alice", 1, 9, 2), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
+    );
+    let ticks = of(|fact| matches!(fact, MarketFact::Tick(_)));
+    let [MarketFact::Tick(tick)] = &ticks[..] else { panic!("{ticks:?}") };
+    let queues: Vec<&str> = tick.intervals().map(|(queue, _)| queue.as_str()).collect();
+    assert_eq!((tick.number, queues), (1, vec!["alice"]));
+    assert_eq!(of(|fact| matches!(fact, MarketFact::Account { .. })).len(), 1);
+    let readable: String = scratch
+        .look()
+        .query_row(
+            "SELECT queue || ' ' || reason || ' ' || amount || ' ' || amount_units || ' ' || rate || ' ' || map_slots
+                 || ' ' || reduce_slots || ' ' || debit || ' ' || credit
+             FROM ledger WHERE reason = 'charge' ORDER BY number DESC",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(
+        readable,
+        "alice charge 123456789012.000000000007 123456789012000000000007 0.5 3 4294967295 queue:alice revenue"
+    );
+}

@@ -1,0 +1,204 @@
+//! All subcommands of `jobtracker job` against our JobTracker.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use serde_json::Value as Json;
+
+use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, with_daemon};
+use crate::job_client::workers::{Maps, work};
+use crate::program::{job, job_command, said};
+
+/// Makes input, and the arguments of a submission to the rig.
+fn submission(rig: &InProcessDaemon) -> Vec<String> {
+    let folder = rig.folder.path();
+    std::fs::create_dir_all(folder.join("in")).unwrap();
+    std::fs::write(folder.join("in/a.txt"), "one two\n").unwrap();
+    std::fs::write(folder.join("map.sh"), "#!/bin/sh\ncat\n").unwrap();
+    let line = "submit --input in --output out --mapper map.sh --reducer cat --file map.sh -D mapred.map.tasks=1";
+    let mut words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+    words.extend(["--user".to_owned(), "alice".to_owned(), "--jobtracker".to_owned(), rig.address.to_string()]);
+    words
+}
+
+fn words(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+/// The first id in a text.
+fn job_id(text: &str) -> String {
+    text.split(|sign: char| sign.is_whitespace() || sign == '"')
+        .find(|word| word.starts_with("job_"))
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn a_job_is_submitted_followed_and_looked_at() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let maps = Rc::new(Cell::new(Maps::Succeed));
+        let worker = tokio::task::spawn_local(work(rig.address, maps));
+        let folder = rig.folder.path();
+        let arguments = submission(&rig);
+        let said = job(folder, &words(&arguments)).await;
+        assert!(said.stderr.contains("only built-in workers can run this job"), "{}", said.stderr);
+        let text = said.done();
+        let id = job_id(&text);
+        assert!(text.contains(&format!("{id} submitted: 1 input file, maps 1\n")), "{text}");
+        assert!(text.contains(&format!("{id} SUCCEEDED\n")), "{text}");
+        assert!(text.contains("Launched map tasks"), "{text}");
+        assert!(text.ends_with(&format!("output  file:{}/out\n", folder.display())), "{text}");
+
+        let address = rig.address.to_string();
+        let ask = |line: String| {
+            let (folder, address) = (folder.to_owned(), address.clone());
+            async move {
+                let mut arguments: Vec<_> = line.split(' ').collect();
+                arguments.extend(["--jobtracker", &address, "--user", "alice"]);
+                job(&folder, &arguments).await
+            }
+        };
+        assert!(!ask("list".to_owned()).await.done().contains(&id), "it is over");
+        let list = ask("list --all".to_owned()).await.done();
+        assert!(list.contains(&id) && list.contains("map.sh") && list.contains("100%"), "{list}");
+        let status = ask(format!("status {id}")).await.done();
+        assert!(status.starts_with(&format!("{id} SUCCEEDED: \"map.sh\" of alice in queue default\n")), "{status}");
+        assert!(status.contains("maps     1 of 1 done, 0 running, 0 waiting\n"), "{status}");
+        let status: Json = serde_json::from_str(&ask(format!("status {id} --json")).await.done()).unwrap();
+        assert_eq!(status["tasks"]["reduce"]["finished"], 1, "{status}");
+        let events: Json = serde_json::from_str(&ask(format!("events {id} --json")).await.done()).unwrap();
+        let events = events.as_array().unwrap();
+        assert!(events.iter().all(|event| event["status"] == "SUCCEEDED"), "{events:?}");
+        let second = ask(format!("events {id} --from 1 --count 1 --json")).await.done();
+        assert_eq!(serde_json::from_str::<Json>(&second).unwrap()[0], events[1]);
+        let counters = ask(format!("counters {id}")).await.done();
+        assert!(counters.starts_with("COUNTER") && counters.contains("  Launched reduce tasks"), "{counters}");
+        assert_eq!(ask(format!("kill {id}")).await.done(), format!("{id} has already ended: SUCCEEDED\n"));
+        let attempt = events.iter().find(|event| event["task"] == "map").unwrap()["attempt"].as_str().unwrap();
+        let log = ask(format!("logs {attempt} --log stderr")).await.done();
+        assert!(log.contains("--- stderr\nasked for /tasklog?attemptid=attempt_"), "{log}");
+        assert!(ask(format!("logs {id}")).await.done().contains("no attempt failed"));
+        let unknown = id.replace("_0001", "_4711");
+        for line in ["status", "kill", "counters", "events", "logs"] {
+            let text = ask(format!("{line} {unknown}")).await.refused(2);
+            assert_eq!(text, format!("jobtracker: the JobTracker knows no job {unknown}\n"), "{line}");
+        }
+        worker.abort();
+    });
+}
+
+#[test]
+fn a_job_that_fails_ends_with_one_and_tells_why() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let worker = tokio::task::spawn_local(work(rig.address, Rc::new(Cell::new(Maps::Fail))));
+        let arguments = submission(&rig);
+        let failed = job(rig.folder.path(), &words(&arguments)).await;
+        assert_eq!(failed.code, 1, "{failed:?}");
+        let text = failed.stdout;
+        let id = job_id(&text);
+        assert!(text.contains("_m_000000_0 FAILED on http://localhost:"), "{text}");
+        assert!(text.contains("\n  the mapper ended with code 7\n  log: http://localhost:"), "{text}");
+        assert!(text.contains(&format!("{id} FAILED: ")), "{text}");
+        assert!(text.ends_with(&format!("output  none; for the reason, run: jobtracker job logs {id}\n")), "{text}");
+        let address = rig.address.to_string();
+        let logs = job(rig.folder.path(), &["logs", &id, "--jobtracker", &address, "--json"]).await.done();
+        let logs: Json = serde_json::from_str(&logs).unwrap();
+        assert_eq!(logs[0]["logs"][0][0], "stderr", "what a tracker has not is left out: {logs}");
+        worker.abort();
+    });
+}
+
+#[test]
+fn a_job_is_killed_reordered_and_left() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let maps = Rc::new(Cell::new(Maps::Run));
+        let worker = tokio::task::spawn_local(work(rig.address, maps));
+        let folder = rig.folder.path();
+        let address = rig.address.to_string();
+        let mut arguments = submission(&rig);
+        arguments.extend(["--detach".to_owned(), "--json".to_owned(), "--name".to_owned(), "slow".to_owned()]);
+        let detached: Json = serde_json::from_str(&job(folder, &words(&arguments)).await.done()).unwrap();
+        let id = detached["job"].as_str().unwrap().to_owned();
+        let place = ["--jobtracker", address.as_str(), "--user", "alice"];
+        let ask = |arguments: Vec<&str>| said(job_command(folder, &[arguments, place.to_vec()].concat()));
+        let text = ask(vec!["priority", &id, "very_high"]).await.done();
+        assert_eq!(text, format!("{id} has priority VERY_HIGH\n"));
+        assert!(ask(vec!["priority", &id, "urgent"]).await.refused(2).contains("possible values: VERY_HIGH"));
+        let list: Json = serde_json::from_str(&ask(vec!["list", "--json"]).await.done()).unwrap();
+        assert_eq!((&list[0]["name"], &list[0]["priority"]), (&Json::from("slow"), &Json::from("VERY_HIGH")));
+        assert_eq!(ask(vec!["kill", &id]).await.done(), format!("{id}: kill requested\n"));
+        loop {
+            let status: Json = serde_json::from_str(&ask(vec!["status", &id, "--json"]).await.done()).unwrap();
+            if status["state"] == "KILLED" {
+                break;
+            }
+        }
+        worker.abort();
+    });
+}
+
+#[test]
+fn mistakes_have_their_codes_and_leave_nothing_behind() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let folder = rig.folder.path();
+        let arguments = submission(&rig);
+        assert!(job(folder, &["status", "job_1"]).await.refused(2).contains("`job_1` is not a job id such as"));
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let unreachable = job(folder, &["list", "--jobtracker", &gone]).await.refused(4);
+        assert!(unreachable.contains(&format!("the JobTracker at {gone} cannot be reached")), "{unreachable}");
+
+        let mut other_queue = arguments.clone();
+        other_queue.extend(["--queue".to_owned(), "nobodys".to_owned()]);
+        let refused = job(folder, &words(&other_queue)).await.refused(2);
+        assert!(refused.contains("Queue \"nobodys\" does not exist"), "{refused}");
+        let area = rig.staging_dir("alice");
+        assert_eq!(std::fs::read_dir(area).unwrap().count(), 0, "a refused job's files are removed");
+
+        std::fs::create_dir(folder.join("out")).unwrap();
+        assert!(job(folder, &words(&arguments)).await.refused(2).contains("/out exists already"));
+        std::fs::remove_dir(folder.join("out")).unwrap();
+        std::fs::remove_dir_all(folder.join("in")).unwrap();
+        let missing = job(folder, &words(&arguments)).await.refused(2);
+        assert!(missing.contains("--input: file:") && missing.contains(" does not exist"), "{missing}");
+    });
+}
+
+#[test]
+fn shells_are_told_all_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_jobtracker")).args(["completion", shell]).output().unwrap();
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && script.contains("submit") && script.contains("streaming-jar"), "{shell}");
+    }
+}
+
+/// A text that turns the writing direction, in a job's name.
+const TURNED: &str = "in\u{202e}voice";
+
+#[test]
+fn on_a_terminal_marks_in_what_others_wrote_are_shown_and_elsewhere_left_alone() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let folder = rig.folder.path();
+        let mut arguments = submission(&rig);
+        arguments.extend(["--detach".to_owned(), "-D".to_owned(), format!("mapred.job.name={TURNED}")]);
+        let id = job_id(&job(folder, &words(&arguments)).await.done());
+        let address = rig.address.to_string();
+        let list = ["list", "--jobtracker", &address, "--user", "alice"];
+        let piped = job(folder, &list).await.done();
+        assert!(piped.contains(&id) && piped.contains(TURNED), "{piped:?}");
+        // script(1) has the program run on a terminal of its own.
+        let program = env!("CARGO_BIN_EXE_jobtracker");
+        let mut command = tokio::process::Command::new("script");
+        command.args(["--quiet", "--return", "--command", &format!("{program} job {}", list.join(" ")), "/dev/null"]);
+        command.env("HOME", folder).stdin(std::process::Stdio::null()).kill_on_drop(true);
+        let shown = said(command).await.done();
+        assert!(shown.contains(&id) && shown.contains(r"in\u{202e}voice"), "{shown:?}");
+        assert!(!shown.contains('\u{202e}'), "{shown:?}");
+    });
+}

@@ -1,0 +1,16 @@
+//! The built-in worker, the job client and the demo: what runs beside the JobTracker, as processes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod cluster;
+#[path = "../daemon/mod.rs"]
+mod daemon;
+mod demo;
+mod job_client;
+mod program;
+mod tasktracker;

@@ -44,7 +44,7 @@ fn a_user_sees_numbers_and_an_admin_names() {
     insta::assert_snapshot!(explained, @r#"
     {
       "job": "job_202611210913_0002",
-      "name": "test",
+      "name": "job",
       "user": "bob",
       "queue": "bob",
       "state": "RUNNING",

@@ -40,13 +40,23 @@ pub fn ask_for_upgrade(place: &DaemonFolders, arguments: &[&str]) -> Command {
 
 /// Upgrades; the daemon is the new process from now on. Returns the printed line.
 pub fn upgrade(place: &DaemonFolders, serving: &mut ChildDaemon, arguments: &[&str]) -> String {
-    let output = ask_for_upgrade(place, arguments).output().unwrap();
-    let line = String::from_utf8(output.stdout).unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}{error}\n{}", serving.log.text());
+    try_upgrade(place, serving, arguments).unwrap_or_else(|(_, error)| panic!("{error}\n{}", serving.log.text()))
+}
+
+/// Upgrades, and the daemon is the new process from now on, or fails to; returns what was printed.
+pub fn try_upgrade(
+    place: &DaemonFolders,
+    serving: &mut ChildDaemon,
+    arguments: &[&str],
+) -> Result<String, (i32, String)> {
+    let Output { status, stdout, stderr } = ask_for_upgrade(place, arguments).output().unwrap();
+    if !status.success() {
+        return Err((status.code().unwrap(), String::from_utf8(stderr).unwrap()));
+    }
+    let line = String::from_utf8(stdout).unwrap();
     let process = line.strip_prefix("process ").unwrap().split(' ').next().unwrap().parse().unwrap();
     serving.succeeded_by(process);
-    line
+    Ok(line)
 }
 
 /// Fails to upgrade; returns what was printed.

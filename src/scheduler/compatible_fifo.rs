@@ -110,10 +110,6 @@ impl Policy for CompatibleFifo {
         }
     }
 
-    fn on_app_removed(&mut self, app: &AppSpec, violations: &mut Violations) {
-        self.on_app_resized(app.id, Some(app), AppSize::default(), violations);
-    }
-
     fn on_priority_changed(&mut self, before: &AppSpec, after: &AppSpec) {
         if self.with_reduces.remove(&(submission_key(before), before.id)) {
             self.with_reduces.insert((submission_key(after), after.id));

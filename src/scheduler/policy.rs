@@ -66,10 +66,8 @@ pub(super) trait Policy: fmt::Debug + Send {
         LaunchRules::default()
     }
 
-    /// The size of an app changed; `_app` is none once it is removed.
+    /// The size of an app changed, to zero when it is removed; `_app` is none after that.
     fn on_app_resized(&mut self, _id: AppId, _app: Option<&AppSpec>, _size: AppSize, _violations: &mut Violations) {}
-
-    fn on_app_removed(&mut self, _app: &AppSpec, _violations: &mut Violations) {}
 
     fn on_priority_changed(&mut self, _before: &AppSpec, _after: &AppSpec) {}
 

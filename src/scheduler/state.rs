@@ -282,7 +282,7 @@ impl Scheduler {
         self.set_pending(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
-        self.policy.on_app_removed(&app.spec, &mut self.violations);
+        self.policy.on_app_resized(id, Some(&app.spec), AppSize::default(), &mut self.violations);
         let group = app.spec.group;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::model::{JobId, Kind, Now, TrackerId, Violations};
-use crate::scheduler::{AppId, GrantResult, GrantSource, Level};
+use crate::scheduler::{AppId, Distance, GrantResult, GrantSource};
 
 use super::{Job, Launch, NodeRegistry};
 
@@ -98,11 +98,12 @@ impl Jobs {
 // === impl JobGrants ===
 
 impl GrantSource for JobGrants<'_> {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
-        let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
-        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);
+        let Some((number, hosts)) = job.take_task(kind, node, distance, self.nodes) else { return GrantResult::NoTask };
+        let level = job.task_level(kind, number, node, self.nodes);
+        let (launch, origin) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
-        GrantResult::Task { hosts, is_rerun }
+        GrantResult::Task { hosts, level, origin, slots: 1 }
     }
 }

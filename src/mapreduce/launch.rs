@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
-use crate::scheduler::{HostId, Level};
+use crate::scheduler::{Distance, HostId, Level, TaskOrigin};
 use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
@@ -33,7 +33,7 @@ impl Job {
         &mut self,
         kind: Kind,
         node: TrackerId,
-        level: Level,
+        distance: Distance,
         nodes: &NodeRegistry,
     ) -> Option<(u32, Arc<[HostId]>)> {
         let info = nodes.get(node)?;
@@ -44,10 +44,18 @@ impl Job {
         let can_rerun = |number: u32| {
             tasks.get(number as usize).is_some_and(|task| can_rerun(task, flaky, kind, info.host, (nodes, hosts)))
         };
-        if let Some(number) = self.waiting[kind].take(level, info.host, info.rack, can_rerun) {
+        if let Some(number) = self.waiting[kind].take(distance, info.host, info.rack, can_rerun) {
             return Some((number, self.preferred_hosts_of(TaskKey::Work(kind, number))));
         }
+        if distance.farthest != Level::Any {
+            return None;
+        }
         Some((self.take_straggler(kind, node, info)?, self.no_hosts.clone()))
+    }
+
+    /// How far a node is from the input of a task; a reduce has none.
+    pub(super) fn task_level(&self, kind: Kind, number: u32, node: TrackerId, nodes: &NodeRegistry) -> Level {
+        nodes.get(node).map_or(Level::Any, |info| self.level(TaskKey::Work(kind, number), info.host, info.rack))
     }
 
     /// Whether any task of that kind may run on a node.
@@ -66,7 +74,7 @@ impl Job {
         task.is_some_and(|task| can_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.eligible_hosts(nodes))))
     }
 
-    /// Creates the attempt of a task that was taken; and whether that is a rerun after earlier attempts have ended.
+    /// Creates the attempt of a task that was taken; and why it waited.
     pub fn launch_task(
         &mut self,
         kind: Kind,
@@ -75,10 +83,14 @@ impl Job {
         nodes: &NodeRegistry,
         now: Now,
         violations: &mut Violations,
-    ) -> (Launch, bool) {
+    ) -> (Launch, TaskOrigin) {
         let key = TaskKey::Work(kind, number);
         let task = self.task(key);
-        let is_rerun = !task.attempts.is_empty() && !task.has_live_attempt();
+        let origin = match (task.attempts.is_empty(), task.has_live_attempt()) {
+            (true, _) => TaskOrigin::Fresh,
+            (false, false) => TaskOrigin::Rerun,
+            (false, true) => TaskOrigin::Speculative,
+        };
         let launch = self.add_attempt(key, AttemptRole::Work, node, now, violations);
         self.slot_holders[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
@@ -86,7 +98,7 @@ impl Job {
             self.count_locality(key, info.host, info.rack);
         }
         self.refresh_task(key, violations);
-        (launch, is_rerun)
+        (launch, origin)
     }
 
     /// Whether the setup variant for `kind` may run on a node: not where too many of the job's attempts failed, and not

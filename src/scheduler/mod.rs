@@ -13,12 +13,14 @@
 
 mod app;
 mod assign;
+mod change;
 mod compatible_fifo;
 mod demand;
 mod dynamic;
 mod fifo;
 mod grant;
 mod group;
+mod heartbeat;
 mod ids;
 mod invariants;
 mod key;
@@ -31,13 +33,15 @@ mod releasing;
 mod request_table;
 mod state;
 mod topology;
+mod verdict;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use app::{AppSize, AppSpec};
 pub use fifo::FifoOptions;
-pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
+pub use grant::{AssignmentReport, Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId};
 pub use node::Totals;

@@ -41,7 +41,7 @@ impl Engine {
         }
         if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
             let mut granting = self.jobs.grant_source(&self.cluster.nodes, now, &mut self.outbox.violations);
-            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free }, &mut granting);
+            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.launches);
         }
         self.tallies.launched += launches.len() as u64;

@@ -139,6 +139,7 @@ impl Engine {
         let spec = AppSpec {
             id: app,
             group,
+            user: accepted.spec.user.as_str().into(),
             priority: stored.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,

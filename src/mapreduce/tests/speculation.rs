@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 
 use crate::model::{AttemptId, AttemptState, Kind, TrackerId};
-use crate::scheduler::Level;
+use crate::scheduler::{Distance, Level};
 
 use super::stage::Stage;
+
+const ANYWHERE: Distance = Distance { nearest: Level::Any, farthest: Level::Any };
 
 /// A second after the minute without speculation.
 const OLD_MS: i64 = 61_000;
@@ -13,7 +15,7 @@ const OLD_MS: i64 = 61_000;
 /// Launches a waiting map or a straggler on the node.
 fn take(stage: &mut Stage, node: TrackerId) -> Option<AttemptId> {
     stage.act(|job, context| {
-        let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;
+        let (number, hosts) = job.take_task(Kind::Map, node, ANYWHERE, context.nodes)?;
         let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now, context.violations);
         context.scheduler.withdraw_request(job.app, Kind::Map, &hosts, 1);
         context.scheduler.add_running(job.app, Kind::Map, node);

@@ -29,7 +29,7 @@ impl Stage {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let group = scheduler.open_group("default");
         let app = AppId::new(1);
-        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1 }).unwrap();
+        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1, user: "u".into() }).unwrap();
         let mut splits = SplitTable::builder();
         (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
         let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::with_defaults("alice", "default", maps, reduces) };

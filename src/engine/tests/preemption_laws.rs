@@ -89,7 +89,7 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
     let over = books.keys().filter(|queue| excess(queue));
     let is_left = over
         .flat_map(|queue| jobs_of(queue))
-        .any(|job| job.preemptible_attempts(kind).any(|(_, _, node)| coming.contains_key(&node)));
+        .any(|job| job.preemptible_attempts(kind).any(|(_, _, tracker)| coming.contains_key(&tracker)));
     let missing = need(|job, kind| !job.is_constrained(kind));
     assert!(!due || !is_left || missing <= total_coming, "{missing} {kind:?} slots are missing, {total_coming} come");
 }
@@ -99,7 +99,7 @@ pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fat
     cluster.beat(index, fate);
     let Some(tracker) = cluster.engine.trackers.named(cluster.trackers[index].name.as_str()) else { return };
     let waits = |(_, _, attempt): &(String, AttemptId, crate::mapreduce::Attempt)| {
-        attempt.node == tracker.id && attempt.preemption.is_some()
+        attempt.tracker == tracker.id && attempt.preemption.is_some()
     };
     assert!(!attempts(cluster).iter().any(waits), "one heartbeat is enough");
 }

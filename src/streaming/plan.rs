@@ -92,15 +92,22 @@ pub struct SortPlan {
     pub least_spills_to_combine: usize,
 }
 
+/// How long a fetch waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchTimeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For its next bytes.
+    pub read: Duration,
+}
+
 /// How a reduce fetches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShufflePlan {
     /// Fetches at a time.
     pub parallel_copies: usize,
-    /// For a connection.
-    pub connect_timeout: Duration,
-    /// For its next bytes.
-    pub read_timeout: Duration,
+    /// How long each fetch waits.
+    pub timeouts: FetchTimeouts,
     /// Failures of one output between two reports.
     pub max_fetch_failures: u32,
     /// Whether a failed read is reported at once.
@@ -446,8 +453,10 @@ impl JobReader<'_> {
         let most_outputs = configuration.limit::<u32>(&keys::SHUFFLE_MERGE_THRESHOLD, 1)?;
         Ok(ShufflePlan {
             parallel_copies: configuration.number(&keys::PARALLEL_COPIES)?,
-            connect_timeout: Duration::from_millis(configuration.number(&keys::FETCH_CONNECT_TIMEOUT)?),
-            read_timeout: Duration::from_millis(configuration.number(&keys::FETCH_READ_TIMEOUT)?),
+            timeouts: FetchTimeouts {
+                connect: Duration::from_millis(configuration.number(&keys::FETCH_CONNECT_TIMEOUT)?),
+                read: Duration::from_millis(configuration.number(&keys::FETCH_READ_TIMEOUT)?),
+            },
             max_fetch_failures: configuration.number(&keys::MAX_FETCH_FAILURES)?,
             notifies_read_errors: configuration.flag(&keys::NOTIFY_READ_ERROR)?,
             memory_bytes,

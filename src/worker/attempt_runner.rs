@@ -278,13 +278,7 @@ impl AttemptRun<'_> {
     }
 
     fn reduce(&self, work: &AttemptContext<'_>, job: &LocalizedJob, maps: i32) -> Result<(), TaskFailure> {
-        let shuffle = &work.plan.shuffle;
-        let fetcher = HttpFetcher {
-            secret: job.secret.clone(),
-            connect_timeout: shuffle.connect_timeout,
-            read_timeout: shuffle.read_timeout,
-            progress: work.progress,
-        };
+        let fetcher = HttpFetcher::new(job.secret.clone(), work.plan.shuffle.timeouts, work.progress);
         let feed = self.runner.map_completions.subscribe(job.id, self.handle.clone());
         reduce_task::run(work, u32::try_from(maps).unwrap_or(0), &feed, &fetcher)
     }

@@ -1,7 +1,7 @@
 //! Fetches one map output over HTTP/1.1 from a stock or built-in tracker.
 //!
-//! Each fetch blocks its thread on a runtime of its own, because the client of this program ([`crate::http`]) is asynchronous and
-//! sort, merge and disk are not.
+//! Each fetch blocks its thread on a runtime, because the client of this program ([`crate::http`]) is asynchronous and sort, merge
+//! and disk are not.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::ToSocketAddrs;
@@ -12,16 +12,17 @@ use hyper::header::{ACCEPT, CONNECTION, HOST};
 use hyper::{Request, StatusCode};
 use thiserror::Error;
 use tokio::net::TcpStream;
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 use crate::http::{IncomingAnswer, send_request};
 use crate::model::AttemptId;
 
+use super::super::plan::FetchTimeouts;
 use super::super::progress::Progress;
 use super::super::segment_writer::SegmentLengths;
 use super::fetch_schedule::FetchFault;
 use super::host_queues::FetchOrder;
+use super::runtimes::{BorrowedRuntime, Runtimes};
 use super::servlet::PATH;
 use super::signature::{ShuffleSecret, is_same_hash};
 
@@ -71,14 +72,10 @@ pub trait FetchMapOutput: Sync {
 /// Fetches over HTTP.
 #[derive(Debug)]
 pub struct HttpFetcher<'a> {
-    /// The job's.
-    pub secret: ShuffleSecret,
-    /// For a connection.
-    pub connect_timeout: Duration,
-    /// For its next bytes.
-    pub read_timeout: Duration,
-    /// A stopped attempt stops waiting.
-    pub progress: &'a Progress,
+    secret: ShuffleSecret,
+    timeouts: FetchTimeouts,
+    progress: &'a Progress,
+    runtimes: Runtimes,
 }
 
 /// What the head of an answer must say.
@@ -92,7 +89,7 @@ struct ExpectedOutput {
 struct BlockingBody<'a> {
     answer: IncomingAnswer,
     piece: Bytes,
-    runtime: Runtime,
+    runtime: BorrowedRuntime<'a>,
     timeout: Duration,
     progress: &'a Progress,
 }
@@ -132,34 +129,40 @@ impl FetchMapOutput for HttpFetcher<'_> {
             .body(String::new())
             .map_err(|_| bad_url())?;
         let expected = ExpectedOutput { map, reduce, reply_hash: self.secret.reply_hash(&url_hash) };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(FetchError::Connect)?;
+        let runtime = self.runtimes.borrow().map_err(FetchError::Connect)?;
         let stream = self.connect(&runtime, authority).map_err(FetchError::Connect)?;
         self.exchange(runtime, stream, request, &expected)
     }
 }
 
-impl HttpFetcher<'_> {
+impl<'a> HttpFetcher<'a> {
+    /// Fetches outputs of the job that `secret` belongs to, until the attempt of `progress` is stopped.
+    #[must_use]
+    pub fn new(secret: ShuffleSecret, timeouts: FetchTimeouts, progress: &'a Progress) -> Self {
+        Self { secret, timeouts, progress, runtimes: Runtimes::default() }
+    }
+
     /// Connects to the first address of the tracker.
-    fn connect(&self, runtime: &Runtime, authority: &str) -> io::Result<TcpStream> {
+    fn connect(&self, runtime: &BorrowedRuntime<'_>, authority: &str) -> io::Result<TcpStream> {
         let address = authority.to_socket_addrs()?.next();
         let address = address.ok_or_else(|| io::Error::new(ErrorKind::NotFound, "the host has no address"))?;
-        let stream = runtime.block_on(within(self.connect_timeout, self.progress, TcpStream::connect(address)))?;
+        let stream = runtime.block_on(within(self.timeouts.connect, self.progress, TcpStream::connect(address)))?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
     /// Sends a request and verifies the head of the answer.
-    fn exchange(
-        &self,
-        runtime: Runtime,
+    fn exchange<'b>(
+        &'b self,
+        runtime: BorrowedRuntime<'b>,
         stream: TcpStream,
         request: Request<String>,
         expected: &ExpectedOutput,
-    ) -> Result<Fetched<'_>, FetchError> {
+    ) -> Result<Fetched<'b>, FetchError> {
         let answered = async { send_request(stream, request, MAX_HEAD_BYTES).await.map_err(io::Error::other) };
-        let answer = runtime.block_on(within(self.read_timeout, self.progress, answered)).map_err(FetchError::Read)?;
+        let answer = runtime.block_on(within(self.timeouts.read, self.progress, answered)).map_err(FetchError::Read)?;
         let lengths = expected.verify(&answer)?;
-        let (timeout, progress) = (self.read_timeout, self.progress);
+        let (timeout, progress) = (self.timeouts.read, self.progress);
         let body = BlockingBody { answer, piece: Bytes::new(), runtime, timeout, progress };
         Ok(Fetched { lengths, body: Box::new(body.take(lengths.stored_bytes)) })
     }

@@ -9,5 +9,6 @@ pub mod copy_phase;
 pub mod fetch;
 pub mod fetch_schedule;
 pub mod host_queues;
+mod runtimes;
 pub mod servlet;
 pub mod signature;

@@ -23,7 +23,8 @@ fn with_answer<T>(
 ) -> T {
     let progress = progress_of(order.attempt, None);
     let secret = ShuffleSecret::of_token_file(&fixtures::bytes("plain/jobToken")).unwrap();
-    let fetcher = HttpFetcher { secret, connect_timeout: TIMEOUT, read_timeout: TIMEOUT, progress: &progress };
+    let timeouts = FetchTimeouts { connect: TIMEOUT, read: TIMEOUT };
+    let fetcher = HttpFetcher::new(secret, timeouts, &progress);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let authority = listener.local_addr().unwrap().to_string();
     std::thread::scope(|scope| {
@@ -38,7 +39,7 @@ fn with_answer<T>(
             // The fetch may close first.
             let _ = stream.write_all(response);
         });
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = fetcher.runtimes.borrow().unwrap();
         let stream = fetcher.connect(&runtime, &authority).unwrap();
         let request = Request::get("/").body(String::new()).unwrap();
         let expected = ExpectedOutput { map: order.attempt, reduce, reply_hash: reply_hash.to_owned() };
@@ -104,7 +105,7 @@ fn who_does_not_listen_is_not_connected_to() {
     let progress = progress_of(attempt, None);
     let secret = ShuffleSecret::of_token_file(&fixtures::bytes("plain/jobToken")).unwrap();
     let timeout = Duration::from_millis(200);
-    let fetcher = HttpFetcher { secret, connect_timeout: timeout, read_timeout: timeout, progress: &progress };
+    let fetcher = HttpFetcher::new(secret, FetchTimeouts { connect: timeout, read: timeout }, &progress);
     // Bound and not listening any more.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let fault = |tracker: String| fetcher.fetch(&FetchOrder { attempt, tracker }, 0).err().unwrap().fault();

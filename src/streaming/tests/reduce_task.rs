@@ -270,12 +270,8 @@ fn outputs_travel_over_http_with_their_signatures() {
                 serve(&outputs, listener.accept().unwrap().0);
             }
         });
-        let fetcher = HttpFetcher {
-            secret: Serving(&stage).secret(attempt_id('m', 0).task.job).unwrap(),
-            connect_timeout: stage.plan.shuffle.connect_timeout,
-            read_timeout: stage.plan.shuffle.read_timeout,
-            progress: &progress,
-        };
+        let secret = Serving(&stage).secret(attempt_id('m', 0).task.job).unwrap();
+        let fetcher = HttpFetcher::new(secret, stage.plan.shuffle.timeouts, &progress);
         stage.attempt(1, None, &progress, |attempt| run(attempt, 3, &feed, &fetcher)).unwrap();
     });
     assert_eq!(committed(&stage, &progress, "part-00001"), fixtures::bytes("output/plain.part-00001"));

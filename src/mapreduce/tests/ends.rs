@@ -80,7 +80,7 @@ fn a_success_after_its_task_was_given_up_comes_too_late() {
         spec.map_max_attempts = 1;
         spec.max_map_failures_percent = 50;
     });
-    let (left, right) = (stage.add_tracker("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let fails = stage.launch(Kind::Map, 0, left);
     let late = stage.launch(Kind::Map, 0, right);
     stage.report(left, fails, AttemptState::Failed);
@@ -101,7 +101,7 @@ fn whatever_ends_after_its_task_was_given_up_says_so() {
         spec.map_max_attempts = 1;
         spec.max_map_failures_percent = 50;
     });
-    let (left, right) = (stage.add_tracker("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let (fails, rival) = (stage.launch(Kind::Map, 0, left), stage.launch(Kind::Map, 0, right));
     let other = stage.launch(Kind::Map, 1, right);
     stage.report(left, fails, AttemptState::Failed);

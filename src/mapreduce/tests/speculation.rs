@@ -29,7 +29,7 @@ proptest! {
     ) {
         let count = progress.len() as u32;
         let mut stage = Stage::running(count, 0);
-        let (left, right) = (stage.add_tracker("h1"), stage.add_node("h2"));
+        let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
         stage.now.wall_ms = age_ms;
         let mut running = Vec::new();
         for (_, on_left, _) in &progress {

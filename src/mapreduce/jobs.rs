@@ -16,7 +16,7 @@ pub struct Jobs {
     last_app: u32,
 }
 
-/// The jobs during an assignment of one node's slots; collects the launches.
+/// The jobs during an assignment of one tracker's slots; collects the launches.
 pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
     nodes: &'a NodeRegistry,
@@ -98,10 +98,10 @@ impl Jobs {
 // === impl JobGrants ===
 
 impl GrantSource for JobGrants<'_> {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, tracker: TrackerId, level: Level) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
-        let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
-        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);
+        let Some((number, hosts)) = job.take_task(kind, tracker, level, self.nodes) else { return GrantResult::NoTask };
+        let (launch, is_rerun) = job.launch_task(kind, number, tracker, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
         GrantResult::Task { hosts, is_rerun }
     }

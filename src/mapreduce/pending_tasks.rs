@@ -1,5 +1,5 @@
-//! The order in which a node gets waiting tasks: returned ones first, then by distance, then in split order, last those
-//! without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! The order in which a tracker gets waiting tasks: returned ones first, then by distance, then in split order, last
+//! those without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::scheduler::{HostId, Level, RackId};
 ///
 /// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
 /// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
-/// on the node.
+/// on the tracker.
 #[derive(Debug, Default)]
 pub(super) struct PendingTasks {
     /// Tasks that have not failed; they may run anywhere.
@@ -84,8 +84,8 @@ impl PendingTasks {
         }
     }
 
-    /// Takes the best task for a node; `level` is the nearest at which one is known to wait, `may_run` filters returned
-    /// ones.
+    /// Takes the best task for a tracker; `level` is the nearest at which one is known to wait, `may_run` filters
+    /// returned ones.
     pub(super) fn take(
         &mut self,
         level: Level,

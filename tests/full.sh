@@ -181,6 +181,9 @@ step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
+# The sources of Hadoop 1.2.1 are not fetched here.
+[[ -z ${JOBTRACKER_HADOOP_SOURCE:-} ]] ||
+    step "grants of the original scheduler" tests/hadoop/differential.sh --scheduler fifo --source "$JOBTRACKER_HADOOP_SOURCE" --seeds 200
 step "a bidding load that is killed" killed_bidding
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::scripted::settings::SchedulerName;
+
 /// Puts a JobTracker of this machine under a load and prints what that cost it
 #[derive(Debug, Parser)]
 #[command(name = "load")]
@@ -206,8 +208,18 @@ pub struct Differential {
     #[arg(long)]
     pub java: SocketAddr,
     /// RPC address of ours, with `jobtracker.fifo.compatible`
-    #[arg(long)]
-    pub ours: SocketAddr,
+    #[arg(long, required_unless_present = "scheduler")]
+    pub ours: Option<SocketAddr>,
+    /// Scripts for one scheduler instead, fifo, capacity or fair: the Java JobTracker runs it under SteppedScheduler, ours is the engine
+    /// in this process
+    #[arg(long, requires = "control")]
+    pub scheduler: Option<SchedulerName>,
+    /// Where SteppedScheduler takes commands
+    #[arg(long, requires = "scheduler")]
+    pub control: Option<SocketAddr>,
+    /// Writes what the original grants to this file
+    #[arg(long, requires = "scheduler")]
+    pub record: Option<PathBuf>,
     /// Random scripts
     #[arg(long, default_value_t = 200)]
     pub seeds: u64,

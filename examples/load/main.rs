@@ -11,8 +11,12 @@ mod fleet;
 mod job_client;
 mod latencies;
 mod loads;
+mod originals;
 mod random;
 mod row;
+#[path = "../../tests/originals/scripted/mod.rs"]
+#[allow(dead_code, reason = "the test reads recordings, too")]
+mod scripted;
 mod server_process;
 mod soak;
 mod staging;
@@ -47,7 +51,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // One thread: the JobTracker needs the other core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Load::Differential(wanted) = &arguments.load {
-        return runtime.block_on(differential::run(wanted));
+        return match wanted.scheduler {
+            None => runtime.block_on(differential::run(wanted)),
+            Some(scheduler) => runtime.block_on(originals::run(wanted, scheduler)),
+        };
     }
     if let Load::Random(wanted) = &arguments.load {
         return runtime.block_on(random::run(arguments.jobtracker, wanted));

@@ -80,7 +80,7 @@ hadoop_jars() {
 }
 
 # Runs Java isolated: java_isolated USER HOME HEAP_MB [JVM OPTION OR CLASS OR ARG]...; HOME has the conf folder, takes the logs. ISOLATION
-# holds further options of isolated.sh.
+# holds further options of isolated.sh, EXTRA_JAR a jar behind Hadoop's.
 java_isolated() {
     local user=$1 home=$2 heap_mb=$3
     shift 3
@@ -89,7 +89,7 @@ java_isolated() {
     mkdir -p "$home/log" "$home/tmp"
     bound_to_parent "$LIVE_DIR/isolated.sh" --user "$user" --host worker-1 --host worker-2 --host worker-3 --host worker-4 \
         "${ISOLATION[@]}" "$JAVA" "-Xmx${heap_mb}m" "${JAVA_OPTIONS[@]}" "-Dhadoop.log.dir=$home/log" "-Dhadoop.home.dir=$home" \
-        "-Djava.io.tmpdir=$home/tmp" -cp "$home/conf:$HADOOP_HOME_DIR:$(hadoop_jars)" "$@"
+        "-Djava.io.tmpdir=$home/tmp" -cp "$home/conf:$HADOOP_HOME_DIR:$(hadoop_jars)${EXTRA_JAR:+:$EXTRA_JAR}" "$@"
 }
 
 cluster_start_jobtracker() {

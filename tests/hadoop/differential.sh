@@ -1,15 +1,41 @@
 #!/usr/bin/env bash
-# differential.sh [OPTION]...
+# differential.sh [--scheduler fifo|capacity|fair --source FOLDER|--jar JAR] [OPTION]...
 #
 # Feeds the Java JobTracker and ours, started side by side, the same scripted submissions and heartbeats over IPC, and compares the answers action
 # by action, and what clients see. No TaskTracker runs. Options go to the load generator: `--seeds N`, `--first-seed N`, `--only "seed 7"`,
 # `--only-random`, ... Ends with a line `N scripts alike, N different`, and 1 when any differed; each of these is shown, cut down to what matters.
+#
+# With --scheduler only grants are compared, under random settings of that scheduler, and ours is the engine in the load generator. The originals
+# are compiled from the source tree or the git folder of Hadoop 1.2.1 given by --source (see build-schedulers.sh), or were, into the jar given by
+# --jar. `--record FILE` keeps what they granted. Their clock is the script's: updates, delays and preemption come when it says so, jobs
+# are initialised at once when their limits allow it.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 generator=$(load_generator)
 
+scheduler='' source='' jar='' options=()
+while (($# > 0)); do
+    case $1 in
+    --scheduler | --source | --jar)
+        [[ $# -ge 2 ]] || fail "$1 needs a value"
+        declare "${1#--}=$2"
+        shift
+        ;;
+    *) options+=("$1") ;;
+    esac
+    shift
+done
+[[ -z $source$jar || -n $scheduler ]] || fail "--source and --jar go with --scheduler"
+[[ -z $scheduler || -n $source$jar ]] || fail "the Capacity and the Fair scheduler are not published as jars:" \
+    "give --source with a source tree of Hadoop 1.2.1, or --jar with what build-schedulers.sh has made of one"
+
 "$LIVE_DIR/fetch-jars.sh"
+if [[ -n $source ]]; then
+    jar=${jar:-$HADOOP_HOME_DIR/schedulers.jar}
+    "$LIVE_DIR/build-schedulers.sh" "$source" "$jar"
+fi
+[[ -z $jar || -f $jar ]] || fail "there is no $jar"
 # Time decides nothing: no tracker and no launch expires. Hosts stand in two racks.
 cluster_create
 both=$CLUSTER
@@ -35,11 +61,23 @@ start() {
     unset "CLUSTER_PIDS[jobtracker]"
 }
 
+if [[ -n $scheduler ]]; then
+    EXTRA_JAR=$(realpath "$jar")
+    read -r control _ < <(free_ports 1)
+    for property in mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.SteppedScheduler "stepped.scheduler.port=$control" \
+        mapred.queue.names=a,b,c,d,e,f mapred.jobtracker.completeuserjobs.maximum=5; do
+        printf '  <property><name>%s</name><value>%s</value></property>\n' "${property%%=*}" "${property#*=}" >>"$both/extra.xml"
+    done
+    options+=(--scheduler "$scheduler" --control "127.0.0.1:$control")
+fi
+
 start java
 java=127.0.0.1:$RPC_PORT
 # It opens its ports before it can answer a heartbeat.
 wait_until "$DAEMON_START_S" "the JobTracker" grep -q "Starting RUNNING" "$CLUSTER/jobtracker.log"
-start ours
-ours=127.0.0.1:$RPC_PORT
+if [[ -z $scheduler ]]; then
+    start ours
+    options+=(--ours "127.0.0.1:$RPC_PORT")
+fi
 CLUSTER=$both
-"$generator" differential --java "$java" --ours "$ours" "$@"
+"$generator" differential --java "$java" "${options[@]}"

@@ -10,7 +10,7 @@ mod side;
 mod told;
 mod written;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::arguments::Differential;
 use play::PlayError;
@@ -19,7 +19,8 @@ use side::Side;
 
 /// Plays the scripts; an error when any made a difference.
 pub async fn run(arguments: &Differential) -> anyhow::Result<()> {
-    let mut sides = [Side::connect(arguments.java).await?, Side::connect(arguments.ours).await?];
+    let ours = arguments.ours.context("--ours is missing")?;
+    let mut sides = [Side::connect(arguments.java).await?, Side::connect(ours).await?];
     let mut scripts: Vec<(String, Script)> = Vec::new();
     if !arguments.only_random {
         scripts.extend(written::all().into_iter().map(|(name, script)| (name.to_owned(), script)));

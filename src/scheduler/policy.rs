@@ -80,7 +80,7 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn app_key(&self, app: &App, kind: Kind) -> AppKey;
 
     /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
-    /// first child. Recomputed when usage or demand changes below the group, when `first` does, and on request
+    /// first child. Recomputed when usage changes below the group, when `first` does, and on request
     /// ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
     fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey;
 

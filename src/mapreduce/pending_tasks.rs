@@ -1,5 +1,5 @@
-//! The order in which a node gets waiting tasks: returned ones first, then by distance, then in split order, last those
-//! without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! The order in which a tracker gets waiting tasks: returned ones first, then by distance, then in split order, last
+//! those without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::scheduler::{Distance, HostId, Level, RackId};
 ///
 /// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
 /// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
-/// on the node.
+/// on the tracker.
 #[derive(Debug, Default)]
 pub(super) struct PendingTasks {
     /// Tasks that have not failed; they may run anywhere.
@@ -84,7 +84,7 @@ impl PendingTasks {
         }
     }
 
-    /// Takes the best task for a node; `may_run` filters returned ones, which may be taken at any distance.
+    /// Takes the best task for a tracker; `may_run` filters returned ones, which may be taken at any distance.
     pub(super) fn take(
         &mut self,
         distance: Distance,

@@ -35,6 +35,7 @@ mod rank_table;
 mod releasing;
 mod request_table;
 mod reservation;
+mod reserving;
 mod state;
 mod topology;
 mod verdict;

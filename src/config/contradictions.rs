@@ -128,7 +128,7 @@ impl Values<'_> {
         let Some(class) = self.setting(&keys::TASK_SCHEDULER) else { return Vec::new() };
         let (unread, needed) = match class.value.trim() {
             FIFO_CLASS => (keys::MARKET, DYNAMIC_CLASS),
-            DYNAMIC_CLASS => (&[keys::FIFO_COMPATIBLE][..], FIFO_CLASS),
+            DYNAMIC_CLASS => (&[keys::COMPATIBLE][..], FIFO_CLASS),
             _ => return Vec::new(),
         };
         let remark = format!("is read only if mapred.jobtracker.taskScheduler is {needed}");

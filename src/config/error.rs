@@ -111,6 +111,25 @@ pub enum ConfigError {
         /// The value as written.
         value: String,
     },
+    /// Two names of one key have different values.
+    #[error(
+        "{origin}: {key} = {value:?}, but {other_origin}: {other} = {other_value:?}: both are names of one key; \
+         expected one of them"
+    )]
+    TwoValues {
+        /// The first name.
+        key: String,
+        /// Where it is set.
+        origin: Origin,
+        /// Its expanded value.
+        value: String,
+        /// The other name.
+        other: String,
+        /// Where that is set.
+        other_origin: Origin,
+        /// Its expanded value.
+        other_value: String,
+    },
     /// A file named by a value cannot be used.
     #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{remedy}", remedy = origin.remedy(key))]
     NamedFile {

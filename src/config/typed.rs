@@ -85,6 +85,32 @@ impl Configuration {
         keys::parse_flag(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
+    /// A flag whose names must agree where more than one is set, in whatever layers.
+    ///
+    /// # Errors
+    /// As [`Self::required`], and [`ConfigError::TwoValues`].
+    pub fn agreed_flag(&self, key: &Key) -> Result<bool, ConfigError> {
+        let mut first: Option<Setting> = None;
+        for name in key.spellings() {
+            let Some(other) = self.named(name)? else { continue };
+            match &first {
+                None => first = Some(other),
+                Some(first) if first.value.trim() == other.value.trim() => {}
+                Some(first) => {
+                    return Err(ConfigError::TwoValues {
+                        key: first.name.clone(),
+                        origin: first.origin.clone(),
+                        value: first.value.clone(),
+                        other: other.name,
+                        other_origin: other.origin,
+                        other_value: other.value,
+                    });
+                }
+            }
+        }
+        self.flag(key)
+    }
+
     /// A ratio.
     ///
     /// # Errors

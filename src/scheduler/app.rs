@@ -1,8 +1,9 @@
 //! Apps with their demand and usage.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::PerKind;
+use crate::model::{PerKind, TrackerId};
 
 use super::key::AppKey;
 use super::request_table::RequestTable;
@@ -37,10 +38,16 @@ pub struct AppSize {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) spec: AppSpec,
-    /// The group in which it is ordered.
+    /// The group whose sums count it, with all above it.
+    pub(super) home: GroupId,
+    /// The group in which it is ordered: its home, or the root.
     pub(super) leaf: GroupId,
     /// The key under which it stands in the order; none while it does not.
     pub(super) ordered_by: PerKind<Option<AppKey>>,
+    /// Whether a limit keeps it out of the order.
+    pub(super) is_parked: PerKind<bool>,
+    /// Nodes that are reserved for it.
+    pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
     pub(super) tables: PerKind<RequestTable>,
     pub(super) running: PerKind<u32>,
     /// Tasks neither done nor running.
@@ -52,11 +59,14 @@ pub(super) struct App {
 // === impl App ===
 
 impl App {
-    pub(super) fn new(spec: AppSpec, leaf: GroupId) -> Self {
+    pub(super) fn new(spec: AppSpec, home: GroupId, leaf: GroupId) -> Self {
         Self {
             spec,
+            home,
             leaf,
             ordered_by: PerKind::default(),
+            is_parked: PerKind::default(),
+            reserved_nodes: PerKind::default(),
             tables: PerKind::default(),
             running: PerKind::default(),
             pending: PerKind::default(),

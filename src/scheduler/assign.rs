@@ -57,8 +57,12 @@ impl Scheduler {
     /// None when no slot is free or no app waits.
     fn start_search(&mut self, kind: Kind, offer: &NodeOffer) -> Option<Search> {
         let node = self.nodes.get_mut(&offer.node)?;
-        if offer.free[kind] == 0 || self.orders[kind].is_empty() {
+        let has_candidates = !self.orders[kind].is_empty() || node.reserved[kind].is_some();
+        if offer.free[kind] == 0 || !has_candidates {
             node.withheld[kind] = false;
+            if offer.free[kind] > 0 {
+                self.sort_groups(kind);
+            }
             return None;
         }
         let limits = self.policy.heartbeat_limits(kind, offer.free[kind], node, &self.totals);
@@ -89,6 +93,10 @@ impl Scheduler {
         if self.policy.asks_for_each_slot() {
             search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind));
         }
+        self.sort_groups(kind);
+        if let Some(granted) = self.fill_reserved_slot(kind, heartbeat, source) {
+            return granted;
+        }
         loop {
             let order = &self.orders[kind];
             let resumed = search.resume.as_ref().and_then(|from| order.at_or_after(from));
@@ -105,18 +113,50 @@ impl Scheduler {
                 }
                 return false;
             }
-            let granted = match self.review(next.app, kind, heartbeat) {
-                Verdict::Ask(farthest) => self.ask(next.app, kind, farthest, heartbeat, source),
-                Verdict::Reserve | Verdict::Stop => return false,
-                Verdict::NotOnThisNode | Verdict::ParkApp | Verdict::ParkGroup(_) => false,
-            };
-            if granted {
-                return true;
+            match self.review(next.app, kind, heartbeat) {
+                Verdict::Ask(farthest) => {
+                    if self.ask(next.app, kind, farthest, heartbeat, source) {
+                        return true;
+                    }
+                }
+                Verdict::NotOnThisNode => {}
+                Verdict::ParkApp => {
+                    self.park_app(next.app, kind);
+                    continue;
+                }
+                Verdict::ParkGroup(group) => {
+                    if self.park_group(next.app, group, kind) {
+                        continue;
+                    }
+                }
+                Verdict::Reserve => {
+                    self.reserve(heartbeat.node, kind, next.app, heartbeat.free[kind], heartbeat.now);
+                    return false;
+                }
+                Verdict::Stop => return false,
             }
             self.dequeue(next.app, kind);
             search.passed_over.push(next.app);
             search.skipped += 1;
         }
+    }
+
+    /// Offers a slot of a reserved node to the app that it is reserved for; none when it is not reserved, else whether a
+    /// task was granted.
+    fn fill_reserved_slot(
+        &mut self,
+        kind: Kind,
+        heartbeat: &mut Heartbeat,
+        source: &mut impl GrantSource,
+    ) -> Option<bool> {
+        let id = self.nodes.get(&heartbeat.node)?.reserved[kind]?.app;
+        let app = self.apps.get(&id)?;
+        if !self.policy.can_use_reservation(app, kind, heartbeat) {
+            self.reserve(heartbeat.node, kind, id, heartbeat.free[kind], heartbeat.now);
+            return Some(false);
+        }
+        self.end_reservation(heartbeat.node, kind);
+        Some(self.ask(id, kind, Level::Any, heartbeat, source))
     }
 
     fn review(&self, id: AppId, kind: Kind, heartbeat: &Heartbeat) -> Verdict {

@@ -1,4 +1,5 @@
 //! What a policy is notified of, and what it may answer: which keys move, which parked apps and groups return.
+#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
 
@@ -8,6 +9,8 @@ use super::{AppId, AppSize, GroupId, Level, TaskOrigin};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     GroupOpened(GroupId),
+    /// A group without apps was closed; its id is not used again.
+    GroupClosed(GroupId),
     /// An app was added, without demand.
     AppAdded(AppId),
     /// An app was removed with all its demand; its attempts may still hold slots.
@@ -34,6 +37,17 @@ pub(super) enum Change {
     /// The slots of a node changed, a node was added or removed: shares of the cluster are different now.
     ClusterSlots,
     NodeRemoved(TrackerId),
+    /// A node is reserved for one app more.
+    Reserved {
+        app: AppId,
+        kind: Kind,
+        node: TrackerId,
+    },
+    ReservationEnded {
+        app: AppId,
+        kind: Kind,
+        node: TrackerId,
+    },
     /// A node sends a heartbeat, with so many slots in use; before any grant.
     HeartbeatStarted {
         node: TrackerId,
@@ -114,12 +128,6 @@ impl Moves {
         let Self { apps, groups, all, wake_apps, wake_groups, wake_below } = self;
         let (apps, groups) = ([apps, wake_apps], [groups, wake_groups, wake_below]);
         !all && apps.iter().all(|list| list.is_empty()) && groups.iter().all(|list| list.is_empty())
-    }
-
-    pub(super) fn clear_wakes(&mut self) {
-        self.wake_apps.clear();
-        self.wake_groups.clear();
-        self.wake_below.clear();
     }
 }
 

@@ -1,4 +1,4 @@
-//! First in, first out exactly as Hadoop 1.2.1 `JobQueueTaskScheduler` (`jobtracker.fifo.compatible`).
+//! First in, first out exactly as Hadoop 1.2.1 `JobQueueTaskScheduler` (`jobtracker.scheduler.compatible`).
 //!
 //! Keeps the original's caps: an off-switch map ends a heartbeat's maps, one reduce at most, and near the full cluster
 //! only the first job's reduces. Counts as the original does, with sums of its own: setup and cleanup attempts are

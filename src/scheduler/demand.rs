@@ -13,12 +13,11 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
         app.tables[kind].add(hosts, count, &self.topology, &mut self.violations);
-        let group = app.spec.group;
-        if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.waiting[kind], count, &mut self.violations);
-        }
+        let (home, leaf) = (app.home, app.leaf);
+        self.groups.update_path(home, |group| raise(&mut group.waiting[kind], count, &mut self.violations));
         raise(&mut self.totals.waiting[kind], count, &mut self.violations);
         if !was_waiting {
+            self.wake_path(leaf, kind);
             self.enqueue(id, kind);
         }
         self.notify(&Change::Demand { app: id, kind });
@@ -36,8 +35,8 @@ impl Scheduler {
             return;
         }
         app.tables[kind].remove(hosts, count, &self.topology, &mut self.violations);
-        let (group, left) = (app.spec.group, app.tables[kind].waiting());
-        self.count_waiting_down(group, kind, count);
+        let (home, left) = (app.home, app.tables[kind].waiting());
+        self.count_waiting_down(home, kind, count);
         if left == 0 {
             self.dequeue(id, kind);
         }
@@ -49,15 +48,13 @@ impl Scheduler {
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
-        let (group, leaf) = (app.spec.group, app.leaf);
-        if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.running[kind], 1_u32, &mut self.violations);
-        }
+        let home = app.home;
+        self.groups.update_path(home, |group| raise(&mut group.running[kind], 1_u32, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.running[kind], 1_u32, &mut self.violations);
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        self.rekey(leaf, kind);
+        self.rekey(home, kind);
         self.notify(&Change::Usage { app: id, kind });
     }
 
@@ -69,15 +66,14 @@ impl Scheduler {
             return;
         }
         lower(&mut app.running[kind], 1_u32, &mut self.violations);
-        let (group, leaf) = (app.spec.group, app.leaf);
-        if let Some(group) = self.groups.get_mut(group) {
-            lower(&mut group.running[kind], 1_u32, &mut self.violations);
-        }
+        let home = app.home;
+        self.groups.update_path(home, |group| lower(&mut group.running[kind], 1_u32, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.running[kind], 1_u32, &mut self.violations);
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        self.rekey(leaf, kind);
+        self.rekey(home, kind);
+        self.wake_after_release(id, kind);
         self.notify(&Change::Usage { app: id, kind });
         self.forget_drained(id);
     }

@@ -19,7 +19,7 @@ use super::{AppSpec, GroupId};
 /// Options of the first-in-first-out policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoOptions {
-    /// Keep the original's caps on a heartbeat (`jobtracker.fifo.compatible`).
+    /// Keep the original's caps on a heartbeat (`jobtracker.scheduler.compatible`).
     pub compatible: bool,
     /// Part of the load for which slots are kept free, in millionths (`mapred.jobtracker.taskalloc.capacitypad`).
     pub pad_millionths: u32,

@@ -22,7 +22,8 @@ impl Scheduler {
         let recount = self.recount();
         violations.check(self.totals == recount, || format!("sums {:?}, by a recount {recount:?}", self.totals));
         let sums = self.recount_groups();
-        for (name, id, group) in self.groups.iter() {
+        for (id, group) in self.groups.all() {
+            let name = &group.name;
             let recount = sums.get(&id).copied().unwrap_or_default();
             violations.check(group.sums() == recount, || {
                 format!("queue {name} has {:?}, by a recount {recount:?}", group.sums())
@@ -36,8 +37,12 @@ impl Scheduler {
             });
             let waiting = self.apps.values().filter(|app| app.tables[kind].waiting() > 0).count();
             let ordered = self.orders[kind].apps();
-            violations.check(waiting == ordered, || {
-                format!("{waiting} apps wait for {kind:?} slots, the order has {ordered}")
+            let parked = self.apps.values().filter(|app| app.is_parked[kind]).count();
+            let listed = self.parked_apps[kind].len();
+            violations
+                .check(parked == listed, || format!("{parked} apps are parked for {kind:?} slots, listed {listed}"));
+            violations.check(waiting == ordered + parked, || {
+                format!("{waiting} apps wait for {kind:?} slots, the order has {ordered}, parked are {parked}")
             });
         }
         for (id, node) in &self.nodes {
@@ -67,12 +72,14 @@ impl Scheduler {
         let mut sums: BTreeMap<GroupId, GroupSums> = BTreeMap::new();
         // Any order gives the same sums.
         for app in self.apps.values() {
-            let sum = sums.entry(app.spec.group).or_default();
-            sum.apps += 1;
-            for kind in Kind::ALL {
-                sum.running[kind] += app.running[kind];
-                sum.waiting[kind] += app.tables[kind].waiting();
-                sum.pending += u64::from(app.pending[kind]);
+            for group in self.groups.path(app.home) {
+                let sum = sums.entry(group).or_default();
+                sum.apps += 1;
+                for kind in Kind::ALL {
+                    sum.running[kind] += app.running[kind];
+                    sum.waiting[kind] += app.tables[kind].waiting();
+                    sum.pending += u64::from(app.pending[kind]);
+                }
             }
         }
         sums
@@ -163,7 +170,10 @@ mod tests {
                 "queue q releases 1 of 0 Map slots",
             ),
             (|scheduler, _, node| scheduler.nodes.get_mut(&node).unwrap().running.map += 1, "nodes run 1 Map attempts"),
-            (|scheduler, app, _| scheduler.enqueue(app, Kind::Map), "0 apps wait for Map slots, the order has 1"),
+            (
+                |scheduler, app, _| scheduler.enqueue(app, Kind::Map),
+                "0 apps wait for Map slots, the order has 1, parked are 0",
+            ),
         ];
         for (damage, text) in damages {
             let (mut scheduler, app, _, node) = scheduler();

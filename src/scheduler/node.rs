@@ -3,6 +3,7 @@
 use crate::model::{Kind, PerKind, Violations, lower, raise};
 
 use super::order::OrderEntry;
+use super::reservation::Reservation;
 use super::{HostId, RackId};
 
 /// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
@@ -34,6 +35,8 @@ pub(super) struct Node {
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
     pub(super) resume: PerKind<Option<OrderEntry>>,
+    /// For whom its free slots are kept.
+    pub(super) reserved: PerKind<Option<Reservation>>,
 }
 
 // === impl Node ===
@@ -49,6 +52,7 @@ impl Node {
             releasing: PerKind::default(),
             withheld: PerKind::default(),
             resume: PerKind::default(),
+            reserved: PerKind::default(),
         }
     }
 

@@ -1,12 +1,23 @@
-//! The order in which groups and their apps are tried, for one kind of slot.
+//! The order in which groups and their apps are tried, for one kind of slot: a tree of ordered sets.
 //!
-//! Invariant: a leaf is here exactly while one of its apps has demand and is not parked, under the key computed from
-//! its first app. So the first entry is the next to try, whatever number of apps and groups exist.
+//! Invariant: a group stands in its parent's set exactly while an app below it may be asked and the group is not parked,
+//! under the key computed from its first app. So the first entries lead to the next app to try, however many apps and
+//! groups exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::key::{AppKey, GroupKey, Ratio};
+use super::rank_table::RankTable;
 use super::{AppId, GroupId};
+
+/// Parents and keys of groups, as the order needs them.
+pub(super) trait GroupTree {
+    /// The parent of a group; none for one below the root, and for the root.
+    fn parent_of(&self, group: GroupId) -> Option<GroupId>;
+
+    /// The key of a group with its current usage, whose first app has the key `first`.
+    fn key_of(&self, group: GroupId, first: AppKey) -> GroupKey;
+}
 
 /// An app with its leaf, ordered by leaf and app alone: an order that group keys do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,119 +27,325 @@ pub(super) struct OrderEntry {
     pub(super) app: AppId,
 }
 
-/// Groups with demand, and in each its apps with demand.
+/// Groups with demand, and in each its groups or apps with demand.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    groups: BTreeSet<(GroupKey, GroupId)>,
-    leaves: BTreeMap<GroupId, Leaf>,
+    /// The groups below the root, and the root itself where it orders apps.
+    top: BTreeSet<(GroupKey, GroupId)>,
+    /// All groups with something in them, parked ones included.
+    groups: BTreeMap<GroupId, OrderedGroup>,
+    /// By the group below the root that they are in.
+    parked: BTreeSet<(GroupId, GroupId)>,
+    /// Where the groups below the root are sorted at fixed moments only.
+    ranks: Option<RankTable>,
 }
 
 #[derive(Debug)]
-struct Leaf {
-    key: GroupKey,
-    /// Key of its first app; stored, because each tick reads it for every leaf.
+struct OrderedGroup {
+    parent: Option<GroupId>,
+    /// The key under which it stands in its parent's set; none while it does not.
+    key: Option<GroupKey>,
+    /// Key of its first app; stored, because each tick reads it for every group.
     first: AppKey,
-    apps: BTreeSet<(AppKey, AppId)>,
+    members: Members,
+}
+
+#[derive(Debug)]
+enum Members {
+    Apps(BTreeSet<(AppKey, AppId)>),
+    Groups(BTreeSet<(GroupKey, GroupId)>),
 }
 
 // === impl Order ===
 
 impl Order {
-    /// Adds an app. `key_of` computes the key of the leaf from its first app.
-    pub(super) fn insert(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
-        match self.leaves.get_mut(&leaf) {
-            Some(entry) => {
-                entry.apps.insert((key, app));
-            }
-            None => {
-                let group_key = key_of(key);
-                self.leaves.insert(leaf, Leaf { key: group_key, first: key, apps: BTreeSet::from([(key, app)]) });
-                self.groups.insert((group_key, leaf));
-                return;
-            }
-        }
-        self.rekey(leaf, key_of);
+    /// An order whose groups below the root are sorted by [`Self::sort`] alone.
+    pub(super) fn sorted_at_fixed_moments() -> Self {
+        Self { ranks: Some(RankTable::default()), ..Self::default() }
     }
 
-    /// Removes an app, and its leaf when it was the last one.
-    pub(super) fn remove(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
-        let Some(entry) = self.leaves.get_mut(&leaf) else { return };
-        entry.apps.remove(&(key, app));
-        if entry.apps.is_empty() {
-            self.groups.remove(&(entry.key, leaf));
-            self.leaves.remove(&leaf);
-        } else {
-            self.rekey(leaf, key_of);
+    /// Adds an app.
+    pub(super) fn insert(&mut self, leaf: GroupId, key: AppKey, app: AppId, tree: &impl GroupTree) {
+        let group = self.groups.entry(leaf).or_insert_with(|| OrderedGroup::of_apps(tree.parent_of(leaf)));
+        if let Members::Apps(apps) = &mut group.members {
+            apps.insert((key, app));
+        }
+        self.rekey(leaf, tree);
+    }
+
+    /// Removes an app, and each group on its path that has nothing left.
+    pub(super) fn remove(&mut self, leaf: GroupId, key: AppKey, app: AppId, tree: &impl GroupTree) {
+        let Some(group) = self.groups.get_mut(&leaf) else { return };
+        if let Members::Apps(apps) = &mut group.members {
+            apps.remove(&(key, app));
+        }
+        self.rekey(leaf, tree);
+    }
+
+    /// Takes a group out of the order, with all below it, until [`Self::wake`]; false when it does not stand there.
+    pub(super) fn park(&mut self, group: GroupId, tree: &impl GroupTree) -> bool {
+        if self.groups.get(&group).is_none_or(|entry| entry.key.is_none()) {
+            return false;
+        }
+        self.parked.insert((top_of(group, tree), group));
+        self.rekey(group, tree);
+        true
+    }
+
+    /// Returns a group that was parked to the order.
+    pub(super) fn wake(&mut self, group: GroupId, tree: &impl GroupTree) {
+        if !self.parked.is_empty() && self.parked.remove(&(top_of(group, tree), group)) {
+            self.rekey(group, tree);
         }
     }
 
-    /// Updates the position of a leaf. A leaf that is not here stays out.
-    pub(super) fn rekey(&mut self, leaf: GroupId, key_of: impl FnOnce(AppKey) -> GroupKey) {
-        let Some(entry) = self.leaves.get_mut(&leaf) else { return };
-        let Some(&(first, _)) = entry.apps.first() else { return };
+    pub(super) fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
+    /// The parked groups inside a group below the root, itself included; with the root all there are.
+    pub(super) fn parked_in(&self, top: GroupId) -> Vec<GroupId> {
+        let all = self.parked.iter().map(|(_, group)| *group);
+        match top == GroupId::ROOT {
+            true => all.collect(),
+            false => {
+                self.parked.range((top, GroupId::ROOT)..).take_while(|(of, _)| *of == top).map(|(_, id)| *id).collect()
+            }
+        }
+    }
+
+    /// Updates the positions of a group and of all above it.
+    pub(super) fn rekey(&mut self, group: GroupId, tree: &impl GroupTree) {
+        let mut next = Some(group);
+        while let Some(id) = next {
+            next = match self.first_in(id) {
+                Some(first) => self.settle(id, first, tree),
+                None => self.drop_empty(id, tree),
+            };
+            if let (None, Some(ranks)) = (next, &mut self.ranks) {
+                ranks.mark_changed(id);
+            }
+        }
+    }
+
+    /// Brings a group to the position of its first app; returns its parent.
+    fn settle(&mut self, id: GroupId, first: AppKey, tree: &impl GroupTree) -> Option<GroupId> {
+        let entry = self.groups.get_mut(&id)?;
+        let (parent, before) = (entry.parent, entry.key);
+        let is_parked = !self.parked.is_empty() && self.parked.contains(&(top_of(id, tree), id));
+        let after = match (is_parked, &mut self.ranks, parent) {
+            (true, ..) => None,
+            (false, Some(ranks), None) => Some(ranks.key_until_sorted(id, || tree.key_of(id, first))),
+            _ => Some(tree.key_of(id, first)),
+        };
         entry.first = first;
-        let key = key_of(first);
-        if key != entry.key {
-            self.groups.remove(&(entry.key, leaf));
-            self.groups.insert((key, leaf));
-            entry.key = key;
+        entry.key = after;
+        if before != after {
+            self.replace(parent, id, before, after, tree);
+        }
+        parent
+    }
+
+    /// Drops a group with nothing to ask; returns its parent.
+    fn drop_empty(&mut self, id: GroupId, tree: &impl GroupTree) -> Option<GroupId> {
+        if !self.parked.is_empty() {
+            self.parked.remove(&(top_of(id, tree), id));
+        }
+        let Some(entry) = self.groups.remove(&id) else { return tree.parent_of(id) };
+        if entry.key.is_some() {
+            self.replace(entry.parent, id, entry.key, None, tree);
+        }
+        entry.parent
+    }
+
+    fn replace(
+        &mut self,
+        parent: Option<GroupId>,
+        id: GroupId,
+        before: Option<GroupKey>,
+        after: Option<GroupKey>,
+        tree: &impl GroupTree,
+    ) {
+        let siblings = match parent {
+            None => &mut self.top,
+            Some(parent) => {
+                let entry =
+                    self.groups.entry(parent).or_insert_with(|| OrderedGroup::of_groups(tree.parent_of(parent)));
+                let Members::Groups(groups) = &mut entry.members else { return };
+                groups
+            }
+        };
+        if let Some(before) = before {
+            siblings.remove(&(before, id));
+        }
+        if let Some(after) = after {
+            siblings.insert((after, id));
         }
     }
 
-    pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
+    /// The key of the first app below a group, parked groups left out; none when there is none.
+    fn first_in(&self, id: GroupId) -> Option<AppKey> {
+        match &self.groups.get(&id)?.members {
+            Members::Apps(apps) => apps.first().map(|(key, _)| *key),
+            Members::Groups(groups) => groups.first().and_then(|(_, child)| Some(self.groups.get(child)?.first)),
+        }
+    }
+
+    pub(super) fn rekey_all(&mut self, tree: &impl GroupTree) {
+        if let Some(ranks) = &mut self.ranks {
+            ranks.mark_all_changed();
+        }
+        let inner = self.groups.iter().filter(|(_, entry)| entry.parent.is_some() && entry.is_leaf());
+        let inner: Vec<GroupId> = inner.map(|(id, _)| *id).collect();
+        inner.into_iter().for_each(|leaf| self.rekey(leaf, tree));
+        if self.ranks.is_some() {
+            return;
+        }
         let mut moved = Vec::new();
-        for (&leaf, entry) in &mut self.leaves {
-            let key = key_of(leaf, entry.first);
-            if key != entry.key {
-                moved.push((leaf, entry.key, key));
-                entry.key = key;
+        for (&id, entry) in self.groups.iter_mut().filter(|(_, entry)| entry.parent.is_none()) {
+            let Some(before) = entry.key else { continue };
+            let after = tree.key_of(id, entry.first);
+            if after != before {
+                moved.push((id, before, after));
+                entry.key = Some(after);
             }
         }
         // Sorting again is cheaper than moving many one by one.
-        if moved.len() > self.leaves.len() / 8 {
-            self.groups = self.leaves.iter().map(|(&leaf, entry)| (entry.key, leaf)).collect();
+        if moved.len() > self.top.len() / 8 {
+            let standing = self.groups.iter().filter(|(_, entry)| entry.parent.is_none());
+            self.top = standing.filter_map(|(&id, entry)| Some((entry.key?, id))).collect();
             return;
         }
-        for (leaf, before, after) in moved {
-            self.groups.remove(&(before, leaf));
-            self.groups.insert((after, leaf));
+        for (id, before, after) in moved {
+            self.top.remove(&(before, id));
+            self.top.insert((after, id));
         }
     }
 
-    /// The key of a leaf, the number of leaves before it, and the number of its apps before this one; none when the app
-    /// is not here.
+    /// Sorts the groups below the root, where that happens at fixed moments; equal ones keep their order.
+    pub(super) fn sort(&mut self, tree: &impl GroupTree) {
+        let Some(ranks) = &mut self.ranks else { return };
+        let (groups, top) = (&mut self.groups, &mut self.top);
+        let first_of = |id: GroupId| groups.get(&id).map_or(AppKey::default(), |entry| entry.first);
+        for (id, after) in ranks.sort(|id| tree.key_of(id, first_of(id))) {
+            let Some(entry) = groups.get_mut(&id) else { continue };
+            if let Some(before) = entry.key {
+                top.remove(&(before, id));
+                top.insert((after, id));
+                entry.key = Some(after);
+            }
+        }
+    }
+
+    /// Forgets a group that was closed.
+    pub(super) fn forget(&mut self, group: GroupId) {
+        if let Some(ranks) = &mut self.ranks {
+            ranks.forget(group);
+        }
+    }
+
+    /// The key of a leaf, the number of groups before it or before those that it is in, and the number of its apps
+    /// before this one; none when the app is not here, or in a parked group.
     pub(super) fn rank_of(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
-        let entry = self.leaves.get(&leaf).filter(|entry| entry.apps.contains(&(key, app)))?;
-        let leaves_before = self.groups.range(..(entry.key, leaf)).count();
-        Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
+        let apps_before = match &self.groups.get(&leaf)?.members {
+            Members::Apps(apps) if apps.contains(&(key, app)) => apps.range(..(key, app)).count(),
+            _ => return None,
+        };
+        let (mut next, mut groups_before) = (Some(leaf), 0);
+        while let Some(id) = next {
+            let entry = self.groups.get(&id)?;
+            let siblings = match entry.parent {
+                None => &self.top,
+                Some(parent) => match &self.groups.get(&parent)?.members {
+                    Members::Groups(groups) => groups,
+                    Members::Apps(_) => return None,
+                },
+            };
+            groups_before += siblings.range(..(entry.key?, id)).count();
+            next = entry.parent;
+        }
+        Some((self.groups.get(&leaf)?.key?, groups_before, apps_before))
     }
 
-    /// How many apps are in it.
+    /// How many apps are in it, those of parked groups included.
     pub(super) fn apps(&self) -> usize {
-        self.leaves.values().map(|leaf| leaf.apps.len()).sum()
+        let apps = self.groups.values().map(|entry| match &entry.members {
+            Members::Apps(apps) => apps.len(),
+            Members::Groups(_) => 0,
+        });
+        apps.sum()
     }
 
+    /// Whether no app may be asked.
     pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.top.is_empty()
     }
 
     /// The first app of the first group.
     pub(super) fn first(&self) -> Option<OrderEntry> {
-        let &(_, leaf) = self.groups.first()?;
-        let &(app_key, app) = self.leaves.get(&leaf)?.apps.first()?;
-        Some(OrderEntry { leaf, app_key, app })
+        let mut siblings = &self.top;
+        loop {
+            let &(_, id) = siblings.first()?;
+            match &self.groups.get(&id)?.members {
+                Members::Groups(groups) => siblings = groups,
+                Members::Apps(apps) => {
+                    let &(app_key, app) = apps.first()?;
+                    return Some(OrderEntry { leaf: id, app_key, app });
+                }
+            }
+        }
     }
 
     /// The first app at or after an entry that may have been removed; leaf by leaf, whatever their keys.
     pub(super) fn at_or_after(&self, from: &OrderEntry) -> Option<OrderEntry> {
-        // Two iterations at most: only the leaf of the entry itself may have nothing left.
-        self.leaves.range(from.leaf..).find_map(|(&leaf, Leaf { apps, .. })| {
+        // Without groups in groups and parked ones, two iterations at most: only the leaf of the entry itself may have
+        // nothing left.
+        self.groups.range(from.leaf..).find_map(|(&leaf, entry)| {
+            let Members::Apps(apps) = &entry.members else { return None };
+            if !self.stands(entry) {
+                return None;
+            }
             let &(app_key, app) = match leaf == from.leaf {
                 true => apps.range((from.app_key, from.app)..).next()?,
                 false => apps.first()?,
             };
             Some(OrderEntry { leaf, app_key, app })
         })
+    }
+
+    /// Whether neither the group nor one above it is parked.
+    fn stands<'a>(&'a self, mut entry: &'a OrderedGroup) -> bool {
+        while entry.key.is_some() {
+            match entry.parent {
+                None => return true,
+                Some(parent) => match self.groups.get(&parent) {
+                    Some(parent) => entry = parent,
+                    None => return false,
+                },
+            }
+        }
+        false
+    }
+}
+
+/// The group below the root that a group is, or is in.
+fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
+    std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
+}
+
+// === impl OrderedGroup ===
+
+impl OrderedGroup {
+    fn of_apps(parent: Option<GroupId>) -> Self {
+        Self { parent, key: None, first: AppKey::default(), members: Members::Apps(BTreeSet::new()) }
+    }
+
+    fn of_groups(parent: Option<GroupId>) -> Self {
+        Self { members: Members::Groups(BTreeSet::new()), ..Self::of_apps(parent) }
+    }
+
+    fn is_leaf(&self) -> bool {
+        matches!(self.members, Members::Apps(_))
     }
 }
 
@@ -154,15 +371,32 @@ mod tests {
         (AppKey { order, ..AppKey::default() }, AppId::new(order as u32))
     }
 
-    fn by_first(first: AppKey) -> GroupKey {
-        GroupKey { first, ..GroupKey::default() }
+    /// Keys by first app and class; groups in groups.
+    #[derive(Clone, Default)]
+    struct Tree {
+        parents: BTreeMap<GroupId, GroupId>,
+        classes: BTreeMap<GroupId, u8>,
+    }
+
+    impl GroupTree for Tree {
+        fn parent_of(&self, group: GroupId) -> Option<GroupId> {
+            self.parents.get(&group).copied()
+        }
+
+        fn key_of(&self, group: GroupId, first: AppKey) -> GroupKey {
+            GroupKey { class: self.classes.get(&group).copied().unwrap_or(0), first, ..GroupKey::default() }
+        }
+    }
+
+    fn flat() -> Tree {
+        Tree::default()
     }
 
     fn with(entries: &[(GroupId, u64)]) -> Order {
         let mut order = Order::default();
         for &(leaf, number) in entries {
             let (key, id) = app(number);
-            order.insert(leaf, key, id, by_first);
+            order.insert(leaf, key, id, &flat());
         }
         order
     }
@@ -171,9 +405,9 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(position) = order.first() {
             seen.push(position.app.get());
-            order.remove(position.leaf, position.app_key, position.app, by_first);
+            order.remove(position.leaf, position.app_key, position.app, &flat());
         }
-        assert!(order.leaves.is_empty());
+        assert!(order.groups.is_empty() && order.top.is_empty());
         seen
     }
 
@@ -185,9 +419,9 @@ mod tests {
     #[test]
     fn a_rekeyed_leaf_moves() {
         let mut order = with(&[(LEFT, 1), (RIGHT, 2)]);
-        order.rekey(LEFT, |first| GroupKey { class: 1, ..by_first(first) });
+        order.rekey(LEFT, &Tree { classes: BTreeMap::from([(LEFT, 1)]), ..flat() });
         assert_eq!(order.first().unwrap().app, AppId::new(2));
-        assert_eq!(order.groups.len(), 2);
+        assert_eq!(order.top.len(), 2);
     }
 
     #[test]
@@ -197,13 +431,11 @@ mod tests {
         for moved in [0, 1, 4, 5, 6, 39, 40] {
             let (mut order, mut one_by_one) = (with(&entries), with(&entries));
             // Those that move go behind the others, in reverse.
-            let key_of = |leaf: GroupId, first: AppKey| match leaves[..moved].contains(&leaf) {
-                true => GroupKey { class: 1, rate_units: std::cmp::Reverse(first.order.into()), ..by_first(first) },
-                false => by_first(first),
-            };
-            order.rekey_all(key_of);
-            leaves.iter().for_each(|leaf| one_by_one.rekey(*leaf, |first| key_of(*leaf, first)));
-            assert_eq!(order.groups, one_by_one.groups);
+            let classes = leaves[..moved].iter().copied().zip((1..=moved as u8).rev()).collect();
+            let tree = Tree { classes, ..flat() };
+            order.rekey_all(&tree);
+            leaves.iter().for_each(|leaf| one_by_one.rekey(*leaf, &tree));
+            assert_eq!(order.top, one_by_one.top);
         }
     }
 
@@ -215,10 +447,47 @@ mod tests {
             OrderEntry { leaf, app_key, app }
         };
         let (key, id) = app(4);
-        order.remove(LEFT, key, id, by_first);
+        order.remove(LEFT, key, id, &flat());
         assert_eq!(order.at_or_after(&OrderEntry::FRONT), Some(at(LEFT, 1)));
         assert_eq!(order.at_or_after(&at(LEFT, 4)), Some(at(RIGHT, 2)));
         assert_eq!(order.at_or_after(&at(RIGHT, 3)), Some(at(RIGHT, 3)));
         assert_eq!(order.at_or_after(&at(RIGHT, 5)), None);
+    }
+
+    #[test]
+    fn a_parked_group_leaves_the_order_with_all_below_it_until_it_is_woken() {
+        let (top, other) = (RIGHT.next(), RIGHT.next().next());
+        let tree = Tree { parents: BTreeMap::from([(LEFT, top), (RIGHT, top)]), ..flat() };
+        let mut order = Order::default();
+        for (leaf, number) in [(LEFT, 1), (RIGHT, 2), (other, 3)] {
+            let (key, id) = app(number);
+            order.insert(leaf, key, id, &tree);
+        }
+        let first = |order: &Order| order.first().map(|entry| entry.app.get());
+        assert!(order.park(LEFT, &tree) && !order.park(LEFT, &tree));
+        assert_eq!(first(&order), Some(2));
+        assert!(order.park(top, &tree));
+        assert_eq!((first(&order), order.apps()), (Some(3), 3));
+        assert_eq!(order.at_or_after(&OrderEntry::FRONT).unwrap().app.get(), 3);
+        order.wake(LEFT, &tree);
+        assert_eq!(first(&order), Some(3));
+        order.wake(top, &tree);
+        assert_eq!(first(&order), Some(1));
+        assert!(!order.has_parked());
+    }
+
+    #[test]
+    fn a_group_whose_groups_are_all_parked_leaves_the_order() {
+        let top = RIGHT.next();
+        let tree = Tree { parents: BTreeMap::from([(LEFT, top), (RIGHT, top)]), ..flat() };
+        let mut order = Order::default();
+        for (leaf, number) in [(LEFT, 1), (RIGHT, 2)] {
+            let (key, id) = app(number);
+            order.insert(leaf, key, id, &tree);
+        }
+        assert!(order.park(LEFT, &tree) && order.park(RIGHT, &tree));
+        assert!(order.is_empty());
+        order.wake(RIGHT, &tree);
+        assert_eq!(order.first().unwrap().app.get(), 2);
     }
 }

@@ -5,6 +5,7 @@
 //! notified ([`Policy::on_change`]), as of everything else that it may count.
 //!
 //! Only hooks that a policy uses exist, and FIFO and the market need the first four.
+#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
 
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn app_key(&self, app: &App, kind: Kind) -> AppKey;
 
     /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
-    /// first child. Recomputed when usage or demand changes below the group, when `first` does, and on request
+    /// first child. Recomputed when usage changes below the group, when `first` does, and on request
     /// ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
     fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey;
 

@@ -11,9 +11,7 @@ impl Scheduler {
     /// Counts the slot of an attempt as being released: its end is decided.
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get(&id) else { return };
-        if let Some(group) = self.groups.get_mut(app.spec.group) {
-            raise(&mut group.releasing[kind], 1_u32, &mut self.violations);
-        }
+        self.groups.update_path(app.home, |group| raise(&mut group.releasing[kind], 1_u32, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }
@@ -23,9 +21,7 @@ impl Scheduler {
     /// [`Self::remove_running`].
     pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get(&id) else { return };
-        if let Some(group) = self.groups.get_mut(app.spec.group) {
-            lower(&mut group.releasing[kind], 1_u32, &mut self.violations);
-        }
+        self.groups.update_path(app.home, |group| lower(&mut group.releasing[kind], 1_u32, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
         }

@@ -1,6 +1,8 @@
 //! The scheduler's state: groups, nodes, apps. Demand and usage are in `demand`, grants in `assign`.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -14,8 +16,9 @@ use super::fifo::Fifo;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
-use super::order::Order;
+use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Leaf, Policy};
+use super::reservation::EndedReservation;
 use super::view::View;
 use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Topology, Totals};
 
@@ -60,9 +63,12 @@ pub struct Scheduler {
     pub(super) nodes: FxHashMap<TrackerId, Node>,
     last_node: TrackerId,
     pub(super) orders: PerKind<Order>,
+    /// Apps that a limit keeps out of the order, by the group below the root that they are in.
+    pub(super) parked_apps: PerKind<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
     /// Requests of the policy; empty between two calls.
     moves: Moves,
+    pub(super) ended_reservations: Vec<EndedReservation>,
     pub(super) violations: Violations,
 }
 
@@ -72,11 +78,24 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// The key of a group with its current usage, as a function of its first app.
-fn group_key(policy: &dyn Policy, groups: &Groups, id: GroupId, kind: Kind) -> impl FnOnce(AppKey) -> GroupKey {
-    // The root has no siblings.
-    let group = groups.get(id);
-    move |first| group.map_or(GroupKey::default(), |group| policy.group_key(id, group, kind, first))
+/// The tree of groups with their keys for one kind, as the policy computes them.
+pub(super) struct KeyedGroups<'a> {
+    pub(super) policy: &'a dyn Policy,
+    pub(super) groups: &'a Groups,
+    pub(super) kind: Kind,
+}
+
+// === impl KeyedGroups ===
+
+impl GroupTree for KeyedGroups<'_> {
+    fn parent_of(&self, group: GroupId) -> Option<GroupId> {
+        self.groups.get(group)?.parent
+    }
+
+    /// The root has no siblings, so any key does.
+    fn key_of(&self, id: GroupId, first: AppKey) -> GroupKey {
+        self.groups.get(id).map_or(GroupKey::default(), |group| self.policy.group_key(id, group, self.kind, first))
+    }
 }
 
 // === impl Scheduler: making one ===
@@ -96,16 +115,22 @@ impl Scheduler {
     }
 
     pub(super) fn with_policy(policy: Box<dyn Policy>) -> Self {
+        let order = || match policy.sorts_at_fixed_moments() {
+            true => Order::sorted_at_fixed_moments(),
+            false => Order::default(),
+        };
         Self {
+            orders: PerKind::new(order(), order()),
             policy,
             topology: Topology::default(),
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
             last_node: TrackerId::NONE,
-            orders: PerKind::default(),
+            parked_apps: PerKind::default(),
             totals: Totals::default(),
             moves: Moves::default(),
+            ended_reservations: Vec::new(),
             violations: Violations::default(),
         }
     }
@@ -129,7 +154,7 @@ impl Scheduler {
 // === impl Scheduler: groups ===
 
 impl Scheduler {
-    /// Opens a group, or finds the one that is open under this name.
+    /// Opens a group below the root, or finds the one that is open under this name.
     pub fn open_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
             return group;
@@ -139,12 +164,29 @@ impl Scheduler {
         group
     }
 
-    /// Closes a group.
+    /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the
+    /// parent is not open.
+    pub fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
+        if let Some(group) = self.groups.by_name(name) {
+            return Some(group);
+        }
+        let group = self.groups.open_under(parent, name)?;
+        self.notify(&Change::GroupOpened(group));
+        Some(group)
+    }
+
+    /// Closes a group and all groups in it.
     ///
     /// # Errors
     /// [`GroupBusy`] while it has apps, including removed ones that still hold slots.
     pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
-        self.groups.close(group)
+        self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
+        Ok(())
+    }
+
+    fn forget_group(&mut self, group: GroupId) {
+        Kind::ALL.into_iter().for_each(|kind| self.orders[kind].forget(group));
+        self.notify(&Change::GroupClosed(group));
     }
 
     /// The open group of this name.
@@ -204,9 +246,14 @@ impl Scheduler {
     }
 
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
-    pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
-        let Some(node) = self.nodes.get_mut(&node).filter(|node| node.slots != slots) else { return };
+    pub fn set_slots(&mut self, id: TrackerId, slots: PerKind<u32>) {
+        let Some(node) = self.nodes.get_mut(&id).filter(|node| node.slots != slots) else { return };
         node.set_slots(slots, &mut self.totals, &mut self.violations);
+        for kind in Kind::ALL {
+            if slots[kind] == 0 {
+                self.end_reservation(id, kind);
+            }
+        }
         self.notify(&Change::ClusterSlots);
     }
 
@@ -221,6 +268,7 @@ impl Scheduler {
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, id: TrackerId) {
+        self.end_reservations_of_node(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
             self.notify(&Change::ClusterSlots);
@@ -275,17 +323,30 @@ impl Scheduler {
         if self.apps.contains_key(&spec.id) {
             return Err(AddAppError::Exists(spec.id));
         }
-        if !self.groups.add_app(spec.group, &mut self.violations) {
-            return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
+        let (id, group) = (spec.id, spec.group);
+        if self.groups.get(group).is_none() {
+            return Err(AddAppError::GroupNotOpen { app: id, group });
         }
-        let leaf = match self.policy.leaf_of(&spec) {
-            Leaf::Root => GroupId::ROOT,
-            Leaf::Group | Leaf::Child(_) => spec.group,
+        let (home, leaf) = match self.policy.leaf_of(&spec) {
+            Leaf::Root => (group, GroupId::ROOT),
+            Leaf::Group => (group, group),
+            Leaf::Child(name) => {
+                let child = self.open_unlisted_group(group, &name);
+                (child, child)
+            }
         };
-        let id = spec.id;
-        self.apps.insert(id, App::new(spec, leaf));
+        self.groups.add_app(home, &mut self.violations);
+        self.apps.insert(id, App::new(spec, home, leaf));
         self.notify(&Change::AppAdded(id));
         Ok(())
+    }
+
+    fn open_unlisted_group(&mut self, parent: GroupId, name: &Arc<str>) -> GroupId {
+        let (child, is_new) = self.groups.open_unlisted(parent, name);
+        if is_new {
+            self.notify(&Change::GroupOpened(child));
+        }
+        child
     }
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
@@ -295,12 +356,13 @@ impl Scheduler {
             return;
         }
         self.notify(&Change::Size { app: id, size: AppSize::default() });
+        self.end_reservations_of_app(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
-        let group = app.spec.group;
+        let home = app.home;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
-            self.count_waiting_down(group, kind, tables[kind].waiting());
+            self.count_waiting_down(home, kind, tables[kind].waiting());
             if tables[kind].waiting() > 0 {
                 self.dequeue(id, kind);
             }
@@ -328,9 +390,11 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let before = std::mem::replace(&mut app.pending, pending);
         let sum = |pending: PerKind<u32>| u64::from(pending.map) + u64::from(pending.reduce);
-        if let Some(group) = self.groups.get_mut(app.spec.group).filter(|_| before != pending) {
-            lower(&mut group.pending, sum(before), &mut self.violations);
-            raise(&mut group.pending, sum(pending), &mut self.violations);
+        if before != pending {
+            self.groups.update_path(app.home, |group| {
+                lower(&mut group.pending, sum(before), &mut self.violations);
+                raise(&mut group.pending, sum(pending), &mut self.violations);
+            });
         }
     }
 
@@ -355,31 +419,32 @@ impl Scheduler {
 
 impl Scheduler {
     /// Subtracts tasks of a group that stop waiting.
-    pub(super) fn count_waiting_down(&mut self, group: GroupId, kind: Kind, count: u32) {
-        if let Some(group) = self.groups.get_mut(group) {
-            lower(&mut group.waiting[kind], count, &mut self.violations);
-        }
+    pub(super) fn count_waiting_down(&mut self, home: GroupId, kind: Kind, count: u32) {
+        self.groups.update_path(home, |group| lower(&mut group.waiting[kind], count, &mut self.violations));
         lower(&mut self.totals.waiting[kind], count, &mut self.violations);
     }
 
+    /// Adds an app to the order; a parked one stays out.
     pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_parked[kind]) else { return };
         let key = self.policy.app_key(app, kind);
         app.ordered_by[kind] = Some(key);
-        let key_of = group_key(&*self.policy, &self.groups, app.leaf, kind);
-        self.orders[kind].insert(app.leaf, key, id, key_of);
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
+        self.orders[kind].insert(app.leaf, key, id, &keys);
     }
 
     pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
+        self.unpark_app(id, kind);
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(key) = app.ordered_by[kind].take() else { return };
-        let key_of = group_key(&*self.policy, &self.groups, app.leaf, kind);
-        self.orders[kind].remove(app.leaf, key, id, key_of);
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
+        self.orders[kind].remove(app.leaf, key, id, &keys);
     }
 
-    /// Updates the position of a leaf after its usage changed.
-    pub(super) fn rekey(&mut self, leaf: GroupId, kind: Kind) {
-        self.orders[kind].rekey(leaf, group_key(&*self.policy, &self.groups, leaf, kind));
+    /// Updates the position of a group after its usage changed, and of all above it.
+    pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
+        self.orders[kind].rekey(group, &keys);
     }
 
     /// Updates the position of an app after its key changed.
@@ -396,16 +461,25 @@ impl Scheduler {
     /// Updates the positions of all groups.
     fn rekey_groups(&mut self) {
         for kind in Kind::ALL {
-            let (policy, groups) = (&*self.policy, &self.groups);
-            self.orders[kind].rekey_all(|leaf, first| group_key(policy, groups, leaf, kind)(first));
+            let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
+            self.orders[kind].rekey_all(&keys);
         }
+    }
+
+    /// Sorts the groups below the root, under a policy that does so at fixed moments.
+    pub(super) fn sort_groups(&mut self, kind: Kind) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
+        self.orders[kind].sort(&keys);
     }
 
     /// Drops a removed app that holds no slot any more.
     pub(super) fn forget_drained(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
-        self.groups.remove_app(app.spec.group, &mut self.violations);
+        let closed = self.groups.remove_app(app.home, &mut self.violations);
         self.apps.remove(&id);
+        if let Some(group) = closed {
+            self.forget_group(group);
+        }
     }
 }
 
@@ -439,6 +513,12 @@ impl Scheduler {
             apps.into_iter().for_each(|app| self.rekey_app(app));
             self.rekey_groups();
         }
-        moves.clear_wakes();
+        for app in moves.wake_apps.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.wake_app(app, kind));
+        }
+        for group in moves.wake_groups.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.wake_group(group, kind));
+        }
+        moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
     }
 }

@@ -23,8 +23,8 @@ keys! {
         "TaskTrackers that are served. `all`: any that connects under a host name that `mapred.hosts` and `mapred.hosts.exclude` allow. `listed`: only those of hosts in `mapred.hosts`, each from an address that its host name resolves to.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Minimum heartbeat interval while slots or tasks wait.";
-    FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),
-        "FIFO exactly as in Hadoop 1.2.1: one task without locality and one reduce in an answer, and the capacity pad.";
+    COMPATIBLE = "jobtracker.scheduler.compatible" ["jobtracker.fifo.compatible"], Flag, Some("false"),
+        "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad. Not for the market, which 1.2.1 does not have.";
     END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
     VERSION = "jobtracker.version", Text, Some("1.2.1"),

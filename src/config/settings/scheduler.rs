@@ -71,7 +71,7 @@ impl SchedulerKind {
         let class = configuration.required(&keys::TASK_SCHEDULER)?;
         match class.value.trim() {
             FIFO_CLASS => Ok(SchedulerKind::Fifo(FifoSettings {
-                is_compatible: configuration.flag(&keys::FIFO_COMPATIBLE)?,
+                is_compatible: configuration.agreed_flag(&keys::COMPATIBLE)?,
                 capacity_pad: configuration.ratio(&keys::CAPACITY_PAD)?,
             })),
             DYNAMIC_CLASS => DynamicSettings::from_configuration(configuration).map(SchedulerKind::Dynamic),

@@ -128,6 +128,25 @@ fn both_spellings_are_read_and_disagreement_is_reported() {
 }
 
 #[test]
+fn names_that_must_agree_are_refused_when_they_do_not() {
+    let read = |values: &[(&str, &[(&str, &str)])]| {
+        of(values).agreed_flag(&keys::COMPATIBLE).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&[]), Ok(false));
+    for name in ["jobtracker.scheduler.compatible", "jobtracker.fifo.compatible"] {
+        assert_eq!(read(&[("core", &[(name, "true")])]), Ok(true));
+    }
+    let both = |old| {
+        read(&[
+            ("core", &[("jobtracker.fifo.compatible", old)]),
+            ("mapred", &[("jobtracker.scheduler.compatible", "true")]),
+        ])
+    };
+    assert_eq!(both(" true"), Ok(true));
+    insta::assert_snapshot!(both("false").unwrap_err(), @r#"mapred:2: jobtracker.scheduler.compatible = "true", but core:2: jobtracker.fifo.compatible = "false": both are names of one key; expected one of them"#);
+}
+
+#[test]
 fn only_queue_keys_come_from_the_queue_file() {
     let mut configuration = of(&[]);
     let acls = file(&[("mapred.queue.a.state", "STOPPED"), ("mapred.job.tracker", "a:1")]);

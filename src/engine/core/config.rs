@@ -88,7 +88,7 @@ pub enum PolicyConfig {
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
-    /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.fifo.compatible`).
+    /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.scheduler.compatible`).
     pub fn is_compatible(&self) -> bool {
         matches!(self, PolicyConfig::Fifo(options) if options.compatible)
     }

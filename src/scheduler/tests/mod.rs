@@ -2,6 +2,8 @@
 
 mod dynamic;
 mod fifo;
+mod group_tree;
 mod laws;
+mod policy_hooks;
 mod preemption;
 mod world;

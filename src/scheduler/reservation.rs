@@ -1,0 +1,30 @@
+//! Nodes whose free slots are kept for one app, whose tasks need more slots than are free (Hadoop 1.2.1
+//! `CapacityTaskScheduler`, `TaskTracker.reserveSlots`).
+
+use crate::model::{Kind, TrackerId};
+
+use super::AppId;
+
+/// For whom the free slots of a node are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) app: AppId,
+    pub(super) slots: u32,
+    /// Since when so many slots are kept, monotonic clock, ms.
+    pub(super) since_mono_ms: u64,
+}
+
+/// Slots that were kept for an app and are no more, or are another number now: its job is charged for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedReservation {
+    /// The app.
+    pub app: AppId,
+    /// The kind of slots.
+    pub kind: Kind,
+    /// The node.
+    pub node: TrackerId,
+    /// How many were kept.
+    pub slots: u32,
+    /// Since when, monotonic clock, ms.
+    pub since_mono_ms: u64,
+}

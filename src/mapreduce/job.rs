@@ -1,12 +1,13 @@
 //! One job: its tasks, its demand and its life cycle (1.2.1 `JobInProgress`).
 
 use std::collections::{BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
-use crate::scheduler::{AppId, AppSize, HostId, Level, RackId, Topology};
+use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Level, RackId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
 use super::fetch_failures::FetchFailures;
@@ -58,6 +59,8 @@ pub struct Job {
     pub id: JobId,
     /// Its id at the scheduler.
     pub app: AppId,
+    /// Slots that its next attempts take, as in its [`AppSpec`].
+    pub(super) slots_per_task: PerKind<NonZeroU32>,
     /// Approximate memory beside its tasks, by [`AcceptedJob::bytes`], until it is over.
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
@@ -110,7 +113,7 @@ pub struct Job {
     /// Over running tasks, as last reported.
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    /// Attempts of its maps and reduces that hold a slot: launch (ms of the monotonic clock), task, number.
+    /// Attempts of its maps and reduces that hold slots: launch (ms of the monotonic clock), task, number.
     pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
     /// Unfinished tasks with a running attempt that holds a slot.
     pub(super) running_tasks: PerKind<u32>,
@@ -146,10 +149,10 @@ impl FinishedSummary {
 // === impl Job ===
 
 impl Job {
-    /// A job just accepted: its setup waits, and it requests slots once that has succeeded.
+    /// A job just accepted, `app` at the scheduler: its setup waits, and it requests slots once that has succeeded.
     pub fn new(
         accepted: &AcceptedJob,
-        app: AppId,
+        app: &AppSpec,
         topology: &mut Topology,
         housekeeping: &mut HousekeepingQueue,
     ) -> Self {
@@ -171,7 +174,8 @@ impl Job {
             shared.entry(place.clone()).or_insert(place).clone()
         });
         let preferred_hosts = preferred_hosts.collect();
-        let mut job = Self { preferred_hosts, racks, ..Self::with_tasks(accepted, app) };
+        let slots_per_task = app.slots_per_task;
+        let mut job = Self { preferred_hosts, racks, slots_per_task, ..Self::with_tasks(accepted, app.id) };
         job.refresh_housekeeping(housekeeping);
         job
     }
@@ -198,6 +202,7 @@ impl Job {
         Self {
             id,
             app,
+            slots_per_task: AppSpec::ONE_SLOT,
             bytes: 0,
             diagnostics_bytes: 0,
             preferred_hosts: Vec::new(),
@@ -269,10 +274,21 @@ impl Job {
         self.finished
     }
 
-    /// Attempts of its maps and reduces that hold a slot.
+    /// Attempts of its maps and reduces that hold slots.
     pub fn running(&self) -> PerKind<u32> {
         let of = |kind: Kind| u32::try_from(self.slot_holders[kind].len()).unwrap_or(u32::MAX);
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
+    }
+
+    /// Slots that its maps and reduces take if launched from now on. Attempts that run keep theirs.
+    pub fn set_slots_per_task(&mut self, slots: PerKind<NonZeroU32>, scheduler: &mut Scheduler) {
+        self.slots_per_task = slots;
+        scheduler.set_slots_per_task(self.app, slots);
+    }
+
+    /// Slots that each of its next maps or reduces takes.
+    pub fn slots_per_task(&self, kind: Kind) -> u32 {
+        self.slots_per_task[kind].get()
     }
 
     /// The attempts that [`Self::running`] counts, in order of launch.

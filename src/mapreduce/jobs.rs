@@ -106,6 +106,6 @@ impl GrantSource for JobGrants<'_> {
         let level = job.task_level(kind, number, tracker, self.nodes);
         let (launch, origin) = job.launch_task(kind, number, tracker, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
-        GrantResult::Task { hosts, level, origin, slots: 1 }
+        GrantResult::Task { hosts, level, origin, slots: launch.slots }
     }
 }

@@ -104,6 +104,7 @@ impl Job {
             // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_tracker,
+            slots: stored.slots,
             holds_slot: is_live || cleanup_tracker.is_some(),
             // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
             kill_request: stored
@@ -155,8 +156,8 @@ impl Job {
             for attempt in self.task(key).attempts.iter().filter(|attempt| attempt.holds_slot) {
                 match (attempt.cleanup_tracker, attempt.role) {
                     (Some(tracker), _) => scheduler.start_task_cleanup(tracker, kind),
-                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker),
-                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, 1),
+                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker, attempt.slots),
+                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, attempt.slots),
                 }
             }
             self.refresh_releasing(key, scheduler);

@@ -36,6 +36,8 @@ pub struct StoredAttempt {
     pub tracker: Arc<str>,
     /// Launch time, epoch ms.
     pub launch_ms: i64,
+    /// Slots that it takes.
+    pub slots: u32,
     /// Name of the last tracker that its task-cleanup was launched on.
     pub cleanup_tracker: Option<Arc<str>>,
     /// RUNNING for all live ones.

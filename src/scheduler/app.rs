@@ -1,8 +1,9 @@
 //! Apps with their demand and usage.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::PerKind;
+use crate::model::{Kind, PerKind};
 
 use super::key::AppKey;
 use super::request_table::RequestTable;
@@ -23,6 +24,8 @@ pub struct AppSpec {
     pub start_ms: i64,
     /// Sequence of submission: breaks every tie.
     pub order: u64,
+    /// Slots that each task granted from now on holds. More than one only where the policy sizes slots by memory.
+    pub slots_per_task: PerKind<NonZeroU32>,
 }
 
 /// How large a running app is; zero before its start and after its end.
@@ -42,11 +45,21 @@ pub(super) struct App {
     /// The key under which it stands in the order; none while it does not.
     pub(super) ordered_by: PerKind<Option<AppKey>>,
     pub(super) tables: PerKind<RequestTable>,
+    /// Attempts that hold slots.
     pub(super) running: PerKind<u32>,
+    /// Slots that they hold.
+    pub(super) held: PerKind<u32>,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
+}
+
+// === impl AppSpec ===
+
+impl AppSpec {
+    /// One slot for each task.
+    pub const ONE_SLOT: PerKind<NonZeroU32> = PerKind::new(NonZeroU32::MIN, NonZeroU32::MIN);
 }
 
 // === impl App ===
@@ -59,9 +72,15 @@ impl App {
             ordered_by: PerKind::default(),
             tables: PerKind::default(),
             running: PerKind::default(),
+            held: PerKind::default(),
             pending: PerKind::default(),
             draining: false,
         }
+    }
+
+    /// Slots that the next task of a kind holds.
+    pub(super) fn slots_per_task(&self, kind: Kind) -> u32 {
+        self.spec.slots_per_task[kind].get()
     }
 
     /// Whether a removed app holds no slot any more.

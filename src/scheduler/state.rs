@@ -1,6 +1,7 @@
 //! The scheduler's state: groups, nodes, apps. Demand and usage are in `demand`, grants in `assign`.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
@@ -42,8 +43,8 @@ pub struct GroupUsage<'a> {
     pub name: &'a str,
     /// Its id.
     pub id: GroupId,
-    /// Tasks that hold a slot.
-    pub running: PerKind<u32>,
+    /// Slots that it holds.
+    pub held: PerKind<u32>,
     /// Tasks neither done nor running, by [`Scheduler::set_pending`].
     pub pending: u64,
 }
@@ -166,17 +167,12 @@ impl Scheduler {
 
     /// All groups, by name.
     pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
-        self.groups.iter().map(|(name, id, group)| GroupUsage {
-            name,
-            id,
-            running: group.running,
-            pending: group.pending,
-        })
+        self.groups.iter().map(|(name, id, group)| GroupUsage { name, id, held: group.held, pending: group.pending })
     }
 
-    /// Tasks of a group that hold a slot.
+    /// Slots that a group holds.
     pub fn usage(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.running(group)
+        self.groups.held(group)
     }
 
     /// Tasks of a group that wait for a slot.
@@ -257,6 +253,7 @@ impl Scheduler {
         for app in self.apps.values() {
             for kind in Kind::ALL {
                 totals.running[kind] += u64::from(app.running[kind]);
+                totals.held[kind] += u64::from(app.held[kind]);
                 totals.waiting[kind] += u64::from(app.tables[kind].waiting());
             }
         }
@@ -317,6 +314,13 @@ impl Scheduler {
         self.rekey_app(id);
     }
 
+    /// Sets the slots that tasks of an app hold if granted from now on; running attempts keep theirs.
+    pub fn set_slots_per_task(&mut self, id: AppId, slots: PerKind<NonZeroU32>) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.spec.slots_per_task = slots;
+        }
+    }
+
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         self.notify(&Change::Size { app: id, size });
@@ -345,9 +349,14 @@ impl Scheduler {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
 
-    /// Tasks of an app that hold a slot.
+    /// Attempts of an app that hold slots.
     pub fn app_running(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.running)
+    }
+
+    /// Slots that an app holds.
+    pub fn app_usage(&self, id: AppId) -> PerKind<u32> {
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.held)
     }
 }
 

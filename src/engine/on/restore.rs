@@ -143,10 +143,11 @@ impl Engine {
             priority: stored.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
+            slots_per_task: AppSpec::ONE_SLOT,
         };
-        self.cluster.scheduler.add_app(spec).ok()?;
+        self.cluster.scheduler.add_app(spec.clone()).ok()?;
         self.learn_racks(&accepted.splits);
-        Some(Job::new(accepted, app, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping))
+        Some(Job::new(accepted, &spec, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping))
     }
 
     fn expect_trackers(

@@ -27,6 +27,7 @@ mod preemption;
 mod preemption_laws;
 mod restart;
 mod restart_laws;
+mod slots_per_task;
 mod snapshot;
 mod speculation;
 mod streaming_only;

@@ -4,4 +4,5 @@ mod dynamic;
 mod fifo;
 mod laws;
 mod preemption;
+mod preemption_slots;
 mod world;

@@ -86,6 +86,8 @@ pub struct Job {
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
     pub(super) unknown_attempts: u32,
     pub(super) state: JobState,
+    /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
+    has_begun: bool,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
     pub(super) work: PerKind<Vec<Task>>,
@@ -149,23 +151,48 @@ impl FinishedSummary {
 // === impl Job ===
 
 impl Job {
-    /// A job just accepted, `app` at the scheduler: its setup waits, and it requests slots once that has succeeded.
-    pub fn new(
-        accepted: &AcceptedJob,
-        app: &AppSpec,
-        topology: &mut Topology,
-        housekeeping: &mut HousekeepingQueue,
-    ) -> Self {
-        let splits = &accepted.splits;
+    /// A job just accepted, `app` at the scheduler. It waits for [`Self::begin`].
+    pub fn new(accepted: &AcceptedJob, app: &AppSpec) -> Self {
+        Self { slots_per_task: app.slots_per_task, ..Self::accepted(accepted, app.id) }
+    }
+
+    pub(super) fn accepted(accepted: &AcceptedJob, app: AppId) -> Self {
+        let (spec, splits) = (accepted.spec.clone(), accepted.splits.clone());
+        Self {
+            bytes: accepted.bytes(),
+            first_attempt: accepted.first_attempt,
+            ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
+        }
+    }
+
+    /// Begins the job (1.2.1 `JobInProgress.initTasks`): its tasks exist from now on, its setup waits, and it requests
+    /// slots once that has succeeded. No effect on one that has begun or is over.
+    pub fn begin(&mut self, topology: &mut Topology, housekeeping: &mut HousekeepingQueue) {
+        if self.make_tasks() {
+            self.locate_splits(topology);
+            self.refresh_housekeeping(housekeeping);
+        }
+    }
+
+    /// Enters PREP with all its tasks; false when that is not possible.
+    pub(super) fn make_tasks(&mut self) -> bool {
+        let may = self.enter_state(JobState::Prep);
+        if may {
+            self.work = PerKind::new(tasks(self.spec.maps), tasks(self.spec.reduces));
+        }
+        may
+    }
+
+    /// Finds hosts and racks of its input, and holds them until it is over: clients can invent any number of names.
+    fn locate_splits(&mut self, topology: &mut Topology) {
+        let splits = &self.splits;
         // Hosts beyond the limit of the table stay unknown until a tracker registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
         };
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
-        let racks: FxHashMap<HostId, RackId> =
-            hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
-        // Held until the job is over: clients can invent any number of host names.
+        self.racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let preferred_hosts = splits.splits().iter().map(|split| {
@@ -173,25 +200,10 @@ impl Job {
                 splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
-        let preferred_hosts = preferred_hosts.collect();
-        let slots_per_task = app.slots_per_task;
-        let mut job = Self { preferred_hosts, racks, slots_per_task, ..Self::with_tasks(accepted, app.id) };
-        job.refresh_housekeeping(housekeeping);
-        job
+        self.preferred_hosts = preferred_hosts.collect();
     }
 
-    /// A job in PREP that knows no place of its input.
-    pub(super) fn with_tasks(accepted: &AcceptedJob, app: AppId) -> Self {
-        let (spec, splits) = (accepted.spec.clone(), accepted.splits.clone());
-        Self {
-            bytes: accepted.bytes(),
-            work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
-            first_attempt: accepted.first_attempt,
-            ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
-        }
-    }
-
-    /// A job in PREP without tasks, not yet known to the scheduler.
+    /// A job that has not begun, not yet known to the scheduler.
     pub(super) fn without_tasks(
         id: JobId,
         app: AppId,
@@ -216,7 +228,8 @@ impl Job {
             priority: spec.priority,
             first_attempt: 0,
             unknown_attempts: 0,
-            state: JobState::Prep,
+            state: JobState::Accepted,
+            has_begun: false,
             ending: None,
             failure_info: String::new(),
             work: PerKind::default(),
@@ -242,6 +255,11 @@ impl Job {
             spec,
             splits,
         }
+    }
+
+    /// Whether it has begun. A job killed before has no tasks, events and counters to show (1.2.1 `isJobInited`).
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// Its state.
@@ -407,6 +425,7 @@ impl Job {
         let may = self.state.can_become(next);
         if may {
             self.state = next;
+            self.has_begun |= next == JobState::Prep;
         }
         may
     }

@@ -87,7 +87,7 @@ impl Job {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
             || match self.state {
-                JobState::Prep => is_picky(&self.setup[kind]),
+                JobState::Accepted | JobState::Prep => is_picky(&self.setup[kind]),
                 _ => {
                     (kind == Kind::Map && self.output.room_per_map_bytes() > 0)
                         || !self.waiting[kind].has_runnable(|_| false)

@@ -100,6 +100,15 @@ pub struct FinishedJob {
     pub counters: Option<CounterValues>,
 }
 
+// === impl StoredJob ===
+
+impl StoredJob {
+    /// Whether it had begun. One without any launch may wait for its begin again: nothing of it is lost.
+    pub fn has_begun(&self) -> bool {
+        self.is_running || self.ending.is_some() || !self.attempts.is_empty()
+    }
+}
+
 // === impl StoredAttempt ===
 
 impl StoredAttempt {

@@ -1,5 +1,6 @@
 //! The scheduler's state: groups, nodes, apps. Demand and usage are in `demand`, grants in `assign`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -60,6 +61,8 @@ pub struct Scheduler {
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<TrackerId, Node>,
     last_node: TrackerId,
+    /// Apps that wait to begin.
+    pub(super) to_begin: BTreeSet<AppId>,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
     /// Requests of the policy; empty between two calls.
@@ -104,6 +107,7 @@ impl Scheduler {
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
             last_node: TrackerId::NONE,
+            to_begin: BTreeSet::new(),
             orders: PerKind::default(),
             totals: Totals::default(),
             moves: Moves::default(),
@@ -264,7 +268,7 @@ impl Scheduler {
 // === impl Scheduler: apps ===
 
 impl Scheduler {
-    /// Adds an app, without demand.
+    /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
     ///
     /// # Errors
     /// When its id is taken or its group is not open; nothing has changed then.
@@ -280,6 +284,7 @@ impl Scheduler {
             Leaf::Group | Leaf::Child(_) => spec.group,
         };
         let id = spec.id;
+        self.to_begin.insert(id);
         self.apps.insert(id, App::new(spec, leaf));
         self.notify(&Change::AppAdded(id));
         Ok(())
@@ -287,6 +292,7 @@ impl Scheduler {
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
+        self.to_begin.remove(&id);
         self.set_pending(id, PerKind::default());
         if !self.apps.contains_key(&id) {
             return;

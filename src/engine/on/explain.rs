@@ -100,6 +100,10 @@ impl Engine {
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
             why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
         }
+        if job.state() == JobState::Accepted {
+            why.push(PendingReason::WaitsToBegin);
+            return why;
+        }
         if job.state() == JobState::Prep {
             why.push(if self.cluster.housekeeping.setup.contains(&job.id) {
                 PendingReason::SetupWaits

@@ -230,8 +230,7 @@ impl Engine {
         };
         self.cluster.scheduler.add_app(spec.clone()).map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.submissions.release_id(id);
-        self.learn_racks(&accepted.splits);
-        let job = Job::new(&accepted, &spec, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+        let job = Job::new(&accepted, &spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.cluster.scheduler.set_pending(app, job.pending());

@@ -34,3 +34,4 @@ mod streaming_only;
 mod success;
 mod task_cleanups;
 mod tracker_connections;
+mod waiting_jobs;

@@ -46,7 +46,8 @@ impl Stage {
             token_file: Arc::new([]),
         };
         let mut housekeeping = HousekeepingQueue::default();
-        let job = Job::new(&accepted, &spec, scheduler.topology_mut(), &mut housekeeping);
+        let mut job = Job::new(&accepted, &spec);
+        job.begin(scheduler.topology_mut(), &mut housekeeping);
         let mut stage = Self {
             job,
             facts: Vec::new(),

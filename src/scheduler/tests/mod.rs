@@ -2,6 +2,7 @@
 
 mod dynamic;
 mod fifo;
+mod gate;
 mod laws;
 mod preemption;
 mod preemption_slots;

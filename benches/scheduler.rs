@@ -45,10 +45,17 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
     for number in 0..apps {
         let id = AppId::new(number);
         let group = queues[(number % QUEUES) as usize];
-        let spec =
-            AppSpec { id, group, user: "user".into(), priority: 2, start_ms: number.into(), order: number.into() };
+        let spec = AppSpec {
+            id,
+            group,
+            user: "user".into(),
+            priority: 2,
+            start_ms: number.into(),
+            order: number.into(),
+            slots_per_task: AppSpec::ONE_SLOT,
+        };
         if scheduler.add_app(spec).is_ok() {
-            scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize]);
+            scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize], 1);
             scheduler.request_slots(id, Kind::Map, &replicas, waiting);
             scheduler.request_slots(id, Kind::Reduce, &replicas, waiting);
         }
@@ -91,7 +98,7 @@ fn grants(criterion: &mut Criterion) {
                 bencher.iter(|| {
                     let report = scheduler.assign_slots(offer(node), &mut source);
                     for (app, kind) in source.granted.drain(..) {
-                        scheduler.remove_running(app, kind, node);
+                        scheduler.remove_running(app, kind, node, 1);
                         scheduler.request_slots(app, kind, &source.hosts, 1);
                     }
                     black_box(report)

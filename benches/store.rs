@@ -63,6 +63,7 @@ impl Facts {
                 role: AttemptRole::Work,
                 tracker: Arc::clone(&self.tracker),
                 response_id: number as i16,
+                slots: 1,
                 at_ms: 1_795_000_000_000,
             }),
             2 => Fact::LaunchAnswer {

@@ -171,6 +171,8 @@ pub enum PendingReason {
     Ending,
     /// Safe mode: no tasks are assigned.
     SafeMode,
+    /// The policy does not let it begin yet.
+    WaitsToBegin,
     /// Its setup has no slot yet.
     SetupWaits,
     /// Its setup runs.
@@ -268,6 +270,7 @@ impl fmt::Display for PendingReason {
             PendingReason::Over { state } => write!(formatter, "it is finished: {state}"),
             PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
             PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
+            PendingReason::WaitsToBegin => formatter.write_str("it waits until the scheduler lets it begin"),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")
             }

@@ -38,6 +38,8 @@ pub struct FakeAttempt<T = ()> {
     pub id: AttemptId,
     /// What it is for.
     pub role: Role,
+    /// Slots that it holds, by its launch.
+    pub slots: u32,
     /// Its state.
     pub state: AttemptState,
     /// As the last heartbeat reported it, which may be older than its state: an unanswered heartbeat is sent again unchanged.
@@ -58,7 +60,15 @@ impl<T> FakeAttempt<T> {
             () if task.is_ordinary() => Role::Work,
             () => Role::Housekeeping,
         };
-        Self { id: task.status.attempt, role, state: task.status.state, reported: None, may_commit: false, plan }
+        Self {
+            id: task.status.attempt,
+            role,
+            slots: task.num_slots.unsigned_abs(),
+            state: task.status.state,
+            reported: None,
+            may_commit: false,
+            plan,
+        }
     }
 
     /// For which kind of slot it was launched.

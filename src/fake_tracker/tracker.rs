@@ -84,7 +84,8 @@ impl<T> FakeTracker<T> {
 
     /// Slots of a kind that its attempts hold.
     pub fn busy(&self, kind: Kind) -> u32 {
-        self.attempts.iter().filter(|attempt| attempt.kind() == kind && attempt.is_kept()).count() as u32
+        let holders = self.attempts.iter().filter(|attempt| attempt.kind() == kind && attempt.is_kept());
+        holders.map(|attempt| attempt.slots).sum()
     }
 
     /// Whether a slot is free.

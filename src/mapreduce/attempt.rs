@@ -60,7 +60,9 @@ pub struct Attempt {
     pub tracker: TrackerId,
     /// The tracker that runs its task-cleanup, while one does.
     pub cleanup_tracker: Option<TrackerId>,
-    /// Whether it holds a slot of `tracker`.
+    /// Slots of `tracker` that it takes; its task-cleanup takes one.
+    pub slots: u32,
+    /// Whether it holds its slots, or its task-cleanup holds one.
     pub holds_slot: bool,
     /// Whether the tracker has reported that it works on it, or on its task-cleanup.
     pub started: bool,
@@ -73,7 +75,7 @@ pub struct Attempt {
     /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
     /// done by then.
     pub preemption: Option<Arc<str>>,
-    /// Whether the scheduler counts its slot as being released.
+    /// Whether the scheduler counts its slots as being released.
     pub(super) is_releasing: bool,
     /// 0 to 1.
     pub progress: f32,
@@ -105,7 +107,7 @@ impl Attempt {
     /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    /// A new attempt on a tracker.
+    /// A new attempt on a tracker, where it takes one slot.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, tracker: TrackerId, now: crate::model::Now) -> Self {
         Self {
             number,
@@ -114,6 +116,7 @@ impl Attempt {
             phase,
             tracker,
             cleanup_tracker: None,
+            slots: 1,
             holds_slot: true,
             started: false,
             reported: false,

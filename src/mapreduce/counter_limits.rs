@@ -128,7 +128,9 @@ impl Job {
             return Ok(finished_summary.counters());
         }
         let mut total = CounterTotal::default();
-        self.add_counters(&mut total);
+        if self.has_begun() {
+            self.add_counters(&mut total);
+        }
         limits.apply(total.into_counters())
     }
 

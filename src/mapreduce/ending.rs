@@ -276,7 +276,7 @@ impl Job {
         self.running_counters = PerKind::default();
         // Nothing has run, so there is nothing to abort.
         let untouched = Kind::ALL.iter().all(|kind| self.setup[*kind].attempts.is_empty());
-        if self.state == JobState::Prep && untouched {
+        if matches!(self.state, JobState::Accepted | JobState::Prep) && untouched {
             self.finish_job(outcome, context);
         }
         self.refresh(context);

@@ -116,6 +116,8 @@ pub enum JobFact {
         tracker: Arc<str>,
         /// The id of the response that carries the launch.
         response_id: i16,
+        /// Slots that it takes there.
+        slots: u32,
         /// When, epoch ms.
         at_ms: i64,
     },

@@ -19,6 +19,7 @@ impl Job {
         let mut job = Job::without_tasks(id, app, spec, Arc::new(SplitTable::default()), submit_ms);
         job.priority = priority;
         if has_run {
+            job.enter_state(JobState::Prep);
             job.enter_state(JobState::Running);
             job.setup.map.state = TaskState::Complete(0);
             job.setup.map.recompute_progress();
@@ -45,7 +46,8 @@ impl Job {
             };
         }
         // No scheduler knows it.
-        let mut job = Job::with_tasks(&stored.accepted, AppId::new(0));
+        let mut job = Job::accepted(&stored.accepted, AppId::new(0));
+        job.make_tasks();
         let now = Now { mono_ms: 0, wall_ms: 0 };
         job.load_rows(stored, &TrackerLocations::new(), now, &mut Violations::default());
         job

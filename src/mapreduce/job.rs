@@ -1,12 +1,13 @@
 //! One job: its tasks, its demand and its life cycle (1.2.1 `JobInProgress`).
 
 use std::collections::{BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
-use crate::scheduler::{AppId, AppSize, HostId, Level, RackId, Topology};
+use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Level, RackId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
 use super::fetch_failures::FetchFailures;
@@ -58,6 +59,8 @@ pub struct Job {
     pub id: JobId,
     /// Its id at the scheduler.
     pub app: AppId,
+    /// Slots that its next attempts take, as in its [`AppSpec`].
+    pub(super) slots_per_task: PerKind<NonZeroU32>,
     /// Approximate memory beside its tasks, by [`AcceptedJob::bytes`], until it is over.
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
@@ -83,6 +86,8 @@ pub struct Job {
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
     pub(super) unknown_attempts: u32,
     pub(super) state: JobState,
+    /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
+    has_begun: bool,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
     pub(super) work: PerKind<Vec<Task>>,
@@ -110,7 +115,7 @@ pub struct Job {
     /// Over running tasks, as last reported.
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    /// Attempts of its maps and reduces that hold a slot: launch (ms of the monotonic clock), task, number.
+    /// Attempts of its maps and reduces that hold slots: launch (ms of the monotonic clock), task, number.
     pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
     /// Unfinished tasks with a running attempt that holds a slot.
     pub(super) running_tasks: PerKind<u32>,
@@ -146,23 +151,48 @@ impl FinishedSummary {
 // === impl Job ===
 
 impl Job {
-    /// A job just accepted: its setup waits, and it requests slots once that has succeeded.
-    pub fn new(
-        accepted: &AcceptedJob,
-        app: AppId,
-        topology: &mut Topology,
-        housekeeping: &mut HousekeepingQueue,
-    ) -> Self {
-        let splits = &accepted.splits;
+    /// A job just accepted, `app` at the scheduler. It waits for [`Self::begin`].
+    pub fn new(accepted: &AcceptedJob, app: &AppSpec) -> Self {
+        Self { slots_per_task: app.slots_per_task, ..Self::accepted(accepted, app.id) }
+    }
+
+    pub(super) fn accepted(accepted: &AcceptedJob, app: AppId) -> Self {
+        let (spec, splits) = (accepted.spec.clone(), accepted.splits.clone());
+        Self {
+            bytes: accepted.bytes(),
+            first_attempt: accepted.first_attempt,
+            ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
+        }
+    }
+
+    /// Begins the job (1.2.1 `JobInProgress.initTasks`): its tasks exist from now on, its setup waits, and it requests
+    /// slots once that has succeeded. No effect on one that has begun or is over.
+    pub fn begin(&mut self, topology: &mut Topology, housekeeping: &mut HousekeepingQueue) {
+        if self.make_tasks() {
+            self.locate_splits(topology);
+            self.refresh_housekeeping(housekeeping);
+        }
+    }
+
+    /// Enters PREP with all its tasks; false when that is not possible.
+    pub(super) fn make_tasks(&mut self) -> bool {
+        let may = self.enter_state(JobState::Prep);
+        if may {
+            self.work = PerKind::new(tasks(self.spec.maps), tasks(self.spec.reduces));
+        }
+        may
+    }
+
+    /// Finds hosts and racks of its input, and holds them until it is over: clients can invent any number of names.
+    fn locate_splits(&mut self, topology: &mut Topology) {
+        let splits = &self.splits;
         // Hosts beyond the limit of the table stay unknown until a tracker registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
         };
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
-        let racks: FxHashMap<HostId, RackId> =
-            hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
-        // Held until the job is over: clients can invent any number of host names.
+        self.racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let preferred_hosts = splits.splits().iter().map(|split| {
@@ -170,24 +200,10 @@ impl Job {
                 splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
-        let preferred_hosts = preferred_hosts.collect();
-        let mut job = Self { preferred_hosts, racks, ..Self::with_tasks(accepted, app) };
-        job.refresh_housekeeping(housekeeping);
-        job
+        self.preferred_hosts = preferred_hosts.collect();
     }
 
-    /// A job in PREP that knows no place of its input.
-    pub(super) fn with_tasks(accepted: &AcceptedJob, app: AppId) -> Self {
-        let (spec, splits) = (accepted.spec.clone(), accepted.splits.clone());
-        Self {
-            bytes: accepted.bytes(),
-            work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
-            first_attempt: accepted.first_attempt,
-            ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
-        }
-    }
-
-    /// A job in PREP without tasks, not yet known to the scheduler.
+    /// A job that has not begun, not yet known to the scheduler.
     pub(super) fn without_tasks(
         id: JobId,
         app: AppId,
@@ -198,6 +214,7 @@ impl Job {
         Self {
             id,
             app,
+            slots_per_task: AppSpec::ONE_SLOT,
             bytes: 0,
             diagnostics_bytes: 0,
             preferred_hosts: Vec::new(),
@@ -211,7 +228,8 @@ impl Job {
             priority: spec.priority,
             first_attempt: 0,
             unknown_attempts: 0,
-            state: JobState::Prep,
+            state: JobState::Accepted,
+            has_begun: false,
             ending: None,
             failure_info: String::new(),
             work: PerKind::default(),
@@ -237,6 +255,11 @@ impl Job {
             spec,
             splits,
         }
+    }
+
+    /// Whether it has begun. A job killed before has no tasks, events and counters to show (1.2.1 `isJobInited`).
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// Its state.
@@ -269,10 +292,21 @@ impl Job {
         self.finished
     }
 
-    /// Attempts of its maps and reduces that hold a slot.
+    /// Attempts of its maps and reduces that hold slots.
     pub fn running(&self) -> PerKind<u32> {
         let of = |kind: Kind| u32::try_from(self.slot_holders[kind].len()).unwrap_or(u32::MAX);
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
+    }
+
+    /// Slots that its maps and reduces take if launched from now on. Attempts that run keep theirs.
+    pub fn set_slots_per_task(&mut self, slots: PerKind<NonZeroU32>, scheduler: &mut Scheduler) {
+        self.slots_per_task = slots;
+        scheduler.set_slots_per_task(self.app, slots);
+    }
+
+    /// Slots that each of its next maps or reduces takes.
+    pub fn slots_per_task(&self, kind: Kind) -> u32 {
+        self.slots_per_task[kind].get()
     }
 
     /// The attempts that [`Self::running`] counts, in order of launch.
@@ -391,6 +425,7 @@ impl Job {
         let may = self.state.can_become(next);
         if may {
             self.state = next;
+            self.has_begun |= next == JobState::Prep;
         }
         may
     }

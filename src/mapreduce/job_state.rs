@@ -5,7 +5,9 @@ use crate::model::RunState;
 /// The state of a job. [`JobState::can_become`] is the only table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// Accepted; its setup has not succeeded.
+    /// Accepted; it waits until the policy lets it begin (1.2.1: not yet initialised). Clients see PREP.
+    Accepted,
+    /// Begun; its setup has not succeeded.
     Prep,
     /// Its tasks run.
     Running,
@@ -52,8 +54,8 @@ impl JobState {
     /// Whether a job in this state may change to `next`.
     pub fn can_become(self, next: JobState) -> bool {
         match (self, next) {
-            (JobState::Prep, JobState::Running) => true,
-            (JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
+            (JobState::Accepted, JobState::Prep) | (JobState::Prep, JobState::Running) => true,
+            (JobState::Accepted | JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
             (JobState::Running, JobState::Over(_)) => true,
             _ => false,
         }
@@ -62,7 +64,7 @@ impl JobState {
     /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
-            JobState::Prep => RunState::Prep,
+            JobState::Accepted | JobState::Prep => RunState::Prep,
             JobState::Running => RunState::Running,
             JobState::Over(outcome) => outcome.run_state(),
         }

@@ -62,6 +62,11 @@ impl Jobs {
         self.by_app.get(&app).map(|job| &**job)
     }
 
+    /// The same, to change it.
+    pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
+        self.by_app.get_mut(&app).map(|job| &mut **job)
+    }
+
     /// All jobs, by id. For queries, never for a heartbeat.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
@@ -106,6 +111,6 @@ impl GrantSource for JobGrants<'_> {
         let level = job.task_level(kind, number, tracker, self.nodes);
         let (launch, origin) = job.launch_task(kind, number, tracker, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
-        GrantResult::Task { hosts, level, origin, slots: 1 }
+        GrantResult::Task { hosts, level, origin, slots: launch.slots }
     }
 }

@@ -22,6 +22,8 @@ pub struct Launch {
     pub attempt: AttemptId,
     /// Its purpose.
     pub role: AttemptRole,
+    /// Slots that it takes: one for a setup, cleanup or task-cleanup (1.2.1 `TaskInProgress.addRunningTask`).
+    pub slots: u32,
 }
 
 // === impl Job: what to launch ===
@@ -121,7 +123,7 @@ impl Job {
     pub fn launch_setup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
-        context.scheduler.occupy_slots(tracker, kind, 1);
+        context.scheduler.occupy_slots(tracker, kind, launch.slots);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
@@ -130,7 +132,7 @@ impl Job {
     pub fn launch_cleanup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, tracker, context.now, context.violations);
-        context.scheduler.occupy_slots(tracker, kind, 1);
+        context.scheduler.occupy_slots(tracker, kind, launch.slots);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
@@ -158,7 +160,7 @@ impl Job {
             self.trackers.insert(tracker);
             context.scheduler.start_task_cleanup(tracker, kind);
             let attempt = self.task_id(key).attempt(number);
-            break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup });
+            break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup, slots: 1 });
         };
         self.refresh_housekeeping(context.housekeeping);
         launch
@@ -175,6 +177,7 @@ impl Job {
         let (kind, id) = (key.kind(), self.task_id(key));
         self.trackers.insert(tracker);
         let first_attempt = self.first_attempt;
+        let slots = if role == AttemptRole::Work { self.slots_per_task[kind].get() } else { 1 };
         let task = self.task_mut(key);
         let number = task.next_number().max(first_attempt);
         if task.attempts.is_empty() {
@@ -184,17 +187,18 @@ impl Job {
         if let Some(ranges) = &mut task.failed_ranges {
             ranges.record_launch(number);
         }
-        task.attempts.push(Attempt::launched(number, role, first_phase(kind), tracker, now));
+        task.attempts.push(Attempt { slots, ..Attempt::launched(number, role, first_phase(kind), tracker, now) });
         task.enter_state(TaskState::Running, id, violations);
         if task.first_launch_ms == 0 {
             task.first_launch_ms = now.wall_ms;
         }
-        Launch { key, attempt: id.attempt(number), role }
+        Launch { key, attempt: id.attempt(number), role, slots }
     }
 
     /// The fact that `launch` was sent in that response to a tracker.
     pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
-        JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
+        let Launch { attempt, role, slots, .. } = *launch;
+        JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms }
     }
 
     /// The task in the wire type.
@@ -217,8 +221,8 @@ impl Job {
         wire::Task {
             job_file: Text(self.spec.job_file.clone()),
             partition: launch.attempt.task.number,
-            num_slots: 1,
-            status: first_status(launch.attempt, state, kind),
+            num_slots: wire_slots(launch.slots),
+            status: first_status(launch, state),
             skip_ranges: skip.ranges,
             skipping: skip.skipping,
             job_cleanup: (launch.role == AttemptRole::JobCleanup).then(|| self.cleanup_outcome()),
@@ -292,12 +296,17 @@ pub(super) fn first_phase(kind: Kind) -> Phase {
     }
 }
 
+fn wire_slots(slots: u32) -> i32 {
+    i32::try_from(slots).unwrap_or(i32::MAX)
+}
+
 /// The status inside a launched task: the stock values, whose state makes the tracker start it.
-fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStatus {
+fn first_status(launch: &Launch, state: AttemptState) -> TaskStatus {
+    let kind = launch.key.kind();
     TaskStatus {
-        attempt,
+        attempt: launch.attempt,
         progress: 0.0,
-        num_slots: 1,
+        num_slots: wire_slots(launch.slots),
         state,
         diagnostics: Text::default(),
         state_text: Text::default(),

@@ -18,15 +18,14 @@ const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 // === impl Job: what it may lose ===
 
 impl Job {
-    /// Preemptible attempts of its maps or reduces in order of launch: launch time (ms of the monotonic clock), id,
-    /// tracker.
-    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, TrackerId)> {
-        self.slot_holders[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
+    /// Preemptible attempts of its maps or reduces in order of launch, with their ids.
+    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (AttemptId, &Attempt)> {
+        self.slot_holders[kind].iter().filter_map(move |(_, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
             let attempt = task.attempts.get(task.position(*attempt)?)?;
             let may_leave = !attempt.is_releasing && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
-            may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.tracker))
+            may_leave.then(|| (self.task_id(key).attempt(attempt.number), attempt))
         })
     }
 
@@ -88,7 +87,7 @@ impl Job {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
             || match self.state {
-                JobState::Prep => is_picky(&self.setup[kind]),
+                JobState::Accepted | JobState::Prep => is_picky(&self.setup[kind]),
                 _ => {
                     (kind == Kind::Map && self.output.room_per_map_bytes() > 0)
                         || !self.waiting[kind].has_runnable(|_| false)
@@ -110,8 +109,8 @@ impl Task {
             }
             let is_releasing = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
             match (std::mem::replace(&mut attempt.is_releasing, is_releasing), is_releasing) {
-                (false, true) => scheduler.mark_releasing(app, kind, attempt.tracker),
-                (true, false) => scheduler.unmark_releasing(app, kind, attempt.tracker),
+                (false, true) => scheduler.mark_releasing(app, kind, attempt.tracker, attempt.slots),
+                (true, false) => scheduler.unmark_releasing(app, kind, attempt.tracker, attempt.slots),
                 _ => {}
             }
         }

@@ -299,7 +299,7 @@ impl Job {
         }
     }
 
-    /// Releases the slot of an attempt or of its task-cleanup.
+    /// Releases the slots of an attempt, or that of its task-cleanup.
     fn free_slot(&mut self, key: TaskKey, position: usize, scheduler: &mut Scheduler, now_ms: i64) {
         let kind = key.kind();
         let app = self.app;
@@ -315,27 +315,29 @@ impl Job {
         match (attempt.cleanup_tracker.take(), attempt.role) {
             (Some(tracker), _) => scheduler.end_task_cleanup(tracker, kind),
             (None, AttemptRole::Work) => {
-                let (tracker, place) = (attempt.tracker, (attempt.launch_mono_ms, attempt.number));
+                let (tracker, slots) = (attempt.tracker, attempt.slots);
+                let place = (attempt.launch_mono_ms, attempt.number);
                 if is_releasing {
-                    scheduler.unmark_releasing(app, kind, tracker);
+                    scheduler.unmark_releasing(app, kind, tracker, slots);
                 }
-                scheduler.remove_running(app, kind, tracker);
+                scheduler.remove_running(app, kind, tracker, slots);
                 if let TaskKey::Work(_, task) = key {
                     self.slot_holders[kind].remove(&(place.0, task, place.1));
                 }
             }
-            (None, _) => scheduler.release_slots(attempt.tracker, kind, 1),
+            (None, _) => scheduler.release_slots(attempt.tracker, kind, attempt.slots),
         }
     }
 
-    /// Adds the run time of an ended attempt, its task-cleanup included; setups and cleanups count too (1.2.1
-    /// `JobInProgress.meterTaskAttempt`). The tracker's times may be anything.
+    /// Adds the run time of an ended attempt for each slot, its task-cleanup included; setups and cleanups count too
+    /// (1.2.1 `JobInProgress.meterTaskAttempt`). The tracker's times may be anything.
     pub(super) fn add_slot_time(&mut self, key: TaskKey, position: usize) {
         let attempt = &self.task(key).attempts[position];
         if attempt.start_ms > 0 {
             let run_ms = attempt.finish_ms.saturating_sub(attempt.start_ms).max(0);
+            let slots = i64::from(attempt.slots);
             let total_ms = &mut self.counts.slot_ms[key.kind()];
-            *total_ms = total_ms.saturating_add(run_ms);
+            *total_ms = total_ms.saturating_add(run_ms.saturating_mul(slots));
         }
     }
 

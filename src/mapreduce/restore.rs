@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, Now, TrackerId, Violations};
+use crate::model::{AttemptState, Kind, Now, PerKind, TrackerId, Violations};
 use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
@@ -33,7 +33,8 @@ pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 // === impl Job: restart ===
 
 impl Job {
-    /// Restores a new job to the state of its rows. `trackers` are those that its attempts name.
+    /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its
+    /// attempts name.
     pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.load_rows(stored, trackers, context.now, context.violations);
         self.trackers.retain(|tracker| context.nodes.get(*tracker).is_some());
@@ -84,8 +85,10 @@ impl Job {
         self.queue_task_cleanups();
     }
 
+    /// The keys of all tasks that exist.
     fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
-        let total = self.total();
+        let tasks = |kind: Kind| u32::try_from(self.work[kind].len()).unwrap_or(u32::MAX);
+        let total = PerKind::new(tasks(Kind::Map), tasks(Kind::Reduce));
         Kind::ALL.into_iter().flat_map(move |kind| {
             let work = (0..total[kind]).map(move |number| TaskKey::Work(kind, number));
             work.chain([TaskKey::Setup(kind), TaskKey::Cleanup(kind)])
@@ -104,6 +107,7 @@ impl Job {
             // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_tracker,
+            slots: stored.slots,
             holds_slot: is_live || cleanup_tracker.is_some(),
             // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
             kill_request: stored
@@ -155,8 +159,8 @@ impl Job {
             for attempt in self.task(key).attempts.iter().filter(|attempt| attempt.holds_slot) {
                 match (attempt.cleanup_tracker, attempt.role) {
                     (Some(tracker), _) => scheduler.start_task_cleanup(tracker, kind),
-                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker),
-                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, 1),
+                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker, attempt.slots),
+                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, attempt.slots),
                 }
             }
             self.refresh_releasing(key, scheduler);

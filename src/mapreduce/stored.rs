@@ -36,6 +36,8 @@ pub struct StoredAttempt {
     pub tracker: Arc<str>,
     /// Launch time, epoch ms.
     pub launch_ms: i64,
+    /// Slots that it takes.
+    pub slots: u32,
     /// Name of the last tracker that its task-cleanup was launched on.
     pub cleanup_tracker: Option<Arc<str>>,
     /// RUNNING for all live ones.
@@ -96,6 +98,15 @@ pub struct FinishedJob {
     pub failure_info: String,
     /// Its final counters.
     pub counters: Option<CounterValues>,
+}
+
+// === impl StoredJob ===
+
+impl StoredJob {
+    /// Whether it had begun. One without any launch may wait for its begin again: nothing of it is lost.
+    pub fn has_begun(&self) -> bool {
+        self.is_running || self.ending.is_some() || !self.attempts.is_empty()
+    }
 }
 
 // === impl StoredAttempt ===

@@ -102,7 +102,8 @@ impl Job {
         add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
     }
 
-    /// Reports on all maps or reduces, finished ones first; none once tasks are retired.
+    /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not
+    /// begun.
     pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
         self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
@@ -119,7 +120,7 @@ impl Job {
 
     /// In the order of 1.2.1 `JobTracker.getMapTaskReports`.
     fn reports(&self, keys: impl Iterator<Item = TaskKey>) -> Vec<TaskReport> {
-        if self.is_without_tasks() {
+        if self.is_without_tasks() || !self.has_begun() {
             return Vec::new();
         }
         let (mut done, waiting): (Vec<_>, Vec<_>) = keys.partition(|key| self.task(*key).is_complete());

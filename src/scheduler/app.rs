@@ -1,9 +1,10 @@
 //! Apps with their demand and usage.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::{PerKind, TrackerId};
+use crate::model::{Kind, PerKind, TrackerId};
 
 use super::key::AppKey;
 use super::request_table::RequestTable;
@@ -24,6 +25,8 @@ pub struct AppSpec {
     pub start_ms: i64,
     /// Sequence of submission: breaks every tie.
     pub order: u64,
+    /// Slots that each task granted from now on holds. More than one only where the policy sizes slots by memory.
+    pub slots_per_task: PerKind<NonZeroU32>,
 }
 
 /// How large a running app is; zero before its start and after its end.
@@ -49,11 +52,21 @@ pub(super) struct App {
     /// Nodes that are reserved for it.
     pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
     pub(super) tables: PerKind<RequestTable>,
+    /// Attempts that hold slots.
     pub(super) running: PerKind<u32>,
+    /// Slots that they hold.
+    pub(super) held: PerKind<u32>,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
+}
+
+// === impl AppSpec ===
+
+impl AppSpec {
+    /// One slot for each task.
+    pub const ONE_SLOT: PerKind<NonZeroU32> = PerKind::new(NonZeroU32::MIN, NonZeroU32::MIN);
 }
 
 // === impl App ===
@@ -69,9 +82,15 @@ impl App {
             reserved_nodes: PerKind::default(),
             tables: PerKind::default(),
             running: PerKind::default(),
+            held: PerKind::default(),
             pending: PerKind::default(),
             draining: false,
         }
+    }
+
+    /// Slots that the next task of a kind holds.
+    pub(super) fn slots_per_task(&self, kind: Kind) -> u32 {
+        self.spec.slots_per_task[kind].get()
     }
 
     /// Whether a removed app holds no slot any more.

@@ -1,7 +1,8 @@
 //! The assignment loop: one heartbeat, slot by slot.
 //!
-//! Each slot goes to the first app in the order that may have it. An app without a task for this node is passed over:
-//! it leaves the order for the rest of the heartbeat, so that the next app becomes the first.
+//! Each slot goes to the first app in the order that may have it. An app without a task for this node, or whose tasks
+//! need more slots than are left, is passed over: it leaves the order for the rest of the heartbeat, so that the next app
+//! becomes the first.
 
 use crate::model::{Kind, PerKind, TrackerId};
 
@@ -177,10 +178,13 @@ impl Scheduler {
         let (Some(app), Some(&Node { host, rack, .. })) = (self.apps.get(&id), self.nodes.get(&heartbeat.node)) else {
             return false;
         };
+        if app.slots_per_task(kind) > heartbeat.free[kind] {
+            return false;
+        }
         let distance = Distance { nearest: app.tables[kind].best_level(host, rack), farthest };
         let granted = match source.take_task(id, kind, heartbeat.node, distance) {
             GrantResult::Task { hosts, level, origin, slots } => {
-                self.grant(id, kind, heartbeat.node, &hosts);
+                self.grant(id, kind, heartbeat.node, slots, &hosts);
                 let task = GrantedTask { level, origin, slots };
                 count_grant(kind, heartbeat, &task);
                 Some(task)
@@ -191,9 +195,9 @@ impl Scheduler {
         granted.is_some()
     }
 
-    fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, hosts: &[HostId]) {
+    fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, slots: u32, hosts: &[HostId]) {
         self.withdraw_request(app, kind, hosts, 1);
-        self.add_running(app, kind, node);
+        self.add_running(app, kind, node, slots);
     }
 }
 

@@ -43,35 +43,45 @@ impl Scheduler {
         self.notify(&Change::Demand { app: id, kind });
     }
 
-    /// Counts an attempt that holds a slot of a node without a grant of this scheduler: it was found running after a
+    /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a
     /// restart.
-    pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
+    pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
+        raise(&mut app.held[kind], slots, &mut self.violations);
         let home = app.home;
-        self.groups.update_path(home, |group| raise(&mut group.running[kind], 1_u32, &mut self.violations));
+        self.groups.update_path(home, |group| {
+            raise(&mut group.running[kind], 1_u32, &mut self.violations);
+            raise(&mut group.held[kind], slots, &mut self.violations);
+        });
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.running[kind], 1_u32, &mut self.violations);
+            raise(&mut node.held[kind], slots, &mut self.violations);
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
+        raise(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey(home, kind);
         self.notify(&Change::Usage { app: id, kind });
     }
 
-    /// Counts an attempt that has released its slot.
-    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
+    /// Counts an attempt that has released its `slots`, as many as it was granted or added with.
+    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         self.violations.check(app.running[kind] > 0, || format!("{id} has no {kind:?} attempt to remove"));
         if app.running[kind] == 0 {
             return;
         }
         lower(&mut app.running[kind], 1_u32, &mut self.violations);
+        lower(&mut app.held[kind], slots, &mut self.violations);
         let home = app.home;
-        self.groups.update_path(home, |group| lower(&mut group.running[kind], 1_u32, &mut self.violations));
+        self.groups.update_path(home, |group| {
+            lower(&mut group.running[kind], 1_u32, &mut self.violations);
+            lower(&mut group.held[kind], slots, &mut self.violations);
+        });
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.running[kind], 1_u32, &mut self.violations);
+            lower(&mut node.held[kind], slots, &mut self.violations);
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
+        lower(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey(home, kind);
         self.wake_after_release(id, kind);
         self.notify(&Change::Usage { app: id, kind });

@@ -34,14 +34,14 @@ const UNFUNDED: u8 = 2;
 impl Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
-    fn key_with(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
+    fn key_with(&self, leaf: GroupId, kind: Kind, held: u32, first: AppKey) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
         }
         match NonZeroU64::new(quota[kind].into()) {
-            Some(quota) if u64::from(running) < quota.get() => {
-                GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(running.into(), quota), first, ..GroupKey::default() }
+            Some(quota) if u64::from(held) < quota.get() => {
+                GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(held.into(), quota), first, ..GroupKey::default() }
             }
             _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
         }
@@ -61,7 +61,7 @@ impl Policy for Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
     fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
-        self.key_with(id, kind, group.running[kind], first)
+        self.key_with(id, kind, group.held[kind], first)
     }
 
     fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {

@@ -65,12 +65,13 @@ impl Policy for Fifo {
 
     /// Setup and cleanup attempts reduce both the node's and the cluster's capacity.
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
-        let (running, waiting) = (totals.running[kind], totals.waiting[kind]);
-        let load = running.saturating_add(waiting);
+        let (held, waiting) = (totals.held[kind], totals.waiting[kind]);
+        // Each waiting task takes one slot here.
+        let load = held.saturating_add(waiting);
         let room = totals.slots[kind].saturating_sub(totals.occupied[kind]);
         let part = share_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
-        let mut limit = part.saturating_sub(node.running[kind]);
-        if running.saturating_add(padding(self.pad_millionths, load, kind, node, totals)) >= room {
+        let mut limit = part.saturating_sub(node.held[kind]);
+        if held.saturating_add(padding(self.pad_millionths, load, kind, node, totals)) >= room {
             limit = limit.min(1);
         }
         if node.withheld[kind] {

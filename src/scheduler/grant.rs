@@ -22,7 +22,7 @@ pub struct NodeOffer {
 pub struct AssignmentReport {
     /// Tasks granted.
     pub granted: PerKind<u32>,
-    /// Apps tried without a task for this node; at most [`SKIP_BUDGET`](super::SKIP_BUDGET) for each kind.
+    /// Apps without a task for the slots that were left; at most [`SKIP_BUDGET`](super::SKIP_BUDGET) for each kind.
     pub skipped: u32,
 }
 

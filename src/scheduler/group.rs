@@ -29,8 +29,11 @@ pub(super) struct Group {
     /// Its name among the children of its parent, if it is not listed by name: it goes with its last app.
     unlisted: Option<Arc<str>>,
     pub(super) apps: u32,
+    /// Attempts that hold slots.
     pub(super) running: PerKind<u32>,
-    /// Running tasks whose slots are being released.
+    /// Slots that they hold.
+    pub(super) held: PerKind<u32>,
+    /// Held slots that are being released.
     pub(super) releasing: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
     /// Tasks of its apps that are neither done nor running, runnable or not.
@@ -51,6 +54,7 @@ pub(super) struct Groups {
 pub(super) struct GroupSums {
     pub(super) apps: u32,
     pub(super) running: PerKind<u32>,
+    pub(super) held: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
     pub(super) pending: u64,
 }
@@ -59,8 +63,8 @@ pub(super) struct GroupSums {
 
 impl Group {
     pub(super) fn sums(&self) -> GroupSums {
-        let &Group { apps, running, waiting, pending, .. } = self;
-        GroupSums { apps, running, waiting, pending }
+        let &Group { apps, running, held, waiting, pending, .. } = self;
+        GroupSums { apps, running, held, waiting, pending }
     }
 }
 
@@ -115,6 +119,7 @@ impl Groups {
             unlisted,
             apps: 0,
             running: PerKind::default(),
+            held: PerKind::default(),
             releasing: PerKind::default(),
             waiting: PerKind::default(),
             pending: 0,
@@ -180,15 +185,15 @@ impl Groups {
         self.by_name.iter().filter_map(|(name, id)| Some((name.as_str(), *id, self.by_id.get(id)?)))
     }
 
-    /// Running tasks of a group; zero for one that is not open, and for the root, which has no order to keep.
-    pub(super) fn running(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |group| group.running)
+    /// Slots that a group holds; zero for one that is not open, and for the root, which has no order to keep.
+    pub(super) fn held(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |group| group.held)
     }
 
-    /// Running tasks of a group minus those whose slots are being released.
+    /// Slots that a group holds and that are not being released.
     pub(super) fn retained(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, releasing, .. }| {
-            let retained = |kind| running[kind].saturating_sub(releasing[kind]);
+        self.by_id.get(&id).map_or(PerKind::default(), |Group { held, releasing, .. }| {
+            let retained = |kind| held[kind].saturating_sub(releasing[kind]);
             PerKind::new(retained(Kind::Map), retained(Kind::Reduce))
         })
     }

@@ -31,9 +31,9 @@ impl Scheduler {
             self.check_releasing(name, group, violations);
         }
         for kind in Kind::ALL {
-            let on_nodes: u64 = self.nodes.values().map(|node| u64::from(node.running[kind])).sum();
-            violations.check(on_nodes <= self.totals.running[kind], || {
-                format!("nodes run {on_nodes} {kind:?} attempts, apps {}", self.totals.running[kind])
+            let on_nodes: u64 = self.nodes.values().map(|node| u64::from(node.held[kind])).sum();
+            violations.check(on_nodes <= self.totals.held[kind], || {
+                format!("apps hold {on_nodes} {kind:?} slots of nodes, but {} in all", self.totals.held[kind])
             });
             let waiting = self.apps.values().filter(|app| app.tables[kind].waiting() > 0).count();
             let ordered = self.orders[kind].apps();
@@ -54,17 +54,16 @@ impl Scheduler {
         }
     }
 
-    /// The attempts of apps that each node runs, in any order.
-    pub fn running_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
-        self.nodes.iter().map(|(id, node)| (*id, node.running))
+    /// The slots of each node that attempts of apps hold, in any order.
+    pub fn held_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
+        self.nodes.iter().map(|(id, node)| (*id, node.held))
     }
 
     fn check_releasing(&self, name: &str, group: &Group, violations: &mut Violations) {
         for kind in Kind::ALL {
-            let (releasing, running) = (group.releasing[kind], group.running[kind]);
-            violations.check(releasing <= running, || {
-                format!("queue {name} releases {releasing} of {running} {kind:?} slots")
-            });
+            let (releasing, held) = (group.releasing[kind], group.held[kind]);
+            violations
+                .check(releasing <= held, || format!("queue {name} releases {releasing} of {held} {kind:?} slots"));
         }
     }
 
@@ -77,6 +76,7 @@ impl Scheduler {
                 sum.apps += 1;
                 for kind in Kind::ALL {
                     sum.running[kind] += app.running[kind];
+                    sum.held[kind] += app.held[kind];
                     sum.waiting[kind] += app.tables[kind].waiting();
                     sum.pending += u64::from(app.pending[kind]);
                 }
@@ -99,7 +99,17 @@ mod tests {
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(4, 1));
         let app = AppId::new(1);
-        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 0, user: "u".into() }).unwrap();
+        scheduler
+            .add_app(AppSpec {
+                id: app,
+                group,
+                priority: 2,
+                start_ms: 0,
+                order: 0,
+                user: "u".into(),
+                slots_per_task: AppSpec::ONE_SLOT,
+            })
+            .unwrap();
         (scheduler, app, host, node)
     }
 
@@ -116,8 +126,8 @@ mod tests {
         let (mut scheduler, app, host, node) = scheduler();
         scheduler.request_slots(app, Kind::Map, &[host], 3);
         scheduler.withdraw_request(app, Kind::Map, &[host], 1);
-        scheduler.add_running(app, Kind::Map, node);
-        scheduler.mark_releasing(app, Kind::Map, node);
+        scheduler.add_running(app, Kind::Map, node, 1);
+        scheduler.mark_releasing(app, Kind::Map, node, 1);
         assert_eq!(texts(&mut scheduler), [""; 0]);
     }
 
@@ -126,7 +136,7 @@ mod tests {
         type WrongCall = fn(&mut Scheduler, AppId, HostId, TrackerId);
         let wrong: [(WrongCall, &str); 6] = [
             (
-                |scheduler, app, _, node| scheduler.remove_running(app, Kind::Map, node),
+                |scheduler, app, _, node| scheduler.remove_running(app, Kind::Map, node, 1),
                 "app 1 has no Map attempt to remove",
             ),
             (|scheduler, _, _, node| scheduler.release_slots(node, Kind::Map, 1), "a count of 0 cannot drop by 1"),
@@ -146,7 +156,7 @@ mod tests {
                 "no row to take 1 waiting tasks from",
             ),
             (
-                |scheduler, app, _, node| scheduler.unmark_releasing(app, Kind::Map, node),
+                |scheduler, app, _, node| scheduler.unmark_releasing(app, Kind::Map, node, 1),
                 "a count of 0 cannot drop by 1",
             ),
         ];
@@ -166,10 +176,13 @@ mod tests {
             (|scheduler, app, _| scheduler.apps.get_mut(&app).unwrap().running.map += 1, "sums "),
             (|scheduler, app, _| scheduler.apps.get_mut(&app).unwrap().pending.map += 1, "queue q has "),
             (
-                |scheduler, app, node| scheduler.mark_releasing(app, Kind::Map, node),
+                |scheduler, app, node| scheduler.mark_releasing(app, Kind::Map, node, 1),
                 "queue q releases 1 of 0 Map slots",
             ),
-            (|scheduler, _, node| scheduler.nodes.get_mut(&node).unwrap().running.map += 1, "nodes run 1 Map attempts"),
+            (
+                |scheduler, _, node| scheduler.nodes.get_mut(&node).unwrap().held.map += 1,
+                "apps hold 1 Map slots of nodes",
+            ),
             (
                 |scheduler, app, _| scheduler.enqueue(app, Kind::Map),
                 "0 apps wait for Map slots, the order has 1, parked are 0",

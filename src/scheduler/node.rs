@@ -16,8 +16,10 @@ pub struct Totals {
     pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
     pub occupied: PerKind<u64>,
-    /// Attempts of apps that hold a slot, wherever it is.
+    /// Attempts of apps that hold slots, wherever they are.
     pub running: PerKind<u64>,
+    /// Slots that they hold.
+    pub held: PerKind<u64>,
     /// Tasks that wait.
     pub waiting: PerKind<u64>,
 }
@@ -27,8 +29,10 @@ pub(super) struct Node {
     pub(super) host: HostId,
     pub(super) rack: RackId,
     pub(super) slots: PerKind<u32>,
+    /// Slots held by setup and cleanup attempts.
     pub(super) occupied: PerKind<u32>,
-    pub(super) running: PerKind<u32>,
+    /// Slots held by attempts of apps.
+    pub(super) held: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
@@ -48,7 +52,7 @@ impl Node {
             rack,
             slots: PerKind::default(),
             occupied: PerKind::default(),
-            running: PerKind::default(),
+            held: PerKind::default(),
             releasing: PerKind::default(),
             withheld: PerKind::default(),
             resume: PerKind::default(),
@@ -64,7 +68,7 @@ impl Node {
         self.slots = slots;
     }
 
-    /// Subtracts the node from the sums. Its attempts stay in `running` until each is removed by
+    /// Subtracts the node from the sums. Its attempts stay counted until each is removed by
     /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
     pub(super) fn subtract_from(&self, totals: &mut Totals, violations: &mut Violations) {
         lower(&mut totals.nodes, 1_u32, violations);
@@ -85,6 +89,6 @@ impl Node {
 
     /// Slots in use by attempts of any role.
     pub(super) fn in_use(&self, kind: Kind) -> u32 {
-        self.running[kind].saturating_add(self.occupied[kind])
+        self.held[kind].saturating_add(self.occupied[kind])
     }
 }

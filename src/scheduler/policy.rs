@@ -7,6 +7,7 @@
 //! Only hooks that a policy uses exist, and FIFO and the market need the first four.
 #![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -126,6 +127,12 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {
         LaunchRules::default()
+    }
+
+    /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
+    /// any waits.
+    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+        waiting.iter().copied().collect()
     }
 
     /// Replaces the allocations of the market; groups that are not named have none.

@@ -3,11 +3,11 @@
 //!
 //! A pure decision over the state of one round for one kind of slots. Guarantees:
 //! * no group drops below its quota, and free slots and slots being released are used before any victim is selected;
-//! * each victim corresponds to one waiting task of a group under quota that may run where the victim's slot is;
+//! * each victim makes room for a waiting task of a group under quota that may run where the victim's slots are;
 //! * of the groups over quota the one whose latest job started last loses first, and of its attempts those launched last.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::model::TrackerId;
 
@@ -41,6 +41,8 @@ pub struct WaitingApp {
     pub app: AppId,
     /// Number of waiting tasks.
     pub tasks: u32,
+    /// Slots that each of them takes, on one node.
+    pub slots_per_task: u32,
     /// Whether there may be nodes that it cannot use. Such apps choose first.
     pub is_constrained: bool,
 }
@@ -65,6 +67,8 @@ pub struct RunningAttempt<A> {
     pub launch_mono_ms: u64,
     /// The node it runs on.
     pub node: TrackerId,
+    /// Slots that it holds.
+    pub slots: u32,
     /// The caller's name for it.
     pub attempt: A,
 }
@@ -77,7 +81,8 @@ struct Unserved {
     waiting: Vec<(usize, WaitingApp)>,
     /// Sum of `need`.
     total: u32,
-    unusable_nodes: BTreeSet<TrackerId>,
+    /// The largest number of slots of each node that none could use.
+    unusable: BTreeMap<TrackerId, u32>,
 }
 
 // === impl PreemptionRound ===
@@ -87,11 +92,7 @@ impl<A: Copy + Ord> PreemptionRound<A> {
     pub fn select_victims(mut self, can_use: impl Fn(AppId, TrackerId) -> bool) -> Vec<A> {
         let mut unserved = Unserved::new(&self.under_quota);
         for (node, slots) in self.incoming {
-            for _ in 0..slots {
-                if !unserved.take(node, &can_use) {
-                    break;
-                }
-            }
+            unserved.take(node, slots, &can_use);
         }
         let mut victims = Vec::new();
         self.over_quota.sort_by_cached_key(|group| Reverse(group.latest_job()));
@@ -104,8 +105,8 @@ impl<A: Copy + Ord> PreemptionRound<A> {
                 if excess == 0 {
                     break;
                 }
-                if unserved.take(running.node, &can_use) {
-                    excess -= 1;
+                if running.slots <= excess && unserved.take(running.node, running.slots, &can_use) {
+                    excess -= running.slots;
                     victims.push(running.attempt);
                 }
             }
@@ -119,7 +120,16 @@ impl<A: Copy + Ord> PreemptionRound<A> {
 impl UnderQuotaGroup {
     /// Slots that it would use at once.
     pub fn slots(&self) -> u32 {
-        self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.tasks)))
+        self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.slots())))
+    }
+}
+
+// === impl WaitingApp ===
+
+impl WaitingApp {
+    /// Slots that all its waiting tasks take.
+    pub fn slots(&self) -> u32 {
+        self.tasks.saturating_mul(self.slots_per_task)
     }
 }
 
@@ -154,27 +164,40 @@ impl Unserved {
         waiting.reverse();
         waiting.sort_by_key(|(_, app)| app.is_constrained);
         let total = need.iter().fold(0_u32, |sum, need| sum.saturating_add(*need));
-        Self { need, waiting, total, unusable_nodes: BTreeSet::new() }
+        Self { need, waiting, total, unusable: BTreeMap::new() }
     }
 
-    /// Assigns a slot of the node to one of the tasks; false when none can use it.
-    fn take(&mut self, node: TrackerId, can_use: &impl Fn(AppId, TrackerId) -> bool) -> bool {
-        if self.total == 0 || self.unusable_nodes.contains(&node) {
-            return false;
+    /// Assigns slots of the node to tasks, as many as can use them; false when none can.
+    fn take(&mut self, node: TrackerId, mut slots: u32, can_use: &impl Fn(AppId, TrackerId) -> bool) -> bool {
+        let mut is_of_use = false;
+        while slots > 0
+            && let Some(taken) = self.take_once(node, slots, can_use)
+        {
+            slots -= taken;
+            is_of_use = true;
+        }
+        is_of_use
+    }
+
+    /// Assigns some of `slots` to one task. Returns how many it takes; none when no task can use them.
+    fn take_once(&mut self, node: TrackerId, slots: u32, can_use: &impl Fn(AppId, TrackerId) -> bool) -> Option<u32> {
+        if self.total == 0 || self.unusable.get(&node).is_some_and(|unusable| slots <= *unusable) {
+            return None;
         }
         for index in (0..self.waiting.len()).rev() {
             let (group, app) = &mut self.waiting[index];
             let need = &mut self.need[*group];
             if *need == 0 || app.tasks == 0 {
                 self.waiting.remove(index);
-            } else if can_use(app.app, node) {
-                *need -= 1;
+            } else if app.slots_per_task <= slots && can_use(app.app, node) {
+                let served = app.slots_per_task.min(*need);
+                *need -= served;
+                self.total -= served;
                 app.tasks -= 1;
-                self.total -= 1;
-                return true;
+                return Some(app.slots_per_task);
             }
         }
-        self.unusable_nodes.insert(node);
-        false
+        self.unusable.insert(node, slots);
+        None
     }
 }

@@ -8,22 +8,22 @@ use super::{Allocation, AppId, GroupId, Scheduler};
 // === impl Scheduler: slots that come free ===
 
 impl Scheduler {
-    /// Counts the slot of an attempt as being released: its end is decided.
-    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
+    /// Counts the slots of an attempt as being released: its end is decided.
+    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get(&id) else { return };
-        self.groups.update_path(app.home, |group| raise(&mut group.releasing[kind], 1_u32, &mut self.violations));
+        self.groups.update_path(app.home, |group| raise(&mut group.releasing[kind], slots, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
+            raise(&mut node.releasing[kind], slots, &mut self.violations);
         }
     }
 
     /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
     /// [`Self::remove_running`].
-    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
+    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get(&id) else { return };
-        self.groups.update_path(app.home, |group| lower(&mut group.releasing[kind], 1_u32, &mut self.violations));
+        self.groups.update_path(app.home, |group| lower(&mut group.releasing[kind], slots, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
+            lower(&mut node.releasing[kind], slots, &mut self.violations);
         }
     }
 
@@ -77,16 +77,26 @@ mod tests {
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(4, 1));
         let app = AppId::new(1);
-        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 0, user: "u".into() }).unwrap();
-        (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node));
+        scheduler
+            .add_app(AppSpec {
+                id: app,
+                group,
+                priority: 2,
+                start_ms: 0,
+                order: 0,
+                user: "u".into(),
+                slots_per_task: AppSpec::ONE_SLOT,
+            })
+            .unwrap();
+        (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node, 1));
         assert_eq!((scheduler.retained(group).map, scheduler.incoming(node)), (3, PerKind::new(1, 1)));
-        scheduler.mark_releasing(app, Kind::Map, node);
-        scheduler.mark_releasing(app, Kind::Map, node);
+        scheduler.mark_releasing(app, Kind::Map, node, 1);
+        scheduler.mark_releasing(app, Kind::Map, node, 1);
         assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (1, 3));
-        scheduler.unmark_releasing(app, Kind::Map, node);
+        scheduler.unmark_releasing(app, Kind::Map, node, 1);
         assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
-        scheduler.unmark_releasing(app, Kind::Map, node);
-        scheduler.remove_running(app, Kind::Map, node);
+        scheduler.unmark_releasing(app, Kind::Map, node, 1);
+        scheduler.remove_running(app, Kind::Map, node, 1);
         assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
     }
 

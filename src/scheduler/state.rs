@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -45,8 +46,8 @@ pub struct GroupUsage<'a> {
     pub name: &'a str,
     /// Its id.
     pub id: GroupId,
-    /// Tasks that hold a slot.
-    pub running: PerKind<u32>,
+    /// Slots that it holds.
+    pub held: PerKind<u32>,
     /// Tasks neither done nor running, by [`Scheduler::set_pending`].
     pub pending: u64,
 }
@@ -62,6 +63,8 @@ pub struct Scheduler {
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<TrackerId, Node>,
     last_node: TrackerId,
+    /// Apps that wait to begin.
+    pub(super) to_begin: BTreeSet<AppId>,
     pub(super) orders: PerKind<Order>,
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerKind<BTreeSet<(GroupId, AppId)>>,
@@ -127,6 +130,7 @@ impl Scheduler {
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
             last_node: TrackerId::NONE,
+            to_begin: BTreeSet::new(),
             parked_apps: PerKind::default(),
             totals: Totals::default(),
             moves: Moves::default(),
@@ -208,17 +212,12 @@ impl Scheduler {
 
     /// All groups, by name.
     pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
-        self.groups.iter().map(|(name, id, group)| GroupUsage {
-            name,
-            id,
-            running: group.running,
-            pending: group.pending,
-        })
+        self.groups.iter().map(|(name, id, group)| GroupUsage { name, id, held: group.held, pending: group.pending })
     }
 
-    /// Tasks of a group that hold a slot.
+    /// Slots that a group holds.
     pub fn usage(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.running(group)
+        self.groups.held(group)
     }
 
     /// Tasks of a group that wait for a slot.
@@ -305,6 +304,7 @@ impl Scheduler {
         for app in self.apps.values() {
             for kind in Kind::ALL {
                 totals.running[kind] += u64::from(app.running[kind]);
+                totals.held[kind] += u64::from(app.held[kind]);
                 totals.waiting[kind] += u64::from(app.tables[kind].waiting());
             }
         }
@@ -315,7 +315,7 @@ impl Scheduler {
 // === impl Scheduler: apps ===
 
 impl Scheduler {
-    /// Adds an app, without demand.
+    /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
     ///
     /// # Errors
     /// When its id is taken or its group is not open; nothing has changed then.
@@ -336,6 +336,7 @@ impl Scheduler {
             }
         };
         self.groups.add_app(home, &mut self.violations);
+        self.to_begin.insert(id);
         self.apps.insert(id, App::new(spec, home, leaf));
         self.notify(&Change::AppAdded(id));
         Ok(())
@@ -351,6 +352,7 @@ impl Scheduler {
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
+        self.to_begin.remove(&id);
         self.set_pending(id, PerKind::default());
         if !self.apps.contains_key(&id) {
             return;
@@ -377,6 +379,13 @@ impl Scheduler {
         let before = std::mem::replace(&mut app.spec.priority, priority);
         self.notify(&Change::Priority { app: id, before });
         self.rekey_app(id);
+    }
+
+    /// Sets the slots that tasks of an app hold if granted from now on; running attempts keep theirs.
+    pub fn set_slots_per_task(&mut self, id: AppId, slots: PerKind<NonZeroU32>) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.spec.slots_per_task = slots;
+        }
     }
 
     /// Sets the size of a running app, which some policies count.
@@ -409,9 +418,14 @@ impl Scheduler {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
 
-    /// Tasks of an app that hold a slot.
+    /// Attempts of an app that hold slots.
     pub fn app_running(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.running)
+    }
+
+    /// Slots that an app holds.
+    pub fn app_usage(&self, id: AppId) -> PerKind<u32> {
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.held)
     }
 }
 

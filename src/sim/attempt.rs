@@ -144,7 +144,7 @@ pub(super) fn report(attempt: &SimAttempt, now_mono_ms: u64, wall_ms: i64) -> Ta
     TaskStatus {
         attempt: attempt.id,
         progress,
-        num_slots: 1,
+        num_slots: attempt.slots.cast_signed(),
         state: attempt.state,
         diagnostics: if attempt.state == AttemptState::Failed { "it broke".into() } else { "".into() },
         state_text: "".into(),

@@ -32,7 +32,7 @@ impl SharedTexts {
 
 /// The attempts of a job are adjacent: their ids have a common prefix. '`' is the character after `_`.
 const ATTEMPTS: &str = "SELECT attempt, role, tracker, launch_ms, cleanup_tracker, state, kill_request, commit_granted,
-         start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms, output_bytes, diagnostics, state_text, counters
+         start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms, output_bytes, diagnostics, state_text, counters, slots
      FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
 
 const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms FROM completion_event
@@ -53,6 +53,7 @@ struct AttemptRow {
     diagnostics: String,
     state_text: String,
     counters: Option<String>,
+    slots: u32,
 }
 
 // === impl AttemptRow ===
@@ -75,6 +76,7 @@ impl AttemptRow {
             diagnostics: text(13)?,
             state_text: text(14)?,
             counters: row.get(15)?,
+            slots: row.get(16)?,
         })
     }
 
@@ -104,6 +106,7 @@ impl AttemptRow {
             role,
             tracker: texts.share(self.tracker),
             launch_ms: self.launch_ms,
+            slots: self.slots,
             cleanup_tracker: self.cleanup_tracker.map(|tracker| texts.share(tracker)),
             state,
             kill_request,

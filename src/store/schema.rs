@@ -13,6 +13,10 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// The version of [`SCHEMA`], in the database's `user_version`. No other version can be read.
 pub(super) const VERSION: u32 = 1;
 
+/// Columns of [`SCHEMA`] that the first databases of this version lack: table, name, declaration. A program that does
+/// not know them reads and writes the database as before, so they need no other version.
+const LATER_COLUMNS: [(&str, &str, &str); 1] = [("attempt", "slots", "INTEGER NOT NULL DEFAULT 1")];
+
 /// In the database's `application_id`.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"jobt");
 
@@ -61,10 +65,21 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     }
     set_up(&database).map_err(failed("set up"))?;
     FaultPoint::DatabaseOpened.pass();
-    if found == SchemaFound::None {
-        create(&mut database).map_err(failed("create the schema of"))?;
+    match found {
+        SchemaFound::None => create(&mut database).map_err(failed("create the schema of"))?,
+        _ => add_later_columns(&database).map_err(failed("add columns to"))?,
     }
     Ok(database)
+}
+
+/// Adds the columns that the database lacks, each with its default in all rows.
+fn add_later_columns(database: &Connection) -> rusqlite::Result<()> {
+    for (table, column, declaration) in LATER_COLUMNS {
+        if !database.column_exists(None, table, column)? {
+            database.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {declaration}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn set_up(database: &Connection) -> rusqlite::Result<()> {
@@ -155,6 +170,35 @@ mod tests {
         check_schema(scratch.path()).unwrap();
         drop(database);
         open_for_writing(&path).unwrap();
+    }
+
+    #[test]
+    fn a_database_of_before_a_column_gets_it_with_its_default() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let database = open_for_writing(&path).unwrap();
+        database
+            .execute_batch(
+                "ALTER TABLE attempt DROP COLUMN slots;
+                 INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, state)
+                 VALUES ('a', 'j', 'work', 't', 1, 2, 'RUNNING')",
+            )
+            .unwrap();
+        drop(database);
+        for _ in 0..2 {
+            let database = open_for_writing(&path).unwrap();
+            let slots: u32 = database.query_row("SELECT slots FROM attempt", [], |row| row.get(0)).unwrap();
+            assert_eq!(slots, 1);
+        }
+    }
+
+    #[test]
+    fn later_columns_are_declared_as_in_a_new_database() {
+        for (table, column, declaration) in LATER_COLUMNS {
+            let body =
+                SCHEMA.split(&format!("CREATE TABLE {table} (")).nth(1).unwrap().split(") STRICT").next().unwrap();
+            assert!(body.contains(&format!("    {column} {declaration} ")), "{table}.{column}");
+        }
     }
 
     /// What a start says of a database made by these statements; it and the check leave the file alone.

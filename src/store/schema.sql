@@ -62,7 +62,8 @@ CREATE TABLE attempt (
     output_bytes INTEGER,            -- -1 = unknown
     diagnostics TEXT,
     state_text TEXT,
-    counters TEXT                    -- JSON [[counter_name.id, value], ...]
+    counters TEXT,                   -- JSON [[counter_name.id, value], ...]
+    slots INTEGER NOT NULL DEFAULT 1 -- how many it takes of its tracker; its task cleanup takes one
 ) STRICT;
 
 -- The names that counters refer to. A row without name is a group without counters.

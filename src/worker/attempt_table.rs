@@ -85,9 +85,9 @@ impl AttemptTable {
     /// Whether a slot of any kind is free, as the JobTracker counts them.
     pub fn has_free_slot(&self) -> bool {
         Kind::ALL.into_iter().any(|kind| {
-            let taken =
-                self.attempts.values().filter(|tracked| tracked.kind() == kind && tracked.occupies_slot()).count();
-            (taken as u64) < u64::from(self.slots[kind])
+            let holders = self.attempts.values().filter(|tracked| tracked.kind() == kind && tracked.occupies_slot());
+            let taken = holders.map(TrackedAttempt::slots).fold(0, u64::saturating_add);
+            taken < u64::from(self.slots[kind])
         })
     }
 
@@ -168,7 +168,8 @@ impl AttemptTable {
             attempts
                 .values()
                 .filter(|tracked| tracked.kind() == kind && tracked.is_started && !tracked.is_finished())
-                .count() as u64
+                .map(TrackedAttempt::slots)
+                .fold(0, u64::saturating_add)
         };
         let mut free = PerKind::new(0, 0);
         for kind in Kind::ALL {
@@ -179,10 +180,12 @@ impl AttemptTable {
                 return false;
             };
             let kind = tracked.kind();
-            if free[kind] == 0 {
+            // An attempt with more slots than the tracker has runs alone.
+            let slots = tracked.slots().min(u64::from(self.slots[kind]));
+            if free[kind] < slots.max(1) {
                 return true;
             }
-            free[kind] -= 1;
+            free[kind] -= slots;
             tracked.mark_started(wall_ms);
             commands.push(Command::Start {
                 task: tracked.task.clone(),

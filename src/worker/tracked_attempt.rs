@@ -74,6 +74,11 @@ impl TrackedAttempt {
         self.task.body.kind()
     }
 
+    /// Slots that it occupies: more than one for a task with much memory.
+    pub fn slots(&self) -> u64 {
+        u64::try_from(self.task.num_slots).unwrap_or(0).max(1)
+    }
+
     /// Whether it has succeeded, failed or been killed.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
@@ -84,7 +89,7 @@ impl TrackedAttempt {
         self.state == AttemptState::Succeeded && self.output_bytes >= 0
     }
 
-    /// Whether it occupies a slot, as the JobTracker counts them.
+    /// Whether it occupies its slots, as the JobTracker counts them.
     pub fn occupies_slot(&self) -> bool {
         !self.is_finished() && self.state != AttemptState::CommitPending
     }

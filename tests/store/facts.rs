@@ -42,7 +42,7 @@ fn attempt(number: i32) -> AttemptId {
 }
 
 fn launched(attempt: AttemptId, role: AttemptRole, tracker: &str, response_id: i16) -> Fact {
-    Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker: tracker.into(), response_id, at_ms: 5000 })
+    Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker: tracker.into(), response_id, slots: 1, at_ms: 5000 })
 }
 
 fn interned(counters: &Counters) -> CounterValues {

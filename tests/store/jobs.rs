@@ -17,7 +17,11 @@ fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
 }
 
 fn launched(attempt: AttemptId, role: AttemptRole, tracker: &str) -> Fact {
-    Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker: tracker.into(), response_id: 7, at_ms: 5_000 })
+    launched_in(1, attempt, role, tracker)
+}
+
+fn launched_in(slots: u32, attempt: AttemptId, role: AttemptRole, tracker: &str) -> Fact {
+    Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker: tracker.into(), response_id: 7, slots, at_ms: 5_000 })
 }
 
 fn ended(attempt: AttemptId, state: AttemptState, counters: Option<&CounterValues>) -> Fact {
@@ -87,8 +91,8 @@ fn an_unfinished_job_is_found_whole() {
         accepted(1, 41),
         Fact::Job(JobFact::Running { job, at_ms: 100 }),
         Fact::Job(JobFact::Priority { job, priority: Priority::VeryLow }),
-        launched(map(job, 0, 10), AttemptRole::Work, "tracker_a:1"),
-        launched(map(job, 0, 2), AttemptRole::Work, "tracker_b:1"),
+        launched_in(3, map(job, 0, 10), AttemptRole::Work, "tracker_a:1"),
+        launched_in(2, map(job, 0, 2), AttemptRole::Work, "tracker_b:1"),
         launched(map(job, 3, 0), AttemptRole::JobSetup, "tracker_b:1"),
         launched(job.task(Kind::Reduce, 0).attempt(0), AttemptRole::Work, "tracker_b:1"),
         Fact::Job(JobFact::CommitGranted { attempt: job.task(Kind::Reduce, 0).attempt(0) }),
@@ -125,6 +129,8 @@ fn an_unfinished_job_is_found_whole() {
         (AttemptState::FailedUnclean, "tracker_b:1", 5_000)
     );
     assert_eq!(unclean.active_cleanup_tracker().map(|tracker| &**tracker), Some("tracker_c:1"));
+    let slots = found.attempts.iter().map(|attempt| attempt.slots);
+    assert_eq!(slots.collect::<Vec<_>>(), [2, 3, 1, 1], "a task-cleanup changes nothing");
     assert_eq!((unclean.start_ms, unclean.finish_ms), (5_100, 5_900));
     assert_eq!((unclean.shuffle_finish_ms, unclean.sort_finish_ms, unclean.output_bytes), (1, 2, 77));
     assert_eq!((&*unclean.diagnostics, &*unclean.state_text), ("disk on fire", "map > 3"));

@@ -44,7 +44,7 @@ impl Engine {
             start_ms: self.start.wall_ms,
             at_ms: now.wall_ms,
             slots: totals.slots.narrow(),
-            running: sum(totals.running, totals.occupied).narrow(),
+            running: sum(totals.held, totals.occupied).narrow(),
             waiting: totals.waiting,
             preparing_jobs: self.jobs.live.count().saturating_sub(running_jobs),
             running_jobs,

@@ -100,6 +100,10 @@ impl Engine {
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
             why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
         }
+        if job.state() == JobState::Accepted {
+            why.push(PendingReason::WaitsToBegin);
+            return why;
+        }
         if job.state() == JobState::Prep {
             why.push(if self.cluster.housekeeping.setup.contains(&job.id) {
                 PendingReason::SetupWaits
@@ -178,18 +182,18 @@ impl Engine {
 
     fn holders(&self, case: &Case<'_>, kind: Kind) -> Holders {
         let totals = self.cluster.scheduler.totals();
-        let this_job = self.cluster.scheduler.app_running(case.job.app)[kind];
+        let this_job = self.cluster.scheduler.app_usage(case.job.app)[kind];
         let own_queue = case.held[kind].saturating_sub(this_job);
         let mut holders = Holders {
             total: totals.slots.narrow()[kind],
             this_job,
             own_queue,
             setup_and_cleanup: totals.occupied.narrow()[kind],
-            free: narrow(totals.slots[kind].saturating_sub(totals.running[kind] + totals.occupied[kind]) as usize),
+            free: narrow(totals.slots[kind].saturating_sub(totals.held[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
         for other in self.cluster.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
-            let held = other.running[kind];
+            let held = other.held[kind];
             let Allocation { quota, rate_units } = self.cluster.scheduler.allocation(other.id);
             let quota = if rate_units > 0 { quota[kind] } else { 0 };
             holders.other_queues += held;

@@ -51,18 +51,23 @@ impl Engine {
         for job in self.jobs.iter() {
             let (kept, counted) = (self.cluster.scheduler.app_running(job.app), job.running());
             violations.check(kept == counted, || {
-                format!("{} holds {counted:?} slots, the scheduler counts {kept:?}", job.id)
+                format!("{} runs {counted:?} attempts, the scheduler counts {kept:?}", job.id)
             });
+            let mut held: PerKind<u32> = PerKind::default();
             for kind in Kind::ALL {
                 for attempt in job.running_attempts(kind) {
-                    on_trackers.entry(attempt.tracker).or_default()[kind] += 1;
+                    held[kind] += attempt.slots;
+                    on_trackers.entry(attempt.tracker).or_default()[kind] += attempt.slots;
                 }
             }
+            let kept = self.cluster.scheduler.app_usage(job.app);
+            violations
+                .check(kept == held, || format!("{} holds {held:?} slots, the scheduler counts {kept:?}", job.id));
         }
-        for (tracker, kept) in self.cluster.scheduler.running_by_node().collect::<BTreeMap<_, _>>() {
+        for (tracker, kept) in self.cluster.scheduler.held_by_node().collect::<BTreeMap<_, _>>() {
             let counted = on_trackers.get(&tracker).copied().unwrap_or_default();
             violations.check(kept == counted, || {
-                format!("{counted:?} attempts run on {tracker}, the scheduler counts {kept:?}")
+                format!("attempts hold {counted:?} slots of {tracker}, the scheduler counts {kept:?}")
             });
         }
     }

@@ -234,9 +234,10 @@ fn bit_of(task: u32) -> (usize, u64) {
 // === impl ReportKind ===
 
 impl ReportKind {
-    /// How many such tasks a job has.
+    /// How many such tasks a job has; none before it has begun.
     fn count(self, job: &Job) -> u32 {
         match self {
+            _ if !job.has_begun() => 0,
             ReportKind::Work(kind) => job.total()[kind],
             ReportKind::Setup | ReportKind::Cleanup => 2,
         }

@@ -72,9 +72,9 @@ pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueU
     let mut standings = scheduler.group_usages().peekable();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
-        let GroupUsage { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let is_idle = running == PerKind::default() && pending == 0;
-        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
+        let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let is_idle = held == PerKind::default() && pending == 0;
+        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running: held, pending }, id))
     };
     market.queues().filter_map(of_queue).unzip()
 }

@@ -9,6 +9,7 @@ mod foreign_jobtracker;
 mod graylist;
 mod heartbeat;
 mod invariants;
+mod job_beginning;
 mod job_completion;
 mod job_control;
 mod long_read;

@@ -185,19 +185,24 @@ impl Engine {
             return None;
         }
         let mut waiting = Vec::new();
-        let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
+        let (mut wanted, mut wanted_anywhere, mut reserve) = (0_u32, 0_u32, 0);
         for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
-            let count = if queue.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
+            let is_setup = queue.setups[kind].contains(&job.app);
+            let count = if is_setup { 1 } else { job.runnable(kind) };
             let is_constrained = job.is_constrained(kind);
             if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
                 continue;
             }
-            waiting.push(WaitingApp { app: job.app, tasks: count, is_constrained });
-            reserve += usize::from(tasks >= need);
-            tasks = tasks.saturating_add(count);
-            plain_tasks = plain_tasks.saturating_add(if is_constrained { 0 } else { count });
+            // A setup takes one slot.
+            let slots_per_task = if is_setup { 1 } else { job.slots_per_task(kind) };
+            let waits = WaitingApp { app: job.app, tasks: count, slots_per_task, is_constrained };
+            let slots = waits.slots();
+            waiting.push(waits);
+            reserve += usize::from(wanted >= need);
+            wanted = wanted.saturating_add(slots);
+            wanted_anywhere = wanted_anywhere.saturating_add(if is_constrained { 0 } else { slots });
             // These can use any slot, so later jobs are not needed.
-            if plain_tasks >= need {
+            if wanted_anywhere >= need {
                 break;
             }
         }
@@ -208,8 +213,13 @@ impl Engine {
     fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
         let attempts_of = |job: &Job| {
             let (job_start_ms, app) = (job.submit_ms, job.app);
-            let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, tracker)| {
-                RunningAttempt { job_start_ms, app, launch_mono_ms, node: tracker, attempt: (index, attempt) }
+            let attempts = job.preemptible_attempts(kind).map(move |(id, attempt)| RunningAttempt {
+                job_start_ms,
+                app,
+                launch_mono_ms: attempt.launch_mono_ms,
+                node: attempt.tracker,
+                slots: attempt.slots,
+                attempt: (index, id),
             });
             attempts.collect::<Vec<_>>()
         };

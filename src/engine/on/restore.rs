@@ -80,9 +80,10 @@ impl Engine {
         let ended_elsewhere = self.apply_foreign_state(foreign_state, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
-        // All jobs first: the hosts of their splits come with their racks.
-        let reopened: Vec<(Job, StoredJob)> =
+        let mut reopened: Vec<(Job, StoredJob)> =
             unfinished.into_iter().filter_map(|stored| Some((self.reopen_job(&stored)?, stored))).collect();
+        // All jobs before their trackers: the hosts of their splits come with their racks.
+        self.begin_restored_jobs(&mut reopened);
         let held_attempts: Vec<HeldAttempt> = reopened.iter().flat_map(|(_, stored)| held_attempts(stored)).collect();
         let is_handed_over = handed_over.is_some();
         let mut expected: BTreeSet<Arc<str>> = pending_kill_jobs.iter().map(|(_, tracker)| tracker.clone()).collect();
@@ -143,10 +144,10 @@ impl Engine {
             priority: stored.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
+            slots_per_task: AppSpec::ONE_SLOT,
         };
-        self.cluster.scheduler.add_app(spec).ok()?;
-        self.learn_racks(&accepted.splits);
-        Some(Job::new(accepted, app, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping))
+        self.cluster.scheduler.add_app(spec.clone()).ok()?;
+        Some(Job::new(accepted, &spec))
     }
 
     fn expect_trackers(

@@ -11,6 +11,7 @@ impl Engine {
     /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
+        self.begin_jobs();
         self.record_job_facts();
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {

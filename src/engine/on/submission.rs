@@ -226,11 +226,11 @@ impl Engine {
             priority: accepted.spec.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
+            slots_per_task: AppSpec::ONE_SLOT,
         };
-        self.cluster.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.cluster.scheduler.add_app(spec.clone()).map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.submissions.release_id(id);
-        self.learn_racks(&accepted.splits);
-        let job = Job::new(&accepted, app, self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+        let job = Job::new(&accepted, &spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.cluster.scheduler.set_pending(app, job.pending());

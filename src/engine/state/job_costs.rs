@@ -132,13 +132,13 @@ fn distribute_charge(
         if left == PerKind::default() {
             break;
         }
-        let running = scheduler.app_running(place.1);
-        if *is_completed && running == PerKind::default() {
+        let held = scheduler.app_usage(place.1);
+        if *is_completed && held == PerKind::default() {
             done.push(*place);
         }
         let mut paid = 0;
         for kind in Kind::ALL {
-            let slots = running[kind].min(left[kind]);
+            let slots = held[kind].min(left[kind]);
             left[kind] -= slots;
             cost.slots[kind] += u64::from(slots);
             paid += i128::from(slots);

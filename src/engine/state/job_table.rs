@@ -91,6 +91,11 @@ impl JobTable {
         self.jobs.by_app(app)
     }
 
+    /// The same, to change it.
+    pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
+        self.jobs.by_app_mut(app)
+    }
+
     /// All jobs, live or finished, by id. For queries, never for a heartbeat.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.jobs.iter()

@@ -1,6 +1,7 @@
 //! A cluster without processes: trackers that obey answers, clients that submit, a clock that only tests move.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -180,6 +181,13 @@ impl Cluster {
         self.submit_signed(spec, JobSignature::Missing)
     }
 
+    /// Maps and reduces of a job take so many slots if launched from now on.
+    pub fn set_slots_per_task(&mut self, id: JobId, slots: PerKind<NonZeroU32>) {
+        if let Some(job) = self.engine.jobs.get_mut(id) {
+            job.set_slots_per_task(slots, &mut self.engine.cluster.scheduler);
+        }
+    }
+
     pub fn signature(&self, user: &str) -> JobSignature {
         let acl = crate::market::Acl::parse(&format!("{user} user secret\n"), "acl").unwrap();
         let key_id = acl.get(user).unwrap().key.key_id();
@@ -280,6 +288,7 @@ impl Cluster {
             tracker.attempts.push(FakeAttempt {
                 id,
                 role: Role::Work,
+                slots: 1,
                 state: AttemptState::Running,
                 reported: None,
                 may_commit: false,
@@ -409,7 +418,7 @@ fn report(task: &FakeTask) -> TaskStatus {
     TaskStatus {
         attempt: task.id,
         progress: if ended { 1.0 } else { 0.5 },
-        num_slots: 1,
+        num_slots: task.slots.cast_signed(),
         state: task.state,
         diagnostics: if task.state == AttemptState::Failed { "it broke".into() } else { "".into() },
         state_text: "".into(),

@@ -82,6 +82,7 @@ impl Cluster {
             similar_asserts(&old.facets(&before.cluster.nodes), &shown);
             assert_eq!(cost(before, old), cost(after, new), "{}: its cost", old.id);
             assert_eq!(before.cluster.scheduler.app_running(old.app), after.cluster.scheduler.app_running(new.app));
+            assert_eq!(before.cluster.scheduler.app_usage(old.app), after.cluster.scheduler.app_usage(new.app));
             assert_eq!(before.cluster.scheduler.app_pending(old.app), after.cluster.scheduler.app_pending(new.app));
             let host = |engine: &Engine, host| engine.cluster.scheduler.topology().host_name(host).to_owned();
             // Of lost trackers a restart knows only what attempts say: a name that was lost twice counts once, and one

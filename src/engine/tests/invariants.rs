@@ -65,7 +65,7 @@ fn each_wrong_sum_is_found() {
         (
             |cluster| {
                 let (app, tracker) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
-                cluster.engine.cluster.scheduler.add_running(app, Kind::Map, tracker);
+                cluster.engine.cluster.scheduler.add_running(app, Kind::Map, tracker, 1);
             },
             "job_202611210913_0001 holds PerKind { map: 2, reduce: 0 } slots",
         ),
@@ -76,10 +76,10 @@ fn each_wrong_sum_is_found() {
                 let host = scheduler.topology_mut().intern_host("h0", "/default-rack");
                 scheduler.set_slots(tracker, Default::default());
                 let other = scheduler.add_node(host, Default::default());
-                scheduler.add_running(app, Kind::Map, other);
-                scheduler.remove_running(app, Kind::Map, tracker);
+                scheduler.add_running(app, Kind::Map, other, 1);
+                scheduler.remove_running(app, Kind::Map, tracker, 1);
             },
-            "PerKind { map: 2, reduce: 0 } attempts run on tracker 1, the scheduler counts PerKind { map: 1, reduce: 0 }",
+            "attempts hold PerKind { map: 2, reduce: 0 } slots of tracker 1, the scheduler counts PerKind { map: 1, reduce: 0 }",
         ),
     ];
     for (damage, expected) in damages {

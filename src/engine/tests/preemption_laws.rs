@@ -89,7 +89,7 @@ fn check_amount(cluster: &Cluster, usage_by_queue: &BTreeMap<String, QueueUsage>
     let over = usage_by_queue.keys().filter(|queue| excess(queue));
     let is_left = over
         .flat_map(|queue| jobs_of(queue))
-        .any(|job| job.preemptible_attempts(kind).any(|(_, _, tracker)| coming.contains_key(&tracker)));
+        .any(|job| job.preemptible_attempts(kind).any(|(_, attempt)| coming.contains_key(&attempt.tracker)));
     let missing = need(|job, kind| !job.is_constrained(kind));
     assert!(!due || !is_left || missing <= total_coming, "{missing} {kind:?} slots are missing, {total_coming} come");
 }

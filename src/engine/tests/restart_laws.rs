@@ -2,6 +2,7 @@
 //! attempt id is given twice, no finished task runs again because of it, no slot and no demand leaks.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 
@@ -21,6 +22,8 @@ enum Operation {
     Kill(usize),
     KillTask(usize, bool),
     Pass(u16),
+    /// From now on maps of a job take so many slots each, until the next restart.
+    Resize(usize, NonZeroU32),
     Crash(u16),
     /// Cut off before the facts of this heartbeat were durable: it was not answered.
     CrashWithin(usize),
@@ -35,6 +38,8 @@ fn operations(with_faults: bool) -> impl Strategy<Value = Vec<Operation>> {
         faults => (0..3_usize).prop_map(Operation::Kill),
         2 * faults => (0..HOSTS.len(), any::<bool>()).prop_map(|(index, fail)| Operation::KillTask(index, fail)),
         3 => any::<u16>().prop_map(Operation::Pass),
+        2 => (0..3_usize, 1..=2_u32)
+            .prop_map(|(index, slots)| Operation::Resize(index, NonZeroU32::new(slots).unwrap())),
         3 => any::<u16>().prop_map(Operation::Crash),
         2 => (0..HOSTS.len()).prop_map(Operation::CrashWithin),
     ];
@@ -87,6 +92,9 @@ fn play(operations: &[Operation], with_faults: bool, fate: fn(&FakeTask) -> Fate
             Operation::Pass(ms) => {
                 cluster.pass_ms(u64::from(*ms));
                 cluster.timer();
+            }
+            Operation::Resize(index, slots) => {
+                cluster.set_slots_per_task(jobs[*index], PerKind::new(*slots, NonZeroU32::MIN))
             }
             Operation::Crash(ms) => cluster.crash(u64::from(*ms), fate),
             Operation::CrashWithin(index) => {

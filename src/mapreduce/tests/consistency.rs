@@ -65,6 +65,7 @@ impl Job {
 
     /// Its attempts whose slots are being released.
     pub fn releasing(&self, kind: Kind) -> usize {
-        self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.is_releasing).count()
+        let releasing = self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.is_releasing);
+        releasing.map(|attempt| attempt.slots as usize).sum()
     }
 }

@@ -143,6 +143,7 @@ fn a_job_that_is_over_stays_as_it_is() {
     for outcome in [JobOutcome::Succeeded, JobOutcome::Failed, JobOutcome::Killed] {
         let over = JobState::Over(outcome);
         let all = [
+            JobState::Accepted,
             JobState::Prep,
             JobState::Running,
             JobState::Over(JobOutcome::Succeeded),
@@ -150,7 +151,11 @@ fn a_job_that_is_over_stays_as_it_is() {
         ];
         assert!(all.iter().all(|next| !over.can_become(*next)));
         assert!(JobState::Running.can_become(over));
-        assert_eq!(JobState::Prep.can_become(over), outcome != JobOutcome::Succeeded, "success needs the setup");
+        for before in [JobState::Accepted, JobState::Prep] {
+            assert_eq!(before.can_become(over), outcome != JobOutcome::Succeeded, "success needs the setup");
+        }
     }
     assert!(!JobState::Running.can_become(JobState::Prep));
+    assert!(!JobState::Accepted.can_become(JobState::Running), "it begins first");
+    assert!(!JobState::Prep.can_become(JobState::Accepted), "it begins once");
 }

@@ -60,7 +60,7 @@ impl Job {
         )
         .unwrap();
         for attempt in &task.attempts {
-            let Attempt { number, role, holds_slot, kill_request, launch_ms, output_bytes, .. } = attempt;
+            let Attempt { number, role, slots, holds_slot, kill_request, launch_ms, output_bytes, .. } = attempt;
             // Running attempts report their progress again.
             let state = if attempt.is_active() { AttemptState::Running } else { attempt.state };
             let is_output = state == AttemptState::Succeeded && self.needs_output(key);
@@ -75,8 +75,8 @@ impl Job {
             let said = attempt.diagnostics.joined();
             writeln!(
                 text,
-                "  {number} {role:?} {state:?} on {tracker:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_request:?} \
-                 launched {launch_ms} end {end:?} said {said:?}"
+                "  {number} {role:?} {state:?} on {tracker:?} cleanup {cleanup:?} slots {slots} {holds_slot} \
+                 asked {kill_request:?} launched {launch_ms} end {end:?} said {said:?}"
             )
             .unwrap();
         }

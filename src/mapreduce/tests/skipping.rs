@@ -18,7 +18,7 @@ fn range(start: i64, length: i64) -> RecordRange {
 /// The wire task of that attempt.
 fn sent(stage: &Stage, attempt: AttemptId) -> Task {
     let key = stage.job.key_of(attempt.task).unwrap();
-    stage.job.wire_task(&Launch { key, attempt, role: AttemptRole::Work })
+    stage.job.wire_task(&Launch { key, attempt, role: AttemptRole::Work, slots: 1 })
 }
 
 fn launch(stage: &mut Stage, kind: Kind, tracker: TrackerId) -> (AttemptId, Task) {

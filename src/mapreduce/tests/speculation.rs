@@ -18,7 +18,7 @@ fn take(stage: &mut Stage, tracker: TrackerId) -> Option<AttemptId> {
         let (number, hosts) = job.take_task(Kind::Map, tracker, ANYWHERE, context.nodes)?;
         let (launch, _) = job.launch_task(Kind::Map, number, tracker, context.nodes, context.now, context.violations);
         context.scheduler.withdraw_request(job.app, Kind::Map, &hosts, 1);
-        context.scheduler.add_running(job.app, Kind::Map, tracker);
+        context.scheduler.add_running(job.app, Kind::Map, tracker, launch.slots);
         Some(launch.attempt)
     })
 }

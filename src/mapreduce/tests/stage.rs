@@ -29,7 +29,9 @@ impl Stage {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let group = scheduler.open_group("default");
         let app = AppId::new(1);
-        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1, user: "u".into() }).unwrap();
+        let (user, slots_per_task) = ("u".into(), AppSpec::ONE_SLOT);
+        let app_spec = AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1, user, slots_per_task };
+        scheduler.add_app(app_spec.clone()).unwrap();
         let mut splits = SplitTable::builder();
         (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
         let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::with_defaults("alice", "default", maps, reduces) };
@@ -44,7 +46,8 @@ impl Stage {
             token_file: Arc::new([]),
         };
         let mut housekeeping = HousekeepingQueue::default();
-        let job = Job::new(&accepted, app, scheduler.topology_mut(), &mut housekeeping);
+        let mut job = Job::new(&accepted, &app_spec);
+        job.begin(scheduler.topology_mut(), &mut housekeeping);
         let mut stage = Self {
             job,
             facts: Vec::new(),
@@ -96,7 +99,7 @@ impl Stage {
     pub fn launch(&mut self, kind: Kind, number: u32, tracker: TrackerId) -> AttemptId {
         let (launch, _) =
             self.job.launch_task(kind, number, tracker, &self.nodes, self.now, &mut Violations::default());
-        self.scheduler.add_running(self.job.app, kind, tracker);
+        self.scheduler.add_running(self.job.app, kind, tracker, launch.slots);
         launch.attempt
     }
 

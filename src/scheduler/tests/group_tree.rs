@@ -259,7 +259,15 @@ impl World {
                 let (id, only_node) = (AppId::new(self.last_app), only_node.map(|node| self.nodes[node]));
                 let name: Arc<str> = ["u", "v"][*user].into();
                 let (group_id, order) = (self.groups[*group], self.last_app.into());
-                let spec = AppSpec { id, group: group_id, user: name, priority: *priority, start_ms: 0, order };
+                let spec = AppSpec {
+                    id,
+                    group: group_id,
+                    user: name,
+                    priority: *priority,
+                    start_ms: 0,
+                    order,
+                    slots_per_task: AppSpec::ONE_SLOT,
+                };
                 scheduler.add_app(spec).unwrap();
                 let (group, user, priority) = (*group, *user, *priority);
                 jobs.insert(id, Job { group, user, priority, waiting: 0, running: Vec::new(), only_node });
@@ -285,13 +293,13 @@ impl World {
             Step::End(job) => {
                 let id = self.pick(job, |job| !job.running.is_empty())?;
                 let node = self.naive.jobs.get_mut(&id)?.running.pop()?;
-                self.scheduler.remove_running(id, KIND, node);
+                self.scheduler.remove_running(id, KIND, node, 1);
             }
             Step::Remove(job) => {
                 let id = self.pick(job, |_| true)?;
                 self.scheduler.remove_app(id);
                 let job = self.naive.jobs.remove(&id)?;
-                job.running.into_iter().for_each(|node| self.scheduler.remove_running(id, KIND, node));
+                job.running.into_iter().for_each(|node| self.scheduler.remove_running(id, KIND, node, 1));
             }
             Step::Priority(job, priority) => {
                 let id = self.pick(job, |_| true)?;

@@ -2,6 +2,7 @@
 //! the model of [`super::world`]), and the same calls give the same grants.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -16,8 +17,18 @@ const HOSTS: usize = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Job { group: usize, priority: u8, start_ms: i64 },
-    Tasks { job: Index, kind: Kind, hosts: Vec<usize>, count: u32, failed_on: BTreeSet<usize> },
+    Job {
+        group: usize,
+        priority: u8,
+        start_ms: i64,
+    },
+    Tasks {
+        job: Index,
+        kind: Kind,
+        hosts: Vec<usize>,
+        count: u32,
+        failed_on: BTreeSet<usize>,
+    },
     NodeOffer(Index),
     End(Index),
     Withdraw(Index),
@@ -25,15 +36,25 @@ enum Step {
     Priority(Index, u8),
     RemoveJob(Index),
     Allocate(Vec<(usize, u32, u32, i128)>),
-    Node { host: usize, maps: u32, reduces: u32 },
+    Node {
+        host: usize,
+        maps: u32,
+        reduces: u32,
+    },
     Slots(Index, u32, u32),
     RemoveNode(Index),
     Setup(Index, Kind),
     SetupEnds(Index, Kind),
+    /// A job takes other numbers of slots for its next tasks.
+    Resize(Index, PerKind<NonZeroU32>),
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![Just(Kind::Map), Just(Kind::Reduce)]
+}
+
+fn slots() -> impl Strategy<Value = NonZeroU32> {
+    (1u32..4).prop_map(|slots| NonZeroU32::new(slots).unwrap())
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -58,6 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => index().prop_map(Step::RemoveNode),
         1 => (index(), kind()).prop_map(|(node, kind)| Step::Setup(node, kind)),
         1 => (index(), kind()).prop_map(|(node, kind)| Step::SetupEnds(node, kind)),
+        2 => (index(), slots(), slots()).prop_map(|(job, maps, reduces)| Step::Resize(job, PerKind::new(maps, reduces))),
     ]
 }
 
@@ -102,10 +124,10 @@ fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
         Step::Adopt(task, node) => {
             let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
             let node = pick(world.model.nodes.keys().copied(), node)?;
-            let adopted = &mut world.model.tasks[task];
-            adopted.state = State::Running(node);
+            world.model.start(task, node);
+            let adopted = &world.model.tasks[task];
             world.scheduler.withdraw_request(adopted.app, adopted.kind, &adopted.hosts, 1);
-            world.scheduler.add_running(adopted.app, adopted.kind, node);
+            world.scheduler.add_running(adopted.app, adopted.kind, node, adopted.held);
         }
         Step::Priority(job, priority) => {
             let job = pick(world.model.apps.keys().copied(), job)?;
@@ -118,6 +140,10 @@ fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
             world.removed.insert(job);
             let waiting = |task: &&mut super::world::Task| task.app == job && task.state == State::Waiting;
             world.model.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
+        }
+        Step::Resize(job, slots) => {
+            let job = pick(world.model.apps.keys().copied(), job)?;
+            world.set_slots_per_task(job, *slots);
         }
         Step::Allocate(bought) => world.set_allocations(bought),
         Step::Node { host, maps, reduces } => {
@@ -170,6 +196,7 @@ fn sums_equal_a_recount(world: &World) {
             };
             assert_eq!(scheduler.app_waiting(app)[kind], of(&|state| state == State::Waiting));
             assert_eq!(scheduler.app_running(app)[kind], of(&runs));
+            assert_eq!(scheduler.app_usage(app)[kind], model.held(|task| task.app == app && task.kind == kind));
         }
         let totals = scheduler.totals();
         assert_eq!(totals.nodes as usize, model.nodes.len());
@@ -179,6 +206,7 @@ fn sums_equal_a_recount(world: &World) {
             model.nodes.values().map(|place| u64::from(place.occupied[kind])).sum::<u64>()
         );
         assert_eq!(totals.running[kind], u64::from(model.count(|task| task.kind == kind && runs(task.state))));
+        assert_eq!(totals.held[kind], u64::from(model.held(|task| task.kind == kind)));
         let waiting = model.count(|task| task.kind == kind && task.state == State::Waiting);
         assert_eq!(totals.waiting[kind], u64::from(waiting));
         assert_eq!(totals, scheduler.recount());

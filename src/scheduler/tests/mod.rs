@@ -2,8 +2,10 @@
 
 mod dynamic;
 mod fifo;
+mod gate;
 mod group_tree;
 mod laws;
 mod policy_hooks;
 mod preemption;
+mod preemption_slots;
 mod world;

@@ -138,7 +138,15 @@ impl World {
 
     fn job(&mut self, number: u32, group: usize, maps: u32, reduces: u32) -> AppId {
         let (id, user) = (AppId::new(number), "u".into());
-        let spec = AppSpec { id, group: self.groups[group], user, priority: 2, start_ms: 0, order: number.into() };
+        let spec = AppSpec {
+            id,
+            group: self.groups[group],
+            user,
+            priority: 2,
+            start_ms: 0,
+            order: number.into(),
+            slots_per_task: AppSpec::ONE_SLOT,
+        };
         self.scheduler.add_app(spec).unwrap();
         for (kind, count) in [(Kind::Map, maps), (Kind::Reduce, reduces)] {
             self.scheduler.request_slots(id, kind, &[], count);
@@ -178,8 +186,8 @@ fn usage_that_falls_and_rises_between_two_sorts_moves_nothing() {
     let mut world = World::new(Scripted { sorts_at_fixed_moments: true, ..PLAIN });
     let jobs = [0, 1].map(|number| world.job(number, number as usize, 9, 0));
     assert_eq!(world.maps(4), [0, 1, 1, 0]);
-    world.scheduler.remove_running(jobs[1], Kind::Map, world.node);
-    world.scheduler.add_running(jobs[1], Kind::Map, world.node);
+    world.scheduler.remove_running(jobs[1], Kind::Map, world.node, 1);
+    world.scheduler.add_running(jobs[1], Kind::Map, world.node, 1);
     assert_eq!(world.maps(1), [0]);
 }
 
@@ -188,10 +196,10 @@ fn a_sort_without_a_waiting_app_counts() {
     let mut world = World::new(Scripted { sorts_at_fixed_moments: true, ..PLAIN });
     let jobs = [0, 1].map(|number| world.job(number, number as usize, 1, 0));
     assert_eq!(world.maps(2), [0, 1]);
-    world.scheduler.remove_running(jobs[0], Kind::Map, world.node);
+    world.scheduler.remove_running(jobs[0], Kind::Map, world.node, 1);
     // The group of 0 falls before the other one, and stays there when it rises to the same usage.
     assert!(world.maps(1).is_empty());
-    world.scheduler.add_running(jobs[0], Kind::Map, world.node);
+    world.scheduler.add_running(jobs[0], Kind::Map, world.node, 1);
     for job in jobs {
         world.scheduler.request_slots(job, Kind::Map, &[], 1);
         world.tasks.waiting.insert((job, Kind::Map), 1);

@@ -17,11 +17,14 @@ fn nodes(count: usize) -> Vec<TrackerId> {
 }
 
 fn under_quota(need: u32, app: u32, tasks: u32) -> UnderQuotaGroup {
-    UnderQuotaGroup { need, waiting: vec![WaitingApp { app: AppId::new(app), tasks, is_constrained: false }] }
+    UnderQuotaGroup {
+        need,
+        waiting: vec![WaitingApp { app: AppId::new(app), tasks, slots_per_task: 1, is_constrained: false }],
+    }
 }
 
 fn running(name: Name, job_start_ms: i64, launch_mono_ms: u64, node: TrackerId) -> RunningAttempt<Name> {
-    RunningAttempt { job_start_ms, app: AppId::new(100), launch_mono_ms, node, attempt: name }
+    RunningAttempt { job_start_ms, app: AppId::new(100), launch_mono_ms, node, slots: 1, attempt: name }
 }
 
 #[test]
@@ -91,7 +94,12 @@ fn no_victim_is_selected_where_it_helps_no_task() {
 #[test]
 fn who_may_not_run_everywhere_chooses_first() {
     let n = nodes(2);
-    let waiting = |is_constrained| WaitingApp { app: AppId::new(u32::from(is_constrained)), tasks: 1, is_constrained };
+    let waiting = |is_constrained| WaitingApp {
+        app: AppId::new(u32::from(is_constrained)),
+        tasks: 1,
+        slots_per_task: 1,
+        is_constrained,
+    };
     let round = PreemptionRound::<Name> {
         under_quota: vec![
             UnderQuotaGroup { need: 1, waiting: vec![waiting(false)] },
@@ -147,7 +155,7 @@ impl Scenario {
             let waiting = apps.iter().map(|(tasks, on)| {
                 let app = AppId::new(usable.len() as u32);
                 usable.insert(app, on.clone());
-                WaitingApp { app, tasks: *tasks, is_constrained: on.len() < NODES }
+                WaitingApp { app, tasks: *tasks, slots_per_task: 1, is_constrained: on.len() < NODES }
             });
             UnderQuotaGroup { need: *need, waiting: waiting.collect() }
         });

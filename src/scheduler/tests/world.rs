@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::model::{Kind, Now, PerKind, TrackerId};
@@ -24,6 +25,8 @@ pub(super) struct Task {
     /// Where it has failed and must not run again.
     pub(super) failed_on: BTreeSet<HostId>,
     pub(super) state: State,
+    /// Slots that it holds since it was granted.
+    pub(super) held: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -69,20 +72,35 @@ impl Model {
         self.tasks.iter().filter(|task| keep(task)).count() as u32
     }
 
-    pub(super) fn running_on(&self, node: TrackerId, kind: Kind) -> u32 {
-        self.count(|task| task.kind == kind && task.state == State::Running(node))
+    /// Slots that running tasks hold.
+    pub(super) fn held(&self, keep: impl Fn(&Task) -> bool) -> u32 {
+        let runs = |task: &&Task| matches!(task.state, State::Running(_)) && keep(task);
+        self.tasks.iter().filter(runs).map(|task| task.held).sum()
+    }
+
+    pub(super) fn held_on(&self, node: TrackerId, kind: Kind) -> u32 {
+        self.held(|task| task.kind == kind && task.state == State::Running(node))
     }
 
     pub(super) fn usage(&self, group: GroupId, kind: Kind) -> u32 {
-        self.count(|task| {
-            task.kind == kind && matches!(task.state, State::Running(_)) && self.apps[&task.app].group == group
-        })
+        self.held(|task| task.kind == kind && self.apps[&task.app].group == group)
+    }
+
+    pub(super) fn slots_per_task(&self, app: AppId, kind: Kind) -> u32 {
+        self.apps[&app].slots_per_task[kind].get()
+    }
+
+    /// A waiting task runs there from now on.
+    pub(super) fn start(&mut self, task: usize, node: TrackerId) {
+        let held = self.slots_per_task(self.tasks[task].app, self.tasks[task].kind);
+        self.tasks[task].state = State::Running(node);
+        self.tasks[task].held = held;
     }
 
     pub(super) fn free(&self, node: TrackerId) -> PerKind<u32> {
         let place = &self.nodes[&node];
         let free =
-            |kind| place.slots[kind].saturating_sub(place.occupied[kind]).saturating_sub(self.running_on(node, kind));
+            |kind| place.slots[kind].saturating_sub(place.occupied[kind]).saturating_sub(self.held_on(node, kind));
         PerKind::new(free(Kind::Map), free(Kind::Reduce))
     }
 
@@ -127,8 +145,10 @@ impl Model {
     }
 
     fn next(&self, kind: Kind, node: TrackerId) -> Option<AppId> {
-        let runnable: BTreeSet<AppId> =
-            self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app).collect();
+        let free = self.free(node)[kind];
+        let fits = |app: &AppId| self.slots_per_task(*app, kind) <= free;
+        let runnable = self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app);
+        let runnable: BTreeSet<AppId> = runnable.filter(fits).collect();
         runnable.into_iter().min_by(|&left, &right| self.compare(kind, left, right))
     }
 }
@@ -147,8 +167,9 @@ impl GrantSource for Model {
         assert_eq!(self.next(kind, node), Some(app), "another app was to have the {kind:?} slot");
         let level = self.level(node, &self.tasks[pick].hosts);
         self.log.push((app.get(), kind, node, level));
-        self.tasks[pick].state = State::Running(node);
-        GrantResult::Task { hosts: self.tasks[pick].hosts.clone(), level, origin: TaskOrigin::Fresh, slots: 1 }
+        self.start(pick, node);
+        let Task { hosts, held: slots, .. } = self.tasks[pick].clone();
+        GrantResult::Task { hosts, level, origin: TaskOrigin::Fresh, slots }
     }
 }
 
@@ -196,10 +217,19 @@ impl World {
 
     pub(super) fn job(&mut self, number: u32, group: usize, priority: u8, start_ms: i64) -> AppId {
         let (id, group, user) = (AppId::new(number), self.groups[group], "user".into());
-        let spec = AppSpec { id, group, user, priority, start_ms, order: number.into() };
+        let (order, slots_per_task) = (number.into(), AppSpec::ONE_SLOT);
+        let spec = AppSpec { id, group, user, priority, start_ms, order, slots_per_task };
         self.scheduler.add_app(spec.clone()).unwrap();
         self.model.apps.insert(spec.id, spec.clone());
         spec.id
+    }
+
+    /// Sets the slots that tasks of a job take from now on.
+    pub(super) fn set_slots_per_task(&mut self, app: AppId, slots: PerKind<NonZeroU32>) {
+        self.scheduler.set_slots_per_task(app, slots);
+        if let Some(spec) = self.model.apps.get_mut(&app) {
+            spec.slots_per_task = slots;
+        }
     }
 
     /// Sets the number of all tasks of a job, finished ones included.
@@ -221,7 +251,8 @@ impl World {
         failed_on: &BTreeSet<HostId>,
     ) {
         self.scheduler.request_slots(app, kind, hosts, count);
-        let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
+        let task =
+            Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting, held: 0 };
         self.model.tasks.extend((0..count).map(|_| task.clone()));
         self.report_remaining(app);
     }
@@ -241,7 +272,10 @@ impl World {
         let free = self.model.free(node);
         let report = self.scheduler.assign_slots(NodeOffer { node, free, now: NOW }, &mut self.model);
         assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
-        assert_eq!(self.model.asked, report.skipped + report.granted.map + report.granted.reduce);
+        let tried = report.skipped + report.granted.map + report.granted.reduce;
+        // An app whose tasks are too large for what is left is not asked.
+        let are_all_small = self.model.apps.values().all(|app| app.slots_per_task == AppSpec::ONE_SLOT);
+        assert!(self.model.asked == tried || (self.model.asked < tried && !are_all_small));
         report
     }
 
@@ -253,10 +287,10 @@ impl World {
     }
 
     pub(super) fn end(&mut self, task: usize) {
-        let Task { app, kind, state, .. } = self.model.tasks[task];
+        let Task { app, kind, state, held, .. } = self.model.tasks[task];
         if let State::Running(node) = state {
             self.model.tasks[task].state = State::Done;
-            self.scheduler.remove_running(app, kind, node);
+            self.scheduler.remove_running(app, kind, node, held);
             self.report_remaining(app);
         }
     }
@@ -275,7 +309,10 @@ impl World {
     /// Slots left free on a node while a task waits that may run there.
     pub(super) fn wasted(&self, node: TrackerId) -> PerKind<u32> {
         let free = self.model.free(node);
-        let wasted = |kind| free[kind].min(self.model.count(|task| self.model.can_run(task, kind, node)));
+        let wasted = |kind| {
+            let fits = |task: &Task| self.model.slots_per_task(task.app, kind) <= free[kind];
+            free[kind].min(self.model.count(|task| self.model.can_run(task, kind, node) && fits(task)))
+        };
         PerKind::new(wasted(Kind::Map), wasted(Kind::Reduce))
     }
 }

@@ -14,8 +14,8 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 struct JobModel {
     queue: Arc<str>,
     is_over: bool,
-    /// Attempts of it that hold a slot for work, and their trackers.
-    held: BTreeMap<AttemptId, Arc<str>>,
+    /// Attempts of it that hold slots for work, with their trackers and how many they hold.
+    held: BTreeMap<AttemptId, (Arc<str>, u32)>,
     /// The highest number used for each task.
     last_numbers: FxHashMap<TaskId, i32>,
     /// The attempt that may commit, while it holds its slot.
@@ -120,7 +120,9 @@ impl AttemptModel {
                     Some(_) => Err(format!("{} is accepted twice", accepted.id)),
                 }
             }
-            JobFact::AttemptLaunched { attempt, role, tracker, .. } => self.launch(*attempt, *role, tracker),
+            JobFact::AttemptLaunched { attempt, role, tracker, slots, .. } => {
+                self.launch(*attempt, *role, tracker, *slots)
+            }
             JobFact::AttemptEnded(ended) => {
                 let id = ended.attempt;
                 if let Some(job) = self.jobs.get_mut(&id.task.job) {
@@ -161,7 +163,7 @@ impl AttemptModel {
         }
     }
 
-    fn launch(&mut self, id: AttemptId, role: AttemptRole, tracker: &Arc<str>) -> Result<(), String> {
+    fn launch(&mut self, id: AttemptId, role: AttemptRole, tracker: &Arc<str>, slots: u32) -> Result<(), String> {
         let job = self.jobs.get_mut(&id.task.job).filter(|job| !job.is_over);
         let job = job.ok_or_else(|| format!("{id} is launched after the end of its job"))?;
         if role == AttemptRole::TaskCleanup {
@@ -175,8 +177,8 @@ impl AttemptModel {
             return Err(format!("{id} is launched twice"));
         }
         if role == AttemptRole::Work {
-            job.held.insert(id, tracker.clone());
-            self.usage.entry(job.queue.clone()).or_default()[id.task.kind] += 1;
+            job.held.insert(id, (tracker.clone(), slots));
+            self.usage.entry(job.queue.clone()).or_default()[id.task.kind] += slots;
         }
         Ok(())
     }
@@ -185,10 +187,10 @@ impl AttemptModel {
     fn release(&mut self, id: JobId, is_meant: impl Fn(&AttemptId, &Arc<str>) -> bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let usage = self.usage.entry(job.queue.clone()).or_default();
-        job.held.retain(|attempt, tracker| {
+        job.held.retain(|attempt, (tracker, slots)| {
             let goes = is_meant(attempt, tracker);
             if goes {
-                usage[attempt.task.kind] = usage[attempt.task.kind].saturating_sub(1);
+                usage[attempt.task.kind] = usage[attempt.task.kind].saturating_sub(*slots);
             }
             !goes
         });
@@ -213,7 +215,7 @@ impl AttemptModel {
         // Setups and cleanups are numbered behind the maps, and leave no output.
         let is_map = id.task.kind == Kind::Map && id.task.number.cast_unsigned() < job.maps;
         let is_output = is_map && job.done.get(&id.task) == Some(&id);
-        (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|holder| **holder == *tracker)
+        (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|(holder, _)| **holder == *tracker)
     }
 
     /// Checks that a restarted daemon has all live jobs, and that no finished job is live again. `acknowledged` are

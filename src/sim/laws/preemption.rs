@@ -21,6 +21,7 @@ struct Candidate {
     app: AppId,
     launch_mono_ms: u64,
     tracker: TrackerId,
+    slots: u32,
     is_chosen: bool,
 }
 
@@ -82,13 +83,14 @@ impl PreemptionChecker {
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
         let candidates = |job: &Job| {
             let of = |kind: Kind| {
-                job.preemptible_attempts(kind).map(|(launch_mono_ms, id, tracker)| Candidate {
+                job.preemptible_attempts(kind).map(|(id, attempt)| Candidate {
                     queue: job.spec.queue.clone(),
                     id,
                     job_start_ms: job.submit_ms,
                     app: job.app,
-                    launch_mono_ms,
-                    tracker,
+                    launch_mono_ms: attempt.launch_mono_ms,
+                    tracker: attempt.tracker,
+                    slots: attempt.slots,
                     is_chosen: false,
                 })
             };
@@ -228,10 +230,12 @@ impl Round<'_> {
             return Err((Law::Preemption, text));
         }
         let missing = need(&|job| !job.is_constrained(kind));
-        let is_over =
-            |queue: &str| self.queue_usage.get(queue).is_some_and(|usage| usage.retained[kind] > usage.quota[kind]);
+        let may_lose = |one: &Candidate| {
+            let usage = self.queue_usage.get(&one.queue);
+            usage.is_some_and(|usage| usage.retained[kind] >= usage.quota[kind].saturating_add(one.slots))
+        };
         let left = candidates.iter().find(|one| {
-            !one.is_chosen && at_work.contains(&one.tracker) && is_over(&one.queue) && is_live(inspection.jobs(), one)
+            !one.is_chosen && at_work.contains(&one.tracker) && may_lose(one) && is_live(inspection.jobs(), one)
         });
         match left.filter(|_| missing > coming) {
             Some(left) => {
@@ -273,7 +277,9 @@ impl Round<'_> {
                             && latest.get(other.queue.as_str()) > latest.get(victim.queue.as_str())
                     }
                 };
-                goes_first && !other.is_chosen && equal(other.tracker, victim.tracker)
+                // A larger one may be more than the queue still had to lose.
+                let is_no_larger = other.slots <= victim.slots;
+                goes_first && is_no_larger && !other.is_chosen && equal(other.tracker, victim.tracker)
             };
             if let Some(other) = candidates.iter().find(before) {
                 let text =
@@ -288,5 +294,5 @@ impl Round<'_> {
 /// Whether it could still be chosen: nothing later in the same step ended it.
 fn is_live(jobs: &crate::mapreduce::Jobs, one: &Candidate) -> bool {
     let Some(job) = jobs.get(one.id.task.job) else { return false };
-    job.preemptible_attempts(one.id.task.kind).any(|(_, id, _)| id == one.id)
+    job.preemptible_attempts(one.id.task.kind).any(|(id, _)| id == one.id)
 }

@@ -95,7 +95,8 @@ impl WorkChecker {
             return None;
         }
         let mut live = inspection.live_jobs().values();
-        live.find_map(|ids| first(ids, &|job| can_use(job, kind, tracker, inspection)))
+        let fits = |job: &Job| job.slots_per_task(kind) <= outcome.free[kind];
+        live.find_map(|ids| first(ids, &|job| fits(job) && can_use(job, kind, tracker, inspection)))
             .map(|job| WaitingWork { job, is_housekeeping: false })
     }
 }

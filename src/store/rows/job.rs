@@ -46,22 +46,23 @@ pub(super) fn record(
             "UPDATE job SET priority = ?2 WHERE job = ?1",
             params![job.to_string(), enum_text::priority(*priority)],
         ),
-        JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms } => change(
+        JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => change(
             "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
              WHERE attempt = ?1",
             params![attempt.to_string(), tracker, response_id, at_ms],
         ),
-        JobFact::AttemptLaunched { attempt, role, tracker, response_id, at_ms } => execute(
+        JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms } => execute(
             transaction,
-            "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'RUNNING')",
+            "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, slots, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'RUNNING')",
             params![
                 attempt.to_string(),
                 attempt.task.job.to_string(),
                 enum_text::role(*role),
                 tracker,
                 response_id,
-                at_ms
+                at_ms,
+                slots
             ],
         )
         .map(drop),

@@ -39,6 +39,12 @@ fn task(number: u32, state: AttemptState) -> Action {
     }))
 }
 
+fn launch_in(slots: i32, number: u32) -> Action {
+    let Action::LaunchTask(mut task) = launch(number) else { unreachable!() };
+    task.num_slots = slots;
+    Action::LaunchTask(task)
+}
+
 fn launch(number: u32) -> Action {
     task(number, AttemptState::Unassigned)
 }
@@ -106,6 +112,19 @@ fn a_task_waits_for_the_slot_of_one_that_commits() {
     let (_, commands) =
         table.apply_event(first, launched, AttemptEvent::Ended(AttemptOutcome::Succeeded { output_bytes: None }), 4);
     assert_eq!(started(&commands)[0].0, attempt_id('m', 1));
+}
+
+#[test]
+fn a_task_of_several_slots_waits_until_all_are_free() {
+    let mut table = AttemptTable::new(PerKind::new(3, 1));
+    let first = started(&table.apply_actions(vec![launch_in(2, 0)], 1))[0];
+    assert_eq!(table.build_reports(2)[0].num_slots, 2);
+    assert_eq!(started(&table.apply_actions(vec![launch_in(2, 1)], 3)), []);
+    let (_, commands) = table.apply_event(first.0, first.1, succeeded(), 4);
+    assert_eq!(started(&commands)[0].0, attempt_id('m', 1));
+    assert!(table.has_free_slot());
+    let all = started(&table.apply_actions(vec![launch_in(1, 2), launch_in(9, 3)], 5));
+    assert_eq!(all.len(), 1, "one of more slots than there are waits for all");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Apps that wait to begin: added, without demand, until the policy lets them.
+
+use super::{AppId, Scheduler};
+
+// === impl Scheduler: apps begin ===
+
+impl Scheduler {
+    /// The apps that begin now, in that order: each is returned once. Costs nothing while none waits.
+    pub fn begin_apps(&mut self) -> Vec<AppId> {
+        if self.to_begin.is_empty() {
+            return Vec::new();
+        }
+        let mut beginners = self.policy.choose_beginners(&self.to_begin);
+        beginners.retain(|id| self.to_begin.remove(id));
+        beginners
+    }
+
+    /// An app had begun before a restart.
+    pub fn resume_app(&mut self, id: AppId) {
+        self.to_begin.remove(&id);
+    }
+
+    /// Whether an app waits to begin.
+    pub fn is_to_begin(&self, id: AppId) -> bool {
+        self.to_begin.contains(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{AppSpec, FifoOptions};
+
+    fn with_apps(scheduler: &mut Scheduler, numbers: [u32; 3]) -> [AppId; 3] {
+        let group = scheduler.open_group("q");
+        numbers.map(|number| {
+            let id = AppId::new(number);
+            let (user, slots_per_task) = ("u".into(), AppSpec::ONE_SLOT);
+            scheduler.add_app(AppSpec { id, group, priority: 2, start_ms: 0, order: 0, user, slots_per_task }).unwrap();
+            id
+        })
+    }
+
+    #[test]
+    fn first_in_first_out_and_the_market_let_all_begin_at_once_and_each_once() {
+        let fifo = |compatible| Scheduler::fifo(FifoOptions { compatible, ..FifoOptions::default() });
+        for mut scheduler in [fifo(false), fifo(true), Scheduler::dynamic()] {
+            let [first, resumed, removed] = with_apps(&mut scheduler, [1, 2, 3]);
+            assert!(scheduler.is_to_begin(first));
+            scheduler.resume_app(resumed);
+            scheduler.remove_app(removed);
+            assert_eq!(scheduler.begin_apps(), [first]);
+            assert!(!scheduler.is_to_begin(first));
+            assert_eq!(scheduler.begin_apps(), []);
+        }
+    }
+
+    #[test]
+    fn an_app_that_the_policy_holds_back_waits() {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let gate = scheduler.set_gate();
+        let [first, second, third] = with_apps(&mut scheduler, [1, 2, 3]);
+        assert_eq!(scheduler.begin_apps(), []);
+        gate.admit(2);
+        assert_eq!(scheduler.begin_apps(), [first, second]);
+        assert_eq!(scheduler.begin_apps(), []);
+        assert!(scheduler.is_to_begin(third));
+    }
+}

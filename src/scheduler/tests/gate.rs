@@ -1,0 +1,70 @@
+//! First in, first out behind a gate: a test says how many more apps may begin.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::model::Kind;
+use crate::scheduler::app::App;
+use crate::scheduler::fifo::Fifo;
+use crate::scheduler::group::Group;
+use crate::scheduler::key::{AppKey, GroupKey};
+use crate::scheduler::node::{Node, Totals};
+use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
+use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
+
+/// Lets apps begin.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<AtomicUsize>);
+
+#[derive(Debug)]
+struct GatedFifo {
+    fifo: Fifo,
+    gate: Gate,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// So many more apps may begin.
+    pub fn admit(&self, apps: usize) {
+        self.0.fetch_add(apps, Ordering::Relaxed);
+    }
+}
+
+// === impl GatedFifo ===
+
+impl Policy for GatedFifo {
+    fn leaf_of(&self, app: &AppSpec) -> Leaf {
+        self.fifo.leaf_of(app)
+    }
+
+    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
+        self.fifo.app_key(app, kind)
+    }
+
+    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
+        self.fifo.group_key(id, group, kind, first)
+    }
+
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
+        self.fifo.heartbeat_limits(kind, free, node, totals)
+    }
+
+    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+        let admitted = self.gate.0.load(Ordering::Relaxed).min(waiting.len());
+        self.gate.0.fetch_sub(admitted, Ordering::Relaxed);
+        waiting.iter().copied().take(admitted).collect()
+    }
+}
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// Rules by first in, first out behind a gate, which is shut. Call this before apps are added.
+    pub fn set_gate(&mut self) -> Gate {
+        let gate = Gate::default();
+        self.policy = Box::new(GatedFifo { fifo: Fifo::new(0), gate: gate.clone() });
+        gate
+    }
+}

@@ -50,6 +50,24 @@ impl fmt::Display for Origin {
     }
 }
 
+/// A value with its key, for error texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedValue {
+    /// The spelling of the key that set it.
+    pub key: String,
+    /// Where it is set.
+    pub origin: Origin,
+    /// Its expanded value.
+    pub value: String,
+}
+
+impl fmt::Display for NamedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, origin, value } = self;
+        write!(f, "{origin}: {key} = {value:?}")
+    }
+}
+
 /// Why the configuration cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
@@ -112,23 +130,12 @@ pub enum ConfigError {
         value: String,
     },
     /// Two names of one key have different values.
-    #[error(
-        "{origin}: {key} = {value:?}, but {other_origin}: {other} = {other_value:?}: both are names of one key; \
-         expected one of them"
-    )]
+    #[error("{first}, but {second}: both are names of one key; expected one of them")]
     TwoValues {
-        /// The first name.
-        key: String,
-        /// Where it is set.
-        origin: Origin,
-        /// Its expanded value.
-        value: String,
-        /// The other name.
-        other: String,
-        /// Where that is set.
-        other_origin: Origin,
-        /// Its expanded value.
-        other_value: String,
+        /// The name that comes first in the key table.
+        first: Box<NamedValue>,
+        /// The other one.
+        second: Box<NamedValue>,
     },
     /// A file named by a value cannot be used.
     #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{remedy}", remedy = origin.remedy(key))]

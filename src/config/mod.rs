@@ -28,7 +28,7 @@ pub mod xml;
 
 pub use configuration::Configuration;
 pub use environment::{Environment, host_name};
-pub use error::{ConfigError, Origin, Warning, excerpt};
+pub use error::{ConfigError, NamedValue, Origin, Warning, excerpt};
 pub use host_port::HostPort;
 pub use job_conf::JobConf;
 pub use job_conf_error::JobConfError;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::fs::{FileUri, FileUriError};
 
 use super::configuration::{Configuration, Setting};
-use super::error::ConfigError;
+use super::error::{ConfigError, NamedValue};
 use super::host_port::HostPort;
 use super::keys;
 use super::keys::{Key, ValueKind};
@@ -21,6 +21,10 @@ impl Setting {
             value: self.shown.clone(),
             expected: expected.into(),
         }
+    }
+
+    fn named_value(&self) -> NamedValue {
+        NamedValue { key: self.name.clone(), origin: self.origin.clone(), value: self.value.clone() }
     }
 }
 
@@ -97,14 +101,8 @@ impl Configuration {
                 None => first = Some(other),
                 Some(first) if first.value.trim() == other.value.trim() => {}
                 Some(first) => {
-                    return Err(ConfigError::TwoValues {
-                        key: first.name.clone(),
-                        origin: first.origin.clone(),
-                        value: first.value.clone(),
-                        other: other.name,
-                        other_origin: other.origin,
-                        other_value: other.value,
-                    });
+                    let [first, second] = [first, &other].map(|setting| Box::new(setting.named_value()));
+                    return Err(ConfigError::TwoValues { first, second });
                 }
             }
         }

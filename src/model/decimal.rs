@@ -82,7 +82,7 @@ impl Decimal {
         let (whole, fraction) = (units / ONE.unsigned_abs(), units % ONE.unsigned_abs());
         let of_fraction = fraction * u128::from(count);
         let product = whole * u128::from(count) + of_fraction / ONE.unsigned_abs();
-        let has_rest = of_fraction % ONE.unsigned_abs() > 0 || product % divisor > 0;
+        let has_rest = of_fraction % ONE.unsigned_abs() > 0 || !product.is_multiple_of(divisor);
         (u64::try_from(product / divisor).unwrap_or(u64::MAX), has_rest)
     }
 }

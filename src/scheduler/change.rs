@@ -1,5 +1,5 @@
 //! What a policy is notified of, and what it may answer: which keys move, which parked apps and groups return.
-#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
+#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
 

@@ -1,5 +1,5 @@
 //! One heartbeat as the policy sees it: what the node offered, and what was granted so far.
-#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
+#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use crate::model::{Now, PerKind, TrackerId};
 

@@ -1,5 +1,5 @@
 //! Sort keys of groups and apps: small tuples of integers, compared exactly.
-#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
+#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use std::cmp::{Ordering, Reverse};
 use std::num::NonZeroU64;

@@ -1,5 +1,5 @@
 //! What a policy says before an app is asked for a task.
-#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
+#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use super::{GroupId, Level};
 

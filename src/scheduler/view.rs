@@ -1,5 +1,5 @@
 //! The scheduler's state as a policy may read it.
-#![cfg_attr(not(test), allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair"))]
+#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use rustc_hash::FxHashMap;
 

@@ -86,7 +86,8 @@ impl Job {
             let failed_fetches = failed_fetches.clone();
             context.facts.push(JobFact::AttemptReported { attempt: report.attempt, diagnostics, failed_fetches });
         }
-        if done_by_other && report.state == AttemptState::Succeeded {
+        // A report that is sent again adds nothing: no fact would have it.
+        if done_by_other && report.state == AttemptState::Succeeded && attempt.is_active() {
             attempt.diagnostics.add("Already completed TIP");
         }
         if let Some(ranges) = task.failed_ranges.as_mut().filter(|_| skipping && attempt.is_active())

@@ -39,7 +39,7 @@ pub(super) struct Node {
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
     pub(super) resume: PerKind<Option<OrderEntry>>,
-    /// For whom its free slots are kept.
+    /// The app that its free slots are kept for.
     pub(super) reserved: PerKind<Option<Reservation>>,
 }
 

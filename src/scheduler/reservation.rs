@@ -5,7 +5,7 @@ use crate::model::{Kind, TrackerId};
 
 use super::AppId;
 
-/// For whom the free slots of a node are kept.
+/// The app that the free slots of a node are kept for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) app: AppId,

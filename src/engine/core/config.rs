@@ -14,7 +14,9 @@ pub struct EngineConfig {
     pub identifier: Identifier,
     /// The scheduling policy.
     pub policy: PolicyConfig,
-    /// The queues of a daemon without a market; under a market the accounts are the queues.
+    /// The market, which keeps accounts under every policy and rules under the dynamic one; none: no market.
+    pub market: Option<MarketConfig>,
+    /// The queues, unless a market rules: then its accounts are the queues.
     pub queues: Vec<QueueConfig>,
     /// Whether queue and job access lists are checked (`mapred.acls.enabled`).
     pub acls_enabled: bool,
@@ -46,11 +48,13 @@ pub struct EngineConfig {
 // === impl EngineConfig ===
 
 impl EngineConfig {
-    /// A daemon that configures nothing and has no queue, with heartbeats as short as they may be. For simulations, tests and benchmarks.
+    /// A daemon that configures nothing, has no queue, and a market only if it rules, with heartbeats as short as they may be. For simulations, tests and benchmarks.
     pub fn with_defaults(identifier: Identifier, policy: PolicyConfig) -> Self {
+        let market = matches!(policy, PolicyConfig::Dynamic { .. }).then(MarketConfig::default);
         Self {
             identifier,
             policy,
+            market,
             queues: Vec::new(),
             acls_enabled: false,
             administrators_acl: " ".to_owned(),
@@ -80,8 +84,6 @@ pub enum PolicyConfig {
         /// Time between rounds of preemption, ms (`mapred.priority-scheduler.kill-interval`); none = no attempt is ever
         /// preempted.
         kill_interval_ms: Option<u64>,
-        /// The market's own settings.
-        market: MarketConfig,
     },
 }
 

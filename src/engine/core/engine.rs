@@ -69,9 +69,14 @@ impl Engine {
         self.outbox.last_fact()
     }
 
-    /// The accounts, for the budget file; none without a market.
+    /// The accounts, whether the market rules or not; none without a market.
     pub fn market(&self) -> Option<&Market> {
         self.market.as_ref().map(|market| &market.accounts)
+    }
+
+    /// The accounts of a market that rules: these are the queues, their jobs need signatures, slots have a price.
+    pub(in crate::engine) fn ruling_market(&self) -> Option<&Market> {
+        self.market().filter(|market| market.is_ruling())
     }
 
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.

@@ -21,7 +21,7 @@ struct Case<'a> {
     now: Now,
     /// Its positions in the order of waiting jobs.
     places: PerKind<Option<QueuePosition>>,
-    /// The allocation of its queue; none without a market.
+    /// The allocation of its queue; none unless a market rules.
     bought: Option<Allocation>,
     /// Slots that its queue holds.
     held: PerKind<u32>,
@@ -49,7 +49,7 @@ impl Engine {
     fn explain_job(&self, job: &Job, sees_names: bool, now: Now) -> Explained {
         let place = |kind| self.cluster.scheduler.queue_position(job.app, kind);
         let group = self.cluster.scheduler.group(&job.spec.queue);
-        let bought = self.market().and(group).map(|group| self.cluster.scheduler.allocation(group));
+        let bought = self.ruling_market().and(group).map(|group| self.cluster.scheduler.allocation(group));
         let case = Case {
             job,
             sees_names,
@@ -130,7 +130,7 @@ impl Engine {
 
     /// Why the queue has no allocation; none if it has one.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
-        let account = self.market()?.account(&case.job.spec.queue)?;
+        let account = self.ruling_market()?.account(&case.job.spec.queue)?;
         let (bid, bidding) = (account.bid(), bidding?);
         if bid.units() == 0 {
             Some(PendingReason::NoBid)
@@ -196,7 +196,7 @@ impl Engine {
             if rate_units > 0 {
                 holders.others_within_quota += held.min(quota);
                 holders.others_above_quota += held.saturating_sub(quota);
-            } else if self.market.is_some() {
+            } else if self.ruling_market().is_some() {
                 holders.others_unpaid += held;
             }
             if case.sees_names && held > 0 {
@@ -207,7 +207,7 @@ impl Engine {
     }
 
     fn buyer(&self, case: &Case<'_>) -> Option<Buyer> {
-        let market = self.market()?;
+        let market = self.ruling_market()?;
         let account = market.account(&case.job.spec.queue)?;
         let Interval { share, quota, .. } = account.interval().copied().unwrap_or_default();
         Some(Buyer {

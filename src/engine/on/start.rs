@@ -17,12 +17,11 @@ use super::restore::Restored;
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
-        let (scheduler, market) = match &config.policy {
-            PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
-            PolicyConfig::Dynamic { market, .. } => {
-                (Scheduler::dynamic(), Some(MarketState::new(Market::new(*market, now.wall_ms))))
-            }
+        let scheduler = match &config.policy {
+            PolicyConfig::Fifo(options) => Scheduler::fifo(*options),
+            PolicyConfig::Dynamic { .. } => Scheduler::dynamic(),
         };
+        let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
         let cluster = Cluster {
             nodes: match scheduler.launch_rules().counts_all_hosts {
                 true => NodeRegistry::counting_all_hosts(),
@@ -53,7 +52,8 @@ impl Engine {
             steps_since_check: 0,
             config,
         };
-        engine.open_queues(&restored.market, now);
+        engine.restore_market(&restored.market, now);
+        engine.open_queues(now);
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
         engine
     }

@@ -42,7 +42,7 @@ pub use group::GroupBusy;
 pub use ids::{AppId, GroupId};
 pub use node::Totals;
 pub use policy::{Allocation, LaunchRules, SKIP_BUDGET};
-pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+pub use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub use queue_position::QueuePosition;
 pub use state::{AddAppError, GroupUsage, Scheduler};
 pub use topology::{HostId, Level, RackId, Topology};

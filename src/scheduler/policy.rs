@@ -9,6 +9,7 @@ use crate::model::{Kind, OrderClass, PerKind, TrackerId, Violations};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
+use super::preemption::Claim;
 use super::{AppId, AppSize, AppSpec, GroupId};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
@@ -81,6 +82,11 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()
+    }
+
+    /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
+    fn claim(&self, _group: GroupId) -> Claim {
+        Claim::default()
     }
 
     /// The buyer class of a leaf by its key; none where slots are not bought.

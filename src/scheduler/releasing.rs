@@ -3,7 +3,7 @@
 
 use crate::model::{Kind, PerKind, TrackerId, lower, raise};
 
-use super::{Allocation, AppId, GroupId, Scheduler};
+use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
 
@@ -61,6 +61,11 @@ impl Scheduler {
             })
         };
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
+    }
+
+    /// What a group may take and keep in a round of preemption.
+    pub fn claim(&self, group: GroupId) -> Claim {
+        self.policy.claim(group)
     }
 
     /// What a group has bought; nothing unless the policy is the market.

@@ -108,18 +108,12 @@ impl Plan {
 
     /// Time between ticks, ms; none without a market.
     pub fn alloc_interval_ms(&self) -> Option<u64> {
-        match self.engine.policy {
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(alloc_interval_ms),
-            PolicyConfig::Fifo(_) => None,
-        }
+        self.engine.policy.update_interval_ms()
     }
 
     /// Time between rounds of preemption, ms; none without.
     pub fn kill_interval_ms(&self) -> Option<u64> {
-        match self.engine.policy {
-            PolicyConfig::Dynamic { kill_interval_ms, .. } => kill_interval_ms,
-            PolicyConfig::Fifo(_) => None,
-        }
+        self.engine.policy.preemption_interval_ms()
     }
 
     /// The budget file of the first start.

@@ -50,7 +50,7 @@ pub struct EngineConfig {
 impl EngineConfig {
     /// A daemon that configures nothing, has no queue, and a market only if it rules, with heartbeats as short as they may be. For simulations, tests and benchmarks.
     pub fn with_defaults(identifier: Identifier, policy: PolicyConfig) -> Self {
-        let market = matches!(policy, PolicyConfig::Dynamic { .. }).then(MarketConfig::default);
+        let market = policy.is_market().then(MarketConfig::default);
         Self {
             identifier,
             policy,
@@ -90,6 +90,27 @@ pub enum PolicyConfig {
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
+    /// Whether the market rules.
+    pub fn is_market(&self) -> bool {
+        matches!(self, PolicyConfig::Dynamic { .. })
+    }
+
+    /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.
+    pub fn update_interval_ms(&self) -> Option<u64> {
+        match self {
+            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(*alloc_interval_ms),
+        }
+    }
+
+    /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
+    pub fn preemption_interval_ms(&self) -> Option<u64> {
+        match self {
+            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Dynamic { kill_interval_ms, .. } => *kill_interval_ms,
+        }
+    }
+
     /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.fifo.compatible`).
     pub fn is_compatible(&self) -> bool {
         matches!(self, PolicyConfig::Fifo(options) if options.compatible)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Refusal,
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal, Rounds,
     Submissions, Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
@@ -26,7 +26,8 @@ pub struct Engine {
     pub(in crate::engine) launching: Launching,
     pub(in crate::engine) submissions: Submissions,
     pub(in crate::engine) market: Option<MarketState>,
-    pub(in crate::engine) preemptions: Preemptions,
+    /// Recurring work of the ruling policy.
+    pub(in crate::engine) rounds: Rounds,
     /// Recovery from another JobTracker's use of the system directory.
     pub(in crate::engine) foreign_recovery: ForeignRecovery,
     /// The administrator who turned safe mode on; none while it is off.

@@ -2,7 +2,7 @@
 //! allocation, the job's check of a node, a round of preemption. Read-only.
 
 use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
-use crate::engine::core::{Engine, PolicyConfig, Read};
+use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
 use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
@@ -225,7 +225,7 @@ impl Engine {
     }
 
     fn preempted(&self, case: &Case<'_>) -> Option<Preempted> {
-        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return None };
+        let interval_ms = self.config.policy.preemption_interval_ms()?;
         let id = case.job.id;
         let running = self.cluster.scheduler.totals().running;
         let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
@@ -236,7 +236,7 @@ impl Engine {
             let victims = self.choose_victims(case.now).victims;
             Some(narrow(victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()))
         };
-        let last = self.preemptions.last_of(id);
+        let last = self.rounds.preemptions.last_of(id);
         let so_far = last.map_or(0, |last| last.so_far);
         let last = last.map(|last| LastRound {
             at_ms: last.at_ms,

@@ -1,7 +1,7 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
 use crate::api::QueueStatus;
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::JobCost;
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
@@ -63,12 +63,9 @@ impl Engine {
         self.market.as_ref().filter(|market| market.accounts.is_ruling())?.costs.of(job)
     }
 
-    /// Time between two ticks, ms; 0 without a market.
+    /// Time between two ticks, ms; 0 unless a market rules.
     fn alloc_interval_ms(&self) -> u64 {
-        match self.config.policy {
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => alloc_interval_ms,
-            PolicyConfig::Fifo(_) => 0,
-        }
+        self.ruling_market().and(self.config.policy.update_interval_ms()).unwrap_or(0)
     }
 }
 

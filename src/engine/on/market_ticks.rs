@@ -1,6 +1,6 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
-use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
+use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{Effect, Fact};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
 use crate::model::{Credits, Now, PerKind, QueueName};
@@ -17,7 +17,7 @@ impl Engine {
         for fact in restored {
             market.accounts.apply(fact);
         }
-        if !matches!(self.config.policy, PolicyConfig::Dynamic { .. })
+        if !self.config.policy.is_market()
             && let Some(fact) = market.accounts.suspend(now)
         {
             self.outbox.record(Fact::Market(fact));
@@ -25,8 +25,8 @@ impl Engine {
     }
 
     /// Opens the configured queues, or those of the ruling market.
-    pub(super) fn open_queues(&mut self, now: Now) {
-        let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else {
+    pub(super) fn open_queues(&mut self) {
+        let Some(market) = self.market.as_ref().filter(|market| market.accounts.is_ruling()) else {
             for queue in &self.config.queues {
                 self.cluster.scheduler.open_group(&queue.name);
             }
@@ -40,12 +40,6 @@ impl Engine {
             allocations.extend(interval.map(|interval| (group, allocation(interval))));
         }
         self.cluster.scheduler.set_allocations(&allocations);
-        if let PolicyConfig::Dynamic { alloc_interval_ms, kill_interval_ms, .. } = &self.config.policy {
-            // The first tick comes one whole interval after the start: downtime is not charged.
-            market.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
-            self.preemptions.next_round_mono_ms =
-                kill_interval_ms.map_or(u64::MAX, |interval_ms| now.mono_ms + interval_ms);
-        }
     }
 
     /// Seeds the market with the budget file, once in the life of the state store. Opens its queues if it rules.
@@ -98,13 +92,9 @@ impl Engine {
         }
     }
 
-    /// Charges the interval that ends and opens the next one. A late tick counts once.
-    pub(super) fn tick_when_due(&mut self, now: Now) {
-        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
-        let Some(market) = self.market.as_mut().filter(|market| now.mono_ms >= market.next_tick_mono_ms) else {
-            return;
-        };
-        market.next_tick_mono_ms = next_on_grid(market.next_tick_mono_ms, alloc_interval_ms, now);
+    /// Charges the interval that ends and opens the next one, if the market rules.
+    pub(super) fn tick_market(&mut self, now: Now) {
+        let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
         let slots = self.cluster.scheduler.totals().slots.narrow();
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
         let tick = market.accounts.tick(&usage, slots, now);
@@ -157,13 +147,6 @@ impl Engine {
         // The answer may show durable state only.
         (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
-}
-
-/// The first time after `now` that is a whole number of intervals after `due_mono_ms`, which has passed.
-pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 {
-    let interval_ms = interval_ms.max(1);
-    let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;
-    due_mono_ms.saturating_add((missed + 1).saturating_mul(interval_ms))
 }
 
 fn allocation(interval: &Interval) -> Allocation {

@@ -1,19 +1,17 @@
-//! Preemption: queues below their quota get slots back from queues above theirs (Dynamic Priority Scheduler document,
-//! section Preemption).
+//! Preemption: queues below what is due to them get slots back from queues that hold more (Dynamic Priority Scheduler
+//! document, section Preemption).
 //!
-//! A round compares the market's quotas with running attempts and marks victims; each is killed at the next heartbeat
+//! A round compares the policy's claims with running attempts and marks victims; each is killed at the next heartbeat
 //! of its tracker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
-use crate::scheduler::{AppId, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
-
-use super::market_ticks::next_on_grid;
+use crate::scheduler::{AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 
 /// Most jobs of a queue that cannot use every node and that a round considers beyond those whose tasks fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
@@ -22,8 +20,8 @@ const JOBS_IN_RESERVE: usize = 16;
 struct LiveQueue<'a> {
     name: &'a str,
     group: GroupId,
-    quota: PerKind<u32>,
-    kept: PerKind<u32>,
+    claim: Claim,
+    retained: PerKind<u32>,
     jobs: &'a BTreeSet<JobId>,
     /// Jobs whose setup has no slot, by the kind of slot that it needs.
     setups: PerKind<BTreeSet<AppId>>,
@@ -50,37 +48,28 @@ pub(super) struct ChosenVictims {
 // === impl Engine: rounds of preemption ===
 
 impl Engine {
-    /// Runs a round when it is due: marks as many attempts as queues below their quota need slots.
-    pub(super) fn preempt_when_due(&mut self, now: Now) {
-        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return };
-        if now.mono_ms < self.preemptions.next_round_mono_ms {
-            return;
-        }
-        self.preemptions.next_round_mono_ms = next_on_grid(self.preemptions.next_round_mono_ms, interval_ms, now);
-        // Nothing is killed in safe mode.
-        if self.is_in_safe_mode() {
-            return;
-        }
+    /// Runs a round: marks as many attempts as queues with room need slots.
+    pub(super) fn preempt(&mut self, now: Now) {
         self.cancel_undelivered_preemptions(now);
         let ChosenVictims { victims, short } = self.choose_victims(now);
         if victims.is_empty() {
             return;
         }
-        self.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
+        self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
         let text = format!("{} attempts are preempted for queues below their quota", victims.len());
         self.outbox.log_line(LogLevel::Info, text);
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
                 job.preempt(id, &reason, &mut self.cluster.scheduler);
-                self.preemptions.victims.push(id);
+                self.rounds.preemptions.victims.push(id);
             }
         }
     }
 
     /// Cancels preemptions not yet delivered whose tracker is no longer healthy; this round picks other victims.
     fn cancel_undelivered_preemptions(&mut self, now: Now) {
-        let mut victims = std::mem::take(&mut self.preemptions.victims);
+        let mut victims = std::mem::take(&mut self.rounds.preemptions.victims);
         victims.retain(|id| {
             let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(node) = node else { return false };
@@ -90,7 +79,7 @@ impl Engine {
             }
             is_reachable
         });
-        self.preemptions.victims = victims;
+        self.rounds.preemptions.victims = victims;
     }
 
     /// Chooses victims by the current state, without marking them.
@@ -137,11 +126,8 @@ impl Engine {
         let live_queue = |(name, jobs)| {
             let name: &String = name;
             let group = self.cluster.scheduler.group(name)?;
-            let allocation = self.cluster.scheduler.allocation(group);
-            // A quota without payment is void.
-            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            let kept = self.cluster.scheduler.retained(group);
-            Some(LiveQueue { name, group, quota, kept, jobs, setups: PerKind::default() })
+            let (claim, retained) = (self.cluster.scheduler.claim(group), self.cluster.scheduler.retained(group));
+            Some(LiveQueue { name, group, claim, retained, jobs, setups: PerKind::default() })
         };
         self.jobs.live.by_queue().iter().filter_map(live_queue).collect()
     }
@@ -237,14 +223,14 @@ impl IncomingSlots {
 // === impl LiveQueue ===
 
 impl LiveQueue<'_> {
-    /// Slots below the quota.
+    /// Slots that are due to it and that it does not retain.
     fn room(&self, kind: Kind) -> u32 {
-        self.quota[kind].saturating_sub(self.kept[kind])
+        self.claim.due[kind].saturating_sub(self.retained[kind])
     }
 
-    /// Slots above the quota.
+    /// Slots that it may lose.
     fn excess(&self, kind: Kind) -> u32 {
-        self.kept[kind].saturating_sub(self.quota[kind])
+        self.retained[kind].saturating_sub(self.claim.kept[kind])
     }
 
     /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
@@ -253,7 +239,7 @@ impl LiveQueue<'_> {
             Kind::Map => "map slots",
             Kind::Reduce => "reduce slots",
         };
-        let (queue, kept, quota) = (self.name, self.kept[kind], self.quota[kind]);
+        let (queue, kept, quota) = (self.name, self.retained[kind], self.claim.kept[kind]);
         format!(
             "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
         )

@@ -2,7 +2,7 @@
 
 use crate::engine::core::{Engine, EngineConfig, PolicyConfig, Tallies};
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Submissions,
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds, Submissions,
     Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
@@ -45,7 +45,12 @@ impl Engine {
             launching: Launching::default(),
             submissions: Submissions::after(restored.last_order),
             market,
-            preemptions: Preemptions::default(),
+            rounds: Rounds {
+                // The first tick comes one whole interval after the start: downtime is not charged.
+                update: Round::every(config.policy.update_interval_ms(), now),
+                preemption: Round::every(config.policy.preemption_interval_ms(), now),
+                ..Rounds::default()
+            },
             foreign_recovery: ForeignRecovery::default(),
             safe_mode: None,
             tallies: Tallies::default(),
@@ -53,7 +58,7 @@ impl Engine {
             config,
         };
         engine.restore_market(&restored.market, now);
-        engine.open_queues(now);
+        engine.open_queues();
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
         engine
     }

@@ -45,7 +45,7 @@ fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<TrackerId, u32> {
 /// Rings the timer and judges what a round took.
 pub fn ring(cluster: &mut Cluster) {
     let (before, marked_before) = (books(cluster), marked(cluster));
-    let due = cluster.engine.preemptions.next_round_mono_ms <= cluster.now.mono_ms;
+    let due = cluster.engine.rounds.preemption.due_mono_ms() <= cluster.now.mono_ms;
     cluster.timer();
     let chosen: Vec<AttemptId> = marked(cluster).difference(&marked_before).copied().collect();
     assert!(due || chosen.is_empty(), "between rounds nothing is taken");

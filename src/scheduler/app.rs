@@ -10,7 +10,7 @@ use super::{AppId, GroupId};
 pub struct AppSpec {
     /// Its id.
     pub id: AppId,
-    /// Its group; never changes.
+    /// Its group, until [`Scheduler::move_app`](super::Scheduler::move_app).
     pub group: GroupId,
     /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), as Hadoop 1.2.1 `JobPriority` numbers them.
     pub priority: u8,
@@ -34,6 +34,10 @@ pub(super) struct App {
     pub(super) spec: AppSpec,
     pub(super) tables: PerKind<RequestTable>,
     pub(super) running: PerKind<u32>,
+    /// Running tasks whose slots are being released.
+    pub(super) releasing: PerKind<u32>,
+    /// As last set, for a policy that takes over.
+    pub(super) size: AppSize,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
@@ -48,6 +52,8 @@ impl App {
             spec,
             tables: PerKind::default(),
             running: PerKind::default(),
+            releasing: PerKind::default(),
+            size: AppSize::default(),
             pending: PerKind::default(),
             draining: false,
         }

@@ -29,6 +29,7 @@ impl Scheduler {
         report: &mut AssignmentReport,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
+        node.reported[kind] = Some(node.in_use(kind));
         self.policy.on_heartbeat(id, kind, node.in_use(kind), &mut self.violations);
         if free == 0 || self.orders[kind].is_empty() {
             node.withheld[kind] = false;

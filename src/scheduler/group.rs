@@ -43,6 +43,7 @@ pub(super) struct Groups {
 pub(super) struct GroupSums {
     pub(super) apps: u32,
     pub(super) running: PerKind<u32>,
+    pub(super) releasing: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
     pub(super) pending: u64,
 }
@@ -51,8 +52,8 @@ pub(super) struct GroupSums {
 
 impl Group {
     pub(super) fn sums(&self) -> GroupSums {
-        let &Group { apps, running, waiting, pending, .. } = self;
-        GroupSums { apps, running, waiting, pending }
+        let &Group { apps, running, releasing, waiting, pending, .. } = self;
+        GroupSums { apps, running, releasing, waiting, pending }
     }
 }
 

@@ -71,6 +71,7 @@ impl Scheduler {
             sum.apps += 1;
             for kind in Kind::ALL {
                 sum.running[kind] += app.running[kind];
+                sum.releasing[kind] += app.releasing[kind];
                 sum.waiting[kind] += app.tables[kind].waiting();
                 sum.pending += u64::from(app.pending[kind]);
             }

@@ -30,6 +30,8 @@ pub(super) struct Node {
     pub(super) running: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
+    /// Slots in use at the start of its last heartbeat, for a policy that takes over; none before the first.
+    pub(super) reported: PerKind<Option<u32>>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
@@ -47,6 +49,7 @@ impl Node {
             occupied: PerKind::default(),
             running: PerKind::default(),
             releasing: PerKind::default(),
+            reported: PerKind::default(),
             withheld: PerKind::default(),
             resume: PerKind::default(),
         }

@@ -10,7 +10,8 @@ use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 impl Scheduler {
     /// Counts the slot of an attempt as being released: its end is decided.
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
-        let Some(app) = self.apps.get(&id) else { return };
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        raise(&mut app.releasing[kind], 1_u32, &mut self.violations);
         if let Some(group) = self.groups.get_mut(app.spec.group) {
             raise(&mut group.releasing[kind], 1_u32, &mut self.violations);
         }
@@ -22,7 +23,8 @@ impl Scheduler {
     /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
     /// [`Self::remove_running`].
     pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId) {
-        let Some(app) = self.apps.get(&id) else { return };
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        lower(&mut app.releasing[kind], 1_u32, &mut self.violations);
         if let Some(group) = self.groups.get_mut(app.spec.group) {
             lower(&mut group.releasing[kind], 1_u32, &mut self.violations);
         }

@@ -7,15 +7,14 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
-use super::compatible_fifo::CompatibleFifo;
-use super::dynamic::Dynamic;
-use super::fifo::Fifo;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
 use super::policy::{LaunchRules, Policy};
-use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Topology, Totals};
+use super::{
+    Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
+};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +45,7 @@ pub struct GroupUsage<'a> {
     pub pending: u64,
 }
 
-/// Grants slots under one policy, chosen at construction.
+/// Grants slots under one policy at a time.
 ///
 /// Unknown ids have no effect: an attempt may outlive its node.
 pub struct Scheduler {
@@ -84,15 +83,12 @@ pub(super) fn leaf_key(
 impl Scheduler {
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        match options.compatible {
-            true => Self::with_policy(Box::new(CompatibleFifo::new(options.pad_millionths))),
-            false => Self::with_policy(Box::new(Fifo::new(options.pad_millionths))),
-        }
+        Self::with_policy(PolicyOptions::Fifo(options).build())
     }
 
     /// A scheduler under the market.
     pub fn dynamic() -> Self {
-        Self::with_policy(Box::new(Dynamic::default()))
+        Self::with_policy(PolicyOptions::Dynamic.build())
     }
 
     fn with_policy(policy: Box<dyn Policy>) -> Self {
@@ -282,6 +278,7 @@ impl Scheduler {
         self.set_pending(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
+        app.size = AppSize::default();
         self.policy.on_app_resized(id, Some(&app.spec), AppSize::default(), &mut self.violations);
         let group = app.spec.group;
         let tables = std::mem::take(&mut app.tables);
@@ -310,8 +307,12 @@ impl Scheduler {
 
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
-        let app = self.apps.get(&id).filter(|app| !app.draining);
-        self.policy.on_app_resized(id, app.map(|app| &app.spec), size, &mut self.violations);
+        let app = self.apps.get_mut(&id).map(|app| {
+            app.size = size;
+            &*app
+        });
+        let spec = app.filter(|app| !app.draining).map(|app| &app.spec);
+        self.policy.on_app_resized(id, spec, size, &mut self.violations);
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls

@@ -21,7 +21,10 @@ pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, r
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
     let has_operation = request.uri.query().is_some_and(|query| !query.is_empty());
     if !has_operation && state.owner.market_presence() == MarketPresence::Idle {
-        return text(StatusCode::NOT_FOUND, "The scheduler in use has no page; the market answers /scheduler?OPERATION");
+        return text(
+            StatusCode::NOT_FOUND,
+            "The scheduler in use has no page; the market answers /scheduler?OPERATION",
+        );
     }
     match request_market(&state, request, ParsedQuery::parse, error).await {
         Ok(answer) => fresh(StatusCode::OK, XML, render(&answer, short_host(&state.host))),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal, Rounds,
-    Submissions, Tracker, TrackerRecovery, Trackers,
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal, Rounds, Submissions,
+    Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
 use crate::model::{FactNumber, Now};

@@ -11,7 +11,9 @@ use crate::engine::core::Engine;
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
-use crate::scheduler::{AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+use crate::scheduler::{
+    AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
+};
 
 /// Most jobs of a queue that cannot use every node and that a round considers beyond those whose tasks fill the quota.
 const JOBS_IN_RESERVE: usize = 16;

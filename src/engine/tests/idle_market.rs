@@ -58,9 +58,13 @@ fn jobs_run_and_nothing_is_charged_or_shown() {
     assert_eq!((explained.market, explained.cost, explained.preemption), (None, None, None));
     let snapshot = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((snapshot.price, snapshot.jobs[0].cost.clone(), snapshot.queues[0].share.clone()), (None, None, None));
-    let statuses = cluster.ask(crate::market::ParsedQuery::parse_queue_status("queues&user=root&timestamp=1795252016001").unwrap(), true);
+    let statuses = cluster
+        .ask(crate::market::ParsedQuery::parse_queue_status("queues&user=root&timestamp=1795252016001").unwrap(), true);
     let Ok(Answer::QueueStatuses(statuses)) = statuses else { panic!("{statuses:?}") };
-    assert_eq!(statuses.iter().map(|status| (status.budget, status.pending)).collect::<Vec<_>>(), [(credits("100"), 0); 2]);
+    assert_eq!(
+        statuses.iter().map(|status| (status.budget, status.pending)).collect::<Vec<_>>(),
+        [(credits("100"), 0); 2]
+    );
 }
 
 #[test]
@@ -114,6 +118,6 @@ fn a_restart_under_another_scheduler_ends_what_was_sold_without_a_charge() {
     cluster.crash(0, |_| Fate::Hang);
     let names: Vec<_> = cluster.engine.queues().value.iter().map(|queue| queue.name.to_string()).collect();
     assert_eq!(names, ["alice"]);
-    assert_eq!(cluster.submit(spec("alice", "alice", 1, 0)).is_err(), true, "unsigned");
+    assert!(cluster.submit(spec("alice", "alice", 1, 0)).is_err(), "unsigned");
     cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
 }

@@ -56,7 +56,10 @@ fn its_facts_rebuild_it() {
     let mut rebuilt = Market::new(MarketConfig::default(), START);
     stage.facts.iter().for_each(|fact| rebuilt.apply(fact));
     assert_eq!(rebuilt.suspend(stage.now), None);
-    assert_eq!((rebuilt.total(), rebuilt.ledger(), rebuilt.price()), (stage.market.total(), stage.market.ledger(), stage.market.price()));
+    assert_eq!(
+        (rebuilt.total(), rebuilt.ledger(), rebuilt.price()),
+        (stage.market.total(), stage.market.ledger(), stage.market.price())
+    );
     for queue in ["alice", "bob", "carol"] {
         assert_eq!(rebuilt.account(queue), stage.market.account(queue), "{queue}");
     }

@@ -3,5 +3,7 @@
 mod dynamic;
 mod fifo;
 mod laws;
+mod move_app;
 mod preemption;
+mod replace_policy;
 mod world;

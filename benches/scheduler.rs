@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-use jobtracker::model::{Kind, PerKind, TrackerId};
+use jobtracker::model::{Kind, Now, PerKind, TrackerId};
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSpec, FifoOptions, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler,
+    Allocation, AppId, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NodeOffer, Scheduler,
+    TaskOrigin,
 };
 
 const APPS: [u32; 2] = [10, 10_000];
@@ -23,9 +24,9 @@ struct Yes {
 }
 
 impl GrantSource for Yes {
-    fn take_task(&mut self, app: AppId, kind: Kind, _node: TrackerId, _level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, _node: TrackerId, distance: Distance) -> GrantResult {
         self.granted.push((app, kind));
-        GrantResult::Task { hosts: self.hosts.clone(), is_rerun: false }
+        GrantResult::Task { hosts: self.hosts.clone(), level: distance.nearest, origin: TaskOrigin::Fresh, slots: 1 }
     }
 }
 
@@ -44,7 +45,8 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
     for number in 0..apps {
         let id = AppId::new(number);
         let group = queues[(number % QUEUES) as usize];
-        let spec = AppSpec { id, group, priority: 2, start_ms: number.into(), order: number.into() };
+        let spec =
+            AppSpec { id, group, user: "user".into(), priority: 2, start_ms: number.into(), order: number.into() };
         if scheduler.add_app(spec).is_ok() {
             scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize]);
             scheduler.request_slots(id, Kind::Map, &replicas, waiting);
@@ -52,6 +54,10 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         }
     }
     (scheduler, nodes[0], replicas)
+}
+
+fn offer(node: TrackerId) -> NodeOffer {
+    NodeOffer { node, free: SLOTS, now: Now { mono_ms: 0, wall_ms: 0 } }
 }
 
 type Named = (&'static str, fn() -> Scheduler);
@@ -67,7 +73,7 @@ fn nothing_to_give(criterion: &mut Criterion) {
             let (mut scheduler, node, _) = cluster(scheduler(), apps, 0);
             let mut source = Yes::default();
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
-                bencher.iter(|| black_box(scheduler.assign_slots(NodeOffer { node, free: SLOTS }, &mut source)));
+                bencher.iter(|| black_box(scheduler.assign_slots(offer(node), &mut source)));
             });
         }
     }
@@ -83,7 +89,7 @@ fn grants(criterion: &mut Criterion) {
             let mut source = Yes { hosts, granted: Vec::new() };
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
                 bencher.iter(|| {
-                    let report = scheduler.assign_slots(NodeOffer { node, free: SLOTS }, &mut source);
+                    let report = scheduler.assign_slots(offer(node), &mut source);
                     for (app, kind) in source.granted.drain(..) {
                         scheduler.remove_running(app, kind, node);
                         scheduler.request_slots(app, kind, &source.hosts, 1);

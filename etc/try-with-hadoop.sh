@@ -15,8 +15,8 @@ refusal=$(live_refusal)
 
 if [[ -z ${JOBTRACKER_PROGRAM:-} ]]; then
     note "building"
-    cargo build --quiet --release --manifest-path "$PROJECT_DIR/Cargo.toml"
-    JOBTRACKER_PROGRAM=${CARGO_TARGET_DIR:-$PROJECT_DIR/target}/release/jobtracker
+    cargo build --quiet --profile quick --manifest-path "$PROJECT_DIR/Cargo.toml"
+    JOBTRACKER_PROGRAM=${CARGO_TARGET_DIR:-$PROJECT_DIR/target}/quick/jobtracker
 fi
 "$LIVE_DIR/fetch-jars.sh"
 

@@ -1,7 +1,7 @@
 //! Runs the live tests: stock Hadoop 1.2.1 clients and TaskTrackers, and the shipped clients, against the program itself.
 //!
 //! Each test is a script below `tests/hadoop` or `etc`. Where Hadoop cannot run, the tests that need it report on standard error that they are skipped;
-//! with `CI=true` in the environment they fail instead.
+//! with `CI=true` in the environment they fail instead. As many run at a time as there are cores: a cluster waits more than it computes.
 
 // Outside `#[test]` functions too a test may end by a panic.
 #![allow(clippy::panic)]
@@ -12,10 +12,6 @@ mod skip;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-
-/// Two cores carry one cluster at a time.
-static ONE_CLUSTER: Mutex<()> = Mutex::new(());
 
 /// Scripts bound their own steps; this one is for whatever they overlook.
 const LIMIT_S: u32 = 900;
@@ -57,12 +53,6 @@ fn run(script: &str, arguments: &[&str]) -> String {
     said.lines().last().unwrap_or_default().to_owned()
 }
 
-fn with_cluster(script: &str, arguments: &[&str]) -> String {
-    // A test that failed poisons the lock; its cluster is gone all the same.
-    let _one = ONE_CLUSTER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    run(script, arguments)
-}
-
 #[test]
 fn namespaces_keep_a_task_tracker_in() {
     if skip("namespaces_keep_a_task_tracker_in") {
@@ -76,7 +66,7 @@ fn stock_jobs_end_with_the_outputs_they_had_under_the_java_jobtracker() {
     if skip("stock_jobs_end_with_the_outputs_they_had_under_the_java_jobtracker") {
         return;
     }
-    assert_eq!(with_cluster("tests/hadoop/jobs.sh", &["all"]), "8 passed, 0 failed");
+    assert_eq!(run("tests/hadoop/jobs.sh", &["all"]), "8 passed, 0 failed");
 }
 
 #[test]
@@ -84,7 +74,7 @@ fn tasks_that_fail_and_attempts_that_are_killed_run_again_as_under_the_java_jobt
     if skip("tasks_that_fail_and_attempts_that_are_killed_run_again_as_under_the_java_jobtracker") {
         return;
     }
-    assert_eq!(with_cluster("tests/hadoop/faults.sh", &["throws-once", "attempts-killed"]), "2 passed, 0 failed");
+    assert_eq!(run("tests/hadoop/faults.sh", &["throws-once", "attempts-killed"]), "2 passed, 0 failed");
 }
 
 #[test]
@@ -92,7 +82,7 @@ fn a_job_goes_on_although_the_jobtracker_is_killed() {
     if skip("a_job_goes_on_although_the_jobtracker_is_killed") {
         return;
     }
-    let last = with_cluster("tests/hadoop/restart.sh", &["--kills", "2"]);
+    let last = run("tests/hadoop/restart.sh", &["--kills", "2"]);
     assert_eq!(last, "2 kills: 24 attempts for 24 tasks, the client ended with success, the output is right");
 }
 
@@ -102,7 +92,7 @@ fn our_job_client_gives_what_the_stock_one_gives() {
         return;
     }
     let arguments = ["--jobtracker", "ours", "word_count", "failing"];
-    assert_eq!(with_cluster("tests/hadoop/submit.sh", &arguments), "2 passed, 0 failed");
+    assert_eq!(run("tests/hadoop/submit.sh", &arguments), "2 passed, 0 failed");
 }
 
 #[test]
@@ -111,7 +101,7 @@ fn both_kinds_of_workers_on_one_job_leave_what_stock_ones_leave() {
         return;
     }
     let arguments = ["--jobtracker", "ours", "--workers", "mixed", "--client", "stock"];
-    assert_eq!(with_cluster("tests/hadoop/matrix.sh", &arguments), "9 agree, 0 differ");
+    assert_eq!(run("tests/hadoop/matrix.sh", &arguments), "9 agree, 0 differ");
 }
 
 #[test]
@@ -119,7 +109,7 @@ fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;
     }
-    assert_eq!(with_cluster("tests/hadoop/signed.sh", &[]), "9 passed, 0 failed");
+    assert_eq!(run("tests/hadoop/signed.sh", &[]), "9 passed, 0 failed");
 }
 
 #[test]
@@ -127,12 +117,12 @@ fn the_main_job_ends_with_a_bill_that_is_right_to_the_last_digit() {
     if skip("the_main_job_ends_with_a_bill_that_is_right_to_the_last_digit") {
         return;
     }
-    assert!(with_cluster("etc/try-with-hadoop.sh", &[]).ends_with("to the last digit."));
+    assert!(run("etc/try-with-hadoop.sh", &[]).ends_with("to the last digit."));
 }
 
 #[test]
 fn both_shipped_clients_perform_the_nine_operations() {
-    let last = with_cluster("tests/hadoop/operations.sh", &[]);
+    let last = run("tests/hadoop/operations.sh", &[]);
     assert!(last.ends_with(" passed, 0 failed"), "{last}");
 }
 

@@ -1,5 +1,5 @@
 //! Runs of the simulator: a million events over many seeds break no law, the seeds of bugs that were found stay good, the
-//! same seed gives the same run, and the judge notices what is forged.
+//! same seed gives the same run, and the law checker notices what is forged.
 //!
 //! A failure prints the command that shows it again. `tests/full.sh` runs many more events.
 
@@ -103,8 +103,8 @@ fn runs_with_something_left_out_are_runs_too() {
     }
 }
 
-/// What the judge says of a run in which `forge` changes facts, and returns whether it did.
-fn judged(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
+/// The violation found in a run in which `forge` changes facts, and returns whether it did.
+fn violation_of(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut forged = 0;
     for seed in (1..60).step_by(2) {
         let run = Run::play_tampered(&options(policy, seed, 5_000), &mut InMemoryStore::default(), |step| {
@@ -144,14 +144,14 @@ fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> boo
 #[test]
 fn a_charge_for_too_many_slots_is_noticed() {
     let violation =
-        judged(DYNAMIC, |step| forge_charge(step, |tick, place| tick.queue_ticks[place].charge.used.map += 1));
+        violation_of(DYNAMIC, |step| forge_charge(step, |tick, place| tick.queue_ticks[place].charge.used.map += 1));
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("is charged"), "{violation}");
 }
 
 #[test]
 fn a_charge_at_another_rate_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
             let rate = &mut tick.queue_ticks[place].charge.rate;
             *rate = more(*rate, 1);
@@ -162,7 +162,7 @@ fn a_charge_at_another_rate_is_noticed() {
 
 #[test]
 fn a_balance_that_the_charge_does_not_explain_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
             let balance = &mut tick.queue_ticks[place].balance;
             *balance = more(*balance, 1);
@@ -174,7 +174,7 @@ fn a_balance_that_the_charge_does_not_explain_is_noticed() {
 
 #[test]
 fn an_interval_that_nobody_pays_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
             let queue_tick = &mut tick.queue_ticks[place];
             queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
@@ -188,7 +188,7 @@ fn an_interval_that_nobody_pays_is_noticed() {
 
 #[test]
 fn a_cost_that_is_laid_on_no_job_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {
             Fact::JobsCharged { jobs, .. } => jobs.pop().is_some(),
             _ => false,
@@ -200,7 +200,7 @@ fn a_cost_that_is_laid_on_no_job_is_noticed() {
 
 #[test]
 fn minted_money_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {
             Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::TopUp => {
                 entry.amount = more(entry.amount, 1_000_000_000_000);
@@ -214,7 +214,7 @@ fn minted_money_is_noticed() {
 
 #[test]
 fn a_bid_that_nobody_made_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         let is_top_up = |fact: &Fact| match fact {
             Fact::Market(MarketFact::Ledger(entry)) => entry.reason == Reason::TopUp,
             _ => false,
@@ -235,7 +235,7 @@ fn a_bid_that_nobody_made_is_noticed() {
 #[test]
 fn a_stamp_that_goes_back_is_noticed() {
     let mut seen = 0;
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {
             Fact::Market(MarketFact::Stamp(stamp)) if stamp.user == "root" => {
                 seen += 1;
@@ -251,7 +251,7 @@ fn a_stamp_that_goes_back_is_noticed() {
 #[test]
 fn an_attempt_that_is_launched_twice_is_noticed() {
     let mut before = None;
-    let violation = judged(FIFO, |step| {
+    let violation = violation_of(FIFO, |step| {
         forge_fact(step, |fact| {
             let Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, attempt, .. }) = fact else {
                 return false;
@@ -275,7 +275,7 @@ fn an_attempt_that_is_launched_twice_is_noticed() {
 #[test]
 fn a_slot_that_leaks_is_noticed() {
     let mut at_work = std::collections::BTreeSet::new();
-    let violation = judged(FIFO, |step| {
+    let violation = violation_of(FIFO, |step| {
         forge_fact(step, |fact| match fact {
             Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, attempt, .. }) => {
                 at_work.insert(*attempt);
@@ -293,7 +293,7 @@ fn a_slot_that_leaks_is_noticed() {
 
 #[test]
 fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
+    let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {
             Fact::Job(JobFact::AttemptKillRequested { request, attempt }) if *request == KillRequest::Preempt => {
                 attempt.number += 1;
@@ -331,8 +331,8 @@ impl Journal for Forgetful<'_> {
     }
 }
 
-/// What the judge says of the first run whose restart misses a fact of a kind.
-fn judged_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
+/// The violation found in the first run whose restart misses a fact of a kind.
+fn violation_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
     for seed in 1..60 {
         let mut journal = Forgetful { journal: InMemoryStore::default(), is_meant, has_forgotten: false };
         let violation = Run::play(&options(FIFO, seed, 3_000), &mut journal).violation;
@@ -346,7 +346,7 @@ fn judged_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
 
 #[test]
 fn an_acknowledged_submission_that_a_restart_loses_is_noticed() {
-    let violation = judged_without(&|fact| matches!(fact, Fact::Job(JobFact::Accepted(_))));
+    let violation = violation_without(&|fact| matches!(fact, Fact::Job(JobFact::Accepted(_))));
     assert_eq!(violation.law, Law::End, "{violation}");
     assert!(violation.culprit.contains("lost"), "{violation}");
 }
@@ -354,13 +354,13 @@ fn an_acknowledged_submission_that_a_restart_loses_is_noticed() {
 #[test]
 fn a_launch_that_a_restart_loses_is_noticed() {
     let violation =
-        judged_without(&|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, .. })));
+        violation_without(&|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, .. })));
     assert!(matches!(violation.law, Law::Order | Law::End), "{violation}");
 }
 
 #[test]
 fn a_finished_attempt_that_a_restart_loses_is_noticed() {
-    let violation = judged_without(&|fact| match fact {
+    let violation = violation_without(&|fact| match fact {
         Fact::Job(JobFact::AttemptEnded(ended)) => ended.state == AttemptState::Succeeded,
         _ => false,
     });
@@ -370,7 +370,7 @@ fn a_finished_attempt_that_a_restart_loses_is_noticed() {
 #[test]
 fn a_finished_task_that_runs_again_is_noticed() {
     let mut done = std::collections::BTreeMap::new();
-    let violation = judged(FIFO, |step| {
+    let violation = violation_of(FIFO, |step| {
         forge_fact(step, |fact| match fact {
             Fact::Job(JobFact::AttemptEnded(ended)) if ended.state == AttemptState::Succeeded => {
                 done.insert(ended.attempt.task.job, ended.attempt);

@@ -11,12 +11,13 @@ use jobtracker::engine::{
     Caller, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission, Reply,
     Restored, SubmissionReply,
 };
+use jobtracker::fake_tracker::{AttemptStep, FakeAttempt, FakeTracker};
 use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
-use jobtracker::model::{AttemptId, AttemptState, Credits, FactNumber, JobId, Now, QueueName};
+use jobtracker::model::{AttemptState, Credits, FactNumber, JobId, Now, PerKind, QueueName};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
-use jobtracker::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
+use jobtracker::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
 
 /// Maps of all jobs together.
 pub const MAPS: usize = 400_000;
@@ -29,12 +30,9 @@ pub struct World {
     pub now: Now,
 }
 
-/// A tracker whose slots are all in use.
+/// A fake tracker whose slots are all in use by maps, with the reports of a recorded one.
 pub struct BusyTracker {
-    template: HeartbeatRequest,
-    slots: usize,
-    /// What it runs, and how that is reported.
-    pub tasks: Vec<AttemptId>,
+    fake: FakeTracker,
     running: TaskStatus,
     succeeded: TaskStatus,
     out: Vec<u8>,
@@ -65,14 +63,6 @@ fn decoded(reply: Reply) -> HeartbeatResponse {
         Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
         other => panic!("{other:?}"),
     }
-}
-
-fn launched(response: &HeartbeatResponse) -> Vec<AttemptId> {
-    let attempt = |action: &Action| match action {
-        Action::LaunchTask(task) => Some(task.status.attempt),
-        _ => None,
-    };
-    response.actions.iter().filter_map(attempt).collect()
 }
 
 impl World {
@@ -132,20 +122,23 @@ impl World {
 
     /// The setups of all jobs run on one large tracker, which then takes no more work.
     pub fn set_up(&mut self) {
-        let mut request = recorded("idle");
-        request.status.name = "tracker_setup.example.org:localhost/127.0.0.1:1".into();
-        request.status.host = "setup.example.org".into();
-        (request.status.max_map_slots, request.status.max_reduce_slots) = (50_000, 0);
-        (request.restarted, request.initial_contact, request.response_id) = (true, true, -1);
-        request.status.tasks.clear();
-        request.accept_new_tasks = true;
-        let response = decoded(self.step(Event::Heartbeat { request: request.clone(), connection: 1 }));
+        let mut tracker: FakeTracker = FakeTracker {
+            name: "tracker_setup.example.org:localhost/127.0.0.1:1".into(),
+            host: "setup.example.org".into(),
+            slots: PerKind::new(50_000, 0),
+            ..FakeTracker::of_status(&recorded("idle").status)
+        };
+        let request = tracker.request(Vec::new());
+        tracker.obey(&decoded(self.step(Event::Heartbeat { request, connection: 1 })), |_| ());
         let succeeded = report_of("map-succeeded", AttemptState::Succeeded);
-        let report = |attempt| TaskStatus { attempt, ..succeeded.clone() };
-        request.status.tasks = launched(&response).into_iter().map(report).collect();
-        (request.restarted, request.initial_contact, request.response_id) = (false, false, response.response_id);
-        request.accept_new_tasks = false;
-        request.status.max_map_slots = 0;
+        let succeed = |attempt: &mut FakeAttempt| {
+            run(attempt);
+            attempt.advance(AttemptStep::Advance);
+            TaskStatus { attempt: attempt.id, state: attempt.state, ..succeeded.clone() }
+        };
+        let reports = tracker.attempts.iter_mut().map(succeed).collect();
+        tracker.slots = PerKind::new(0, 0);
+        let request = tracker.request(reports);
         self.step(Event::Heartbeat { request, connection: 1 });
     }
 
@@ -188,63 +181,61 @@ fn report_of(name: &str, state: AttemptState) -> TaskStatus {
     recorded(name).status.tasks.into_iter().find(|report| report.state == state).unwrap()
 }
 
+/// Its process is there by the first report.
+fn run(attempt: &mut FakeAttempt) {
+    if !attempt.has_begun() {
+        attempt.advance(AttemptStep::Advance);
+    }
+}
+
 impl BusyTracker {
     /// One on a host, that takes maps until all its slots are in use.
     pub fn new(world: &mut World, host: usize, slots: usize) -> Self {
         let mut tracker = Self::registered(world, host, slots);
         while tracker.has_room() {
-            let request = tracker.request(false);
-            let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
-            tracker.obey(&response);
+            tracker.beat_untimed(world);
         }
         tracker
     }
 
-    /// One on a host, after its first heartbeat.
+    /// One on a host, after its first heartbeat, which may bring fewer maps than it has room for: they are spread.
     pub fn registered(world: &mut World, host: usize, slots: usize) -> Self {
-        let mut template = recorded("map-succeeded");
-        template.status.name = format!("tracker_node{host}.example.org:localhost/127.0.0.1:40235").into();
-        template.status.host = format!("node{host}.example.org").into();
-        (template.status.max_map_slots, template.status.max_reduce_slots) = (slots as i32, 0);
-        template.status.tasks.clear();
+        let fake = FakeTracker {
+            name: format!("tracker_node{host}.example.org:localhost/127.0.0.1:40235"),
+            host: format!("node{host}.example.org"),
+            slots: PerKind::new(slots as u32, 0),
+            ..FakeTracker::of_status(&recorded("map-succeeded").status)
+        };
         let succeeded = report_of("map-succeeded", AttemptState::Succeeded);
         let running = TaskStatus { state: AttemptState::Running, counters: None, progress: 0.5, ..succeeded.clone() };
-        let mut tracker = Self { template, slots, tasks: Vec::new(), running, succeeded, out: Vec::new() };
-        let request = HeartbeatRequest {
-            restarted: true,
-            initial_contact: true,
-            accept_new_tasks: true,
-            response_id: -1,
-            ..tracker.template.clone()
-        };
-        let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
-        // Spreading may have held some back.
-        tracker.obey(&response);
+        let mut tracker = Self { fake, running, succeeded, out: Vec::new() };
+        tracker.beat_untimed(world);
         tracker
     }
 
     /// Whether slots of it are free.
     pub fn has_room(&self) -> bool {
-        self.tasks.len() < self.slots
+        self.fake.has_room()
     }
 
-    fn obey(&mut self, response: &HeartbeatResponse) {
-        self.template.response_id = response.response_id;
-        self.tasks.extend(launched(response));
+    fn beat_untimed(&mut self, world: &mut World) {
+        let request = self.request(false);
+        let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
+        self.fake.obey(&response, |_| ());
     }
 
-    /// Its next heartbeat, in which its oldest task has finished or not.
+    /// Its next heartbeat, in which its oldest map has finished or not.
     fn request(&mut self, finishes: bool) -> HeartbeatRequest {
-        let mut request = self.template.clone();
-        (request.restarted, request.initial_contact) = (false, false);
-        if finishes {
-            let attempt = self.tasks.remove(0);
-            request.status.tasks.push(TaskStatus { attempt, ..self.succeeded.clone() });
+        self.fake.attempts.iter_mut().for_each(run);
+        if let Some(oldest) = self.fake.attempts.first_mut().filter(|_| finishes) {
+            oldest.advance(AttemptStep::Advance);
         }
-        let running = |attempt: &AttemptId| TaskStatus { attempt: *attempt, ..self.running.clone() };
-        request.status.tasks.extend(self.tasks.iter().map(running));
-        request.accept_new_tasks = self.has_room();
-        request
+        let report = |attempt: &FakeAttempt| {
+            let template = if attempt.is_kept() { &self.running } else { &self.succeeded };
+            TaskStatus { attempt: attempt.id, ..template.clone() }
+        };
+        let reports = self.fake.attempts.iter().map(report).collect();
+        self.fake.request(reports)
     }
 
     /// One heartbeat from bytes to bytes, and the time that took.
@@ -272,7 +263,7 @@ impl BusyTracker {
             Value::EncodedHeartbeat(body) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
             other => panic!("{other:?}"),
         };
-        self.obey(&response);
+        self.fake.obey(&response, |_| ());
         took
     }
 }

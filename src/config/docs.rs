@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::wire::limits;
 use crate::wire::limits::{LimitAction, LimitUnit, Sender};
 
-use super::keys::{Kind, SECTIONS};
+use super::keys::{SECTIONS, ValueKind};
 
 const HEAD: &str = "# Configuration
 
@@ -49,7 +49,7 @@ pub fn render() -> String {
             let default =
                 key.default.filter(|default| !default.trim().is_empty()).map(|default| format!("`{default}`"));
             let unit = match key.kind {
-                Kind::Number(unit, _, _) => unit.symbol(),
+                ValueKind::Number(unit, _, _) => unit.symbol(),
                 _ => "",
             };
             let row = [

@@ -8,7 +8,7 @@ use super::configuration::{Configuration, Setting};
 use super::error::ConfigError;
 use super::host_port::HostPort;
 use super::keys;
-use super::keys::{Key, Kind};
+use super::keys::{Key, ValueKind};
 use super::parts_per_million::PartsPerMillion;
 
 impl Setting {
@@ -32,7 +32,7 @@ impl Configuration {
     /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`].
     pub fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         let Some(setting) = self.setting(key)? else { return Ok(None) };
-        if setting.value.trim().is_empty() && !matches!(key.kind, Kind::Text | Kind::List) {
+        if setting.value.trim().is_empty() && !matches!(key.kind, ValueKind::Text | ValueKind::List) {
             return Ok(None);
         }
         if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.bad_value(key.kind.to_string())) }

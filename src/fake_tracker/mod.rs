@@ -1,6 +1,7 @@
 //! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does.
 //!
-//! The simulator, the tests over sockets and the load generator drive it. They decide what each attempt does next and how it is reported.
+//! The simulator, the tests of the engine and over sockets, the load generator and the benchmarks drive it. They decide what each
+//! attempt does next and how it is reported.
 
 mod attempt;
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::model::{AttemptState, Kind, PerKind};
-use crate::wire::protocol::{CallOutcome, ReturnType, Value, decode_response};
+use crate::wire::frame::LENGTH_BYTES;
+use crate::wire::protocol::{
+    Call, CallOutcome, InterTrackerCall, Protocol, ReturnType, Value, decode_call, decode_response,
+};
 use crate::wire::{Action, HeartbeatResponse};
 
 macro_rules! recorded {
@@ -30,6 +33,17 @@ fn at_work(answer: &HeartbeatResponse) -> FakeTracker {
     tracker.attempts[0].advance(AttemptStep::Advance);
     assert_eq!(tracker.attempts[0].state, AttemptState::Running);
     tracker
+}
+
+/// So what is made of a recorded heartbeat is a stock tracker as far as the JobTracker can see.
+#[test]
+fn a_tracker_without_tasks_says_what_a_stock_one_said() {
+    let bytes = include_bytes!("../../tests/fixtures/hadoop1/rpc/InterTrackerProtocol.heartbeat.idle.request.bin");
+    let call = decode_call(Protocol::InterTracker, &bytes[LENGTH_BYTES..]).unwrap().call;
+    let Call::InterTracker(InterTrackerCall::Heartbeat { request: recorded }) = call else { panic!("{call:?}") };
+    let mut tracker: FakeTracker = FakeTracker::of_status(&recorded.status);
+    tracker.obey(&HeartbeatResponse { response_id: recorded.response_id, ..recorded!("idle.response.bin") }, |_| ());
+    assert_eq!(tracker.request(Vec::new()), *recorded);
 }
 
 #[test]

@@ -68,6 +68,13 @@ impl<T> FakeTracker<T> {
         }
     }
 
+    /// One of the name, the host, the slots and the machine that a heartbeat states, that has not called yet.
+    pub fn of_status(status: &TaskTrackerStatus) -> Self {
+        let slots = PerKind::new(status.max_map_slots.cast_unsigned(), status.max_reduce_slots.cast_unsigned());
+        let resources = status.resources.clone();
+        Self { http_port: status.http_port, resources, ..Self::new(&*status.name, &*status.host, slots) }
+    }
+
     /// Ends the process and everything it had; another one takes its place under the same name.
     pub fn restart(&mut self) {
         self.lose_everything();

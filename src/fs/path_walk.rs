@@ -270,13 +270,13 @@ impl Trust<'_> {
     fn follow(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
         self.is_strict = true;
         // The bits of a link mean nothing; who may replace it, its folder says.
-        self.note(path, self.foreign_owner(stat))
+        self.record_weakness(path, self.foreign_owner(stat))
     }
 
     fn look_at_end(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
         let is_shared = stat.st_mode & WRITABLE_FOR_OTHERS != 0 && stat.st_mode & STICKY == 0;
         let shared = is_shared.then(|| format!("is writable for others (mode {:o})", stat.st_mode & 0o7777));
-        self.note(path, self.foreign_owner(stat).or(shared))
+        self.record_weakness(path, self.foreign_owner(stat).or(shared))
     }
 
     fn foreign_owner(&self, stat: &Stat) -> Option<String> {
@@ -286,7 +286,7 @@ impl Trust<'_> {
     }
 
     /// Without a link others may own the path of a file to be read: they decide what it says, but not which file it is.
-    fn note(&mut self, path: &Path, weakness: Option<String>) -> Result<(), FsError> {
+    fn record_weakness(&mut self, path: &Path, weakness: Option<String>) -> Result<(), FsError> {
         if let Some(reason) = weakness {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             self.broken_at.get_or_insert_with(|| (path.to_owned(), reason));

@@ -56,11 +56,11 @@ pub struct Attempt {
     pub state: AttemptState,
     /// Its current phase.
     pub phase: Phase,
-    /// The node it was launched on.
-    pub node: TrackerId,
-    /// The node that runs its task-cleanup, while one does.
-    pub cleanup_node: Option<TrackerId>,
-    /// Whether it holds a slot of `node`.
+    /// The tracker it was launched on.
+    pub tracker: TrackerId,
+    /// The tracker that runs its task-cleanup, while one does.
+    pub cleanup_tracker: Option<TrackerId>,
+    /// Whether it holds a slot of `tracker`.
     pub holds_slot: bool,
     /// Whether the tracker has reported that it works on it, or on its task-cleanup.
     pub started: bool,
@@ -105,15 +105,15 @@ impl Attempt {
     /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    /// A new attempt on a node.
-    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: TrackerId, now: crate::model::Now) -> Self {
+    /// A new attempt on a tracker.
+    pub fn launched(number: i32, role: AttemptRole, phase: Phase, tracker: TrackerId, now: crate::model::Now) -> Self {
         Self {
             number,
             role,
             state: AttemptState::Unassigned,
             phase,
-            node,
-            cleanup_node: None,
+            tracker,
+            cleanup_tracker: None,
             holds_slot: true,
             started: false,
             reported: false,

@@ -194,8 +194,8 @@ impl Job {
     }
 
     fn host_of(&self, key: TaskKey, position: usize, context: &JobContext<'_>) -> Option<HostId> {
-        let node = self.task(key).attempts.get(position)?.node;
-        context.nodes.get(node).map(|info| info.host)
+        let tracker = self.task(key).attempts.get(position)?.tracker;
+        context.nodes.get(tracker).map(|info| info.host)
     }
 
     /// Appends a completion event and returns its index.
@@ -207,7 +207,7 @@ impl Job {
         context: &mut JobContext<'_>,
     ) -> usize {
         let attempt = &self.task(key).attempts[position];
-        let http: Arc<str> = match context.nodes.get(attempt.node) {
+        let http: Arc<str> = match context.nodes.get(attempt.tracker) {
             Some(info) => info.http.clone(),
             None => "".into(),
         };

@@ -76,8 +76,8 @@ pub struct Job {
     pub priority: Priority,
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
-    /// Nodes that were given any of its attempts: each gets KILL_JOB when the job is over.
-    pub nodes: BTreeSet<TrackerId>,
+    /// Trackers that were given any of its attempts: each gets KILL_JOB when the job is over.
+    pub trackers: BTreeSet<TrackerId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
@@ -154,7 +154,7 @@ impl Job {
         housekeeping: &mut HousekeepingQueue,
     ) -> Self {
         let splits = &accepted.splits;
-        // Hosts beyond the limit of the table stay unknown until a node registers there.
+        // Hosts beyond the limit of the table stay unknown until a tracker registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
@@ -207,7 +207,7 @@ impl Job {
             straggler_watch_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),
-            nodes: BTreeSet::new(),
+            trackers: BTreeSet::new(),
             priority: spec.priority,
             first_attempt: 0,
             unknown_attempts: 0,

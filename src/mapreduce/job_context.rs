@@ -13,7 +13,7 @@ pub struct JobContext<'a> {
     pub scheduler: &'a mut Scheduler,
     /// Names of counters.
     pub interner: &'a mut CounterInterner,
-    /// The registered nodes.
+    /// The registered trackers.
     pub nodes: &'a NodeRegistry,
     /// Jobs with attempts that the scheduler does not assign.
     pub housekeeping: &'a mut HousekeepingQueue,

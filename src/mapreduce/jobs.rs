@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::model::{JobId, Kind, Now, TrackerId, Violations};
-use crate::scheduler::{AppId, GrantResult, GrantSource, Level};
+use crate::scheduler::{AppId, Distance, GrantResult, GrantSource};
 
 use super::{Job, Launch, NodeRegistry};
 
@@ -16,7 +16,7 @@ pub struct Jobs {
     last_app: u32,
 }
 
-/// The jobs during an assignment of one node's slots; collects the launches.
+/// The jobs during an assignment of one tracker's slots; collects the launches.
 pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
     nodes: &'a NodeRegistry,
@@ -98,11 +98,14 @@ impl Jobs {
 // === impl JobGrants ===
 
 impl GrantSource for JobGrants<'_> {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, tracker: TrackerId, distance: Distance) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
-        let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
-        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now, self.violations);
+        let Some((number, hosts)) = job.take_task(kind, tracker, distance, self.nodes) else {
+            return GrantResult::NoTask;
+        };
+        let level = job.task_level(kind, number, tracker, self.nodes);
+        let (launch, origin) = job.launch_task(kind, number, tracker, self.nodes, self.now, self.violations);
         self.launches.push((app, launch));
-        GrantResult::Task { hosts, is_rerun }
+        GrantResult::Task { hosts, level, origin, slots: 1 }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
-use crate::scheduler::{HostId, Level};
+use crate::scheduler::{Distance, HostId, Level, TaskOrigin};
 use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
@@ -27,119 +27,136 @@ pub struct Launch {
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A map or reduce for `node`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
+    /// A map or reduce for `tracker`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
     /// request.
     pub fn take_task(
         &mut self,
         kind: Kind,
-        node: TrackerId,
-        level: Level,
+        tracker: TrackerId,
+        distance: Distance,
         nodes: &NodeRegistry,
     ) -> Option<(u32, Arc<[HostId]>)> {
-        let info = nodes.get(node)?;
-        if !self.can_run_on(kind, node, nodes) {
+        let info = nodes.get(tracker)?;
+        if !self.can_run_on(kind, tracker, nodes) {
             return None;
         }
         let (tasks, flaky, hosts) = (&self.work[kind], &self.flaky_hosts, self.eligible_hosts(nodes));
         let can_rerun = |number: u32| {
             tasks.get(number as usize).is_some_and(|task| can_rerun(task, flaky, kind, info.host, (nodes, hosts)))
         };
-        if let Some(number) = self.waiting[kind].take(level, info.host, info.rack, can_rerun) {
+        if let Some(number) = self.waiting[kind].take(distance, info.host, info.rack, can_rerun) {
             return Some((number, self.preferred_hosts_of(TaskKey::Work(kind, number))));
         }
-        Some((self.take_straggler(kind, node, info)?, self.no_hosts.clone()))
+        if distance.farthest != Level::Any {
+            return None;
+        }
+        Some((self.take_straggler(kind, tracker, info)?, self.no_hosts.clone()))
     }
 
-    /// Whether any task of that kind may run on a node.
-    pub(super) fn can_run_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
+    /// How far a tracker is from the input of a task; a reduce has none.
+    pub(super) fn task_level(&self, kind: Kind, number: u32, tracker: TrackerId, nodes: &NodeRegistry) -> Level {
+        nodes.get(tracker).map_or(Level::Any, |info| self.level(TaskKey::Work(kind, number), info.host, info.rack))
+    }
+
+    /// Whether any task of that kind may run on a tracker.
+    pub(super) fn can_run_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         let is_possible = match kind {
-            Kind::Map => self.has_room_on(node, nodes),
+            Kind::Map => self.has_room_on(tracker, nodes),
             Kind::Reduce => self.are_reduces_due(),
         };
-        is_possible && !self.avoids(kind, node, nodes)
+        is_possible && !self.avoids(kind, tracker, nodes)
     }
 
-    /// Whether a task that has had an attempt may run on a node.
-    pub(super) fn can_rerun_on(&self, kind: Kind, number: u32, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        let Some(host) = nodes.get(node).map(|info| info.host) else { return false };
+    /// Whether a task that has had an attempt may run on a tracker.
+    pub(super) fn can_rerun_on(&self, kind: Kind, number: u32, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        let Some(host) = nodes.get(tracker).map(|info| info.host) else { return false };
         let task = self.work[kind].get(number as usize);
         task.is_some_and(|task| can_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.eligible_hosts(nodes))))
     }
 
-    /// Creates the attempt of a task that was taken; and whether that is a rerun after earlier attempts have ended.
+    /// Creates the attempt of a task that was taken; and why it waited.
     pub fn launch_task(
         &mut self,
         kind: Kind,
         number: u32,
-        node: TrackerId,
+        tracker: TrackerId,
         nodes: &NodeRegistry,
         now: Now,
         violations: &mut Violations,
-    ) -> (Launch, bool) {
+    ) -> (Launch, TaskOrigin) {
         let key = TaskKey::Work(kind, number);
         let task = self.task(key);
-        let is_rerun = !task.attempts.is_empty() && !task.has_live_attempt();
-        let launch = self.add_attempt(key, AttemptRole::Work, node, now, violations);
+        let origin = match (task.attempts.is_empty(), task.has_live_attempt()) {
+            (true, _) => TaskOrigin::Fresh,
+            (false, false) => TaskOrigin::Rerun,
+            (false, true) => TaskOrigin::Speculative,
+        };
+        let launch = self.add_attempt(key, AttemptRole::Work, tracker, now, violations);
         self.slot_holders[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
-        if let (Kind::Map, Some(info)) = (kind, nodes.get(node)) {
+        if let (Kind::Map, Some(info)) = (kind, nodes.get(tracker)) {
             self.count_locality(key, info.host, info.rack);
         }
         self.refresh_task(key, violations);
-        (launch, is_rerun)
+        (launch, origin)
     }
 
-    /// Whether the setup variant for `kind` may run on a node: not where too many of the job's attempts failed, and not
+    /// Whether the setup variant for `kind` may run on a tracker: not where too many of the job's attempts failed, nor
     /// where that variant failed, unless it failed everywhere else.
-    pub fn can_set_up_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        self.can_run_variant_on(&self.setup[kind], kind, node, nodes)
+    pub fn can_set_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        self.can_run_variant_on(&self.setup[kind], kind, tracker, nodes)
     }
 
-    /// Whether the cleanup variant for `kind` may run on a node, by the same rules.
-    pub fn can_clean_up_on(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        self.can_run_variant_on(&self.cleanup[kind], kind, node, nodes)
+    /// Whether the cleanup variant for `kind` may run on a tracker, by the same rules.
+    pub fn can_clean_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        self.can_run_variant_on(&self.cleanup[kind], kind, tracker, nodes)
     }
 
-    fn can_run_variant_on(&self, task: &Task, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        let Some(info) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
+    fn can_run_variant_on(&self, task: &Task, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        let Some(info) = nodes.get(tracker).filter(|_| !self.avoids(kind, tracker, nodes)) else { return false };
         can_rerun(task, &self.flaky_hosts, kind, info.host, (nodes, self.eligible_hosts(nodes)))
     }
 
-    /// Launches the job's setup, in the variant for `kind`, on a node.
-    pub fn launch_setup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Launch {
+    /// Launches the job's setup, in the variant for `kind`, on a tracker.
+    pub fn launch_setup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
-            self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now, context.violations);
-        context.scheduler.occupy_slots(node, kind, 1);
+            self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
+        context.scheduler.occupy_slots(tracker, kind, 1);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
 
-    /// Launches the job's cleanup, in the variant for `kind`, on a node.
-    pub fn launch_cleanup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Launch {
+    /// Launches the job's cleanup, in the variant for `kind`, on a tracker.
+    pub fn launch_cleanup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
-            self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now, context.violations);
-        context.scheduler.occupy_slots(node, kind, 1);
+            self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, tracker, context.now, context.violations);
+        context.scheduler.occupy_slots(tracker, kind, 1);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
 
-    /// Launches the next waiting task-cleanup of that kind on a node, under the attempt's own id.
-    pub fn launch_task_cleanup(&mut self, kind: Kind, node: TrackerId, context: &mut JobContext<'_>) -> Option<Launch> {
+    /// Launches the next waiting task-cleanup of that kind on a tracker, under the attempt's own id.
+    pub fn launch_task_cleanup(
+        &mut self,
+        kind: Kind,
+        tracker: TrackerId,
+        context: &mut JobContext<'_>,
+    ) -> Option<Launch> {
         let launch = loop {
             let Some((key, number)) = self.task_cleanups[kind].pop_front() else { break None };
             let task = self.task_mut(key);
             let Some(attempt) = task.attempts.iter_mut().find(|attempt| attempt.number == number) else { continue };
-            if !attempt.is_unclean() || attempt.cleanup_node.is_some() {
+            if !attempt.is_unclean() || attempt.cleanup_tracker.is_some() {
                 continue;
             }
-            attempt.cleanup_node = Some(node);
+            attempt.cleanup_tracker = Some(tracker);
             attempt.holds_slot = true;
             attempt.started = false;
             attempt.reported = false;
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = context.now.mono_ms;
-            self.nodes.insert(node);
-            context.scheduler.start_task_cleanup(node, kind);
+            self.trackers.insert(tracker);
+            context.scheduler.start_task_cleanup(tracker, kind);
             let attempt = self.task_id(key).attempt(number);
             break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup });
         };
@@ -151,12 +168,12 @@ impl Job {
         &mut self,
         key: TaskKey,
         role: AttemptRole,
-        node: TrackerId,
+        tracker: TrackerId,
         now: Now,
         violations: &mut Violations,
     ) -> Launch {
         let (kind, id) = (key.kind(), self.task_id(key));
-        self.nodes.insert(node);
+        self.trackers.insert(tracker);
         let first_attempt = self.first_attempt;
         let task = self.task_mut(key);
         let number = task.next_number().max(first_attempt);
@@ -167,7 +184,7 @@ impl Job {
         if let Some(ranges) = &mut task.failed_ranges {
             ranges.record_launch(number);
         }
-        task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
+        task.attempts.push(Attempt::launched(number, role, first_phase(kind), tracker, now));
         task.enter_state(TaskState::Running, id, violations);
         if task.first_launch_ms == 0 {
             task.first_launch_ms = now.wall_ms;

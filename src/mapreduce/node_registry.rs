@@ -1,4 +1,4 @@
-//! The registered nodes, as far as jobs need to know them.
+//! The registered trackers, as far as jobs need to know them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,31 +25,31 @@ pub struct NodeInfo {
     pub free_disk_bytes: Option<u64>,
 }
 
-/// All registered nodes by id.
+/// All registered trackers by id.
 #[derive(Debug, Default)]
 pub struct NodeRegistry {
     // Never iterated.
     nodes: FxHashMap<TrackerId, NodeInfo>,
     // Never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
-    // The registered nodes of each host; never iterated.
+    // The registered trackers of each host; never iterated.
     by_host: FxHashMap<HostId, BTreeSet<TrackerId>>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
     /// Those of them with slots for more than Hadoop Streaming.
     stock_offering: PerKind<usize>,
-    // Kinds of slots of nodes that do not have both; never iterated.
+    // Kinds of slots of trackers that do not have both; never iterated.
     offers: FxHashMap<TrackerId, PerKind<bool>>,
-    /// Nodes that report themselves unhealthy.
+    /// Trackers that report themselves unhealthy.
     unhealthy: BTreeSet<TrackerId>,
     /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
 }
 
-/// Counts of nodes on a host.
+/// Counts of trackers on a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostNodes {
-    nodes: u32,
+    trackers: u32,
     /// Those with slots of a kind.
     offering: PerKind<u32>,
     /// Those of these that run more than Hadoop Streaming.
@@ -63,7 +63,7 @@ pub struct EligibleHosts<'a> {
     stock_only: bool,
 }
 
-/// The kinds of slots of a node before its first report.
+/// The kinds of slots of a tracker before its first report.
 const BOTH: PerKind<bool> = PerKind::new(true, true);
 
 // === impl NodeRegistry ===
@@ -75,27 +75,27 @@ impl NodeRegistry {
         Self { counts_all_hosts: true, ..Self::default() }
     }
 
-    /// Adds a node, with slots of both kinds until [`Self::set_slots`].
-    pub fn insert(&mut self, node: TrackerId, info: NodeInfo) {
-        self.remove(node);
+    /// Adds a tracker, with slots of both kinds until [`Self::set_slots`].
+    pub fn insert(&mut self, tracker: TrackerId, info: NodeInfo) {
+        self.remove(tracker);
         self.join_host(info.host, BOTH, info.streaming_only);
-        self.by_host.entry(info.host).or_default().insert(node);
-        self.nodes.insert(node, info);
+        self.by_host.entry(info.host).or_default().insert(tracker);
+        self.nodes.insert(tracker, info);
     }
 
-    /// Removes a node.
-    pub fn remove(&mut self, node: TrackerId) -> Option<NodeInfo> {
-        let info = self.nodes.remove(&node)?;
-        self.unhealthy.remove(&node);
-        let offers = self.offers.remove(&node).unwrap_or(BOTH);
+    /// Removes a tracker.
+    pub fn remove(&mut self, tracker: TrackerId) -> Option<NodeInfo> {
+        let info = self.nodes.remove(&tracker)?;
+        self.unhealthy.remove(&tracker);
+        let offers = self.offers.remove(&tracker).unwrap_or(BOTH);
         self.leave_host(info.host, offers, info.streaming_only);
-        self.forget_on(info.host, node);
+        self.forget_on(info.host, tracker);
         Some(info)
     }
 
-    /// A node that is registered.
-    pub fn get(&self, node: TrackerId) -> Option<&NodeInfo> {
-        self.nodes.get(&node)
+    /// A tracker that is registered.
+    pub fn get(&self, tracker: TrackerId) -> Option<&NodeInfo> {
+        self.nodes.get(&tracker)
     }
 
     /// The hosts for a job that runs on all trackers, or on stock ones only.
@@ -103,81 +103,81 @@ impl NodeRegistry {
         EligibleHosts { registry: self, stock_only }
     }
 
-    /// Sets the slots of a node; an unhealthy one has none.
-    pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
-        let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
+    /// Sets the slots of a tracker; an unhealthy one has none.
+    pub fn set_slots(&mut self, tracker: TrackerId, slots: PerKind<u32>) {
+        let Some(info) = self.nodes.get(&tracker).filter(|_| !self.counts_all_hosts) else { return };
         let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
-        let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
+        let before = if offers == BOTH { self.offers.remove(&tracker) } else { self.offers.insert(tracker, offers) };
         self.join_host(host, offers, streaming_only);
         self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
     }
 
-    /// Number of nodes.
+    /// Number of trackers.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether no node is registered.
+    /// Whether no tracker is registered.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Sets the free disk space of a node, if reported.
-    pub fn set_free_disk(&mut self, node: TrackerId, bytes: Option<u64>) {
-        if let Some(info) = self.nodes.get_mut(&node) {
+    /// Sets the free disk space of a tracker, if reported.
+    pub fn set_free_disk(&mut self, tracker: TrackerId, bytes: Option<u64>) {
+        if let Some(info) = self.nodes.get_mut(&tracker) {
             info.free_disk_bytes = bytes;
         }
     }
 
-    /// Sets the web server address of a node.
-    pub fn set_http(&mut self, node: TrackerId, http: &str) {
-        if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
+    /// Sets the web server address of a tracker.
+    pub fn set_http(&mut self, tracker: TrackerId, http: &str) {
+        if let Some(info) = self.nodes.get_mut(&tracker).filter(|info| *info.http != *http) {
             info.http = http.into();
         }
     }
 
-    /// Sets the health of a node.
-    pub fn set_healthy(&mut self, node: TrackerId, healthy: bool) {
+    /// Sets the health of a tracker.
+    pub fn set_healthy(&mut self, tracker: TrackerId, healthy: bool) {
         if healthy {
-            self.unhealthy.remove(&node);
-        } else if self.nodes.contains_key(&node) {
-            self.unhealthy.insert(node);
+            self.unhealthy.remove(&tracker);
+        } else if self.nodes.contains_key(&tracker) {
+            self.unhealthy.insert(tracker);
         }
     }
 
-    /// Number of healthy nodes.
+    /// Number of healthy trackers.
     pub fn in_service(&self) -> usize {
         self.nodes.len() - self.unhealthy.len()
     }
 
-    /// Number of nodes on a host.
+    /// Number of trackers on a host.
     pub fn on_host(&self, host: HostId) -> usize {
-        self.hosts.get(&host).map_or(0, |host| host.nodes as usize)
+        self.hosts.get(&host).map_or(0, |host| host.trackers as usize)
     }
 
-    /// Sets the host of a node after it moved to another rack and got another id.
-    pub fn move_node(&mut self, node: TrackerId, host: HostId, rack: RackId) {
-        let Some(info) = self.nodes.get_mut(&node) else { return };
+    /// Sets the host of a tracker after it moved to another rack and got another id.
+    pub fn move_tracker(&mut self, tracker: TrackerId, host: HostId, rack: RackId) {
+        let Some(info) = self.nodes.get_mut(&tracker) else { return };
         let old = std::mem::replace(&mut info.host, host);
         info.rack = rack;
         let streaming_only = info.streaming_only;
-        let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
+        let offers = self.offers.get(&tracker).copied().unwrap_or(BOTH);
         self.join_host(host, offers, streaming_only);
         self.leave_host(old, offers, streaming_only);
-        self.forget_on(old, node);
-        self.by_host.entry(host).or_default().insert(node);
+        self.forget_on(old, tracker);
+        self.by_host.entry(host).or_default().insert(tracker);
     }
 
-    /// The nodes on a host.
-    pub fn nodes_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
+    /// The trackers on a host.
+    pub fn trackers_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
         self.by_host.get(&host).into_iter().flatten().copied()
     }
 
-    fn forget_on(&mut self, host: HostId, node: TrackerId) {
-        if let Some(nodes) = self.by_host.get_mut(&host) {
-            nodes.remove(&node);
-            if nodes.is_empty() {
+    fn forget_on(&mut self, host: HostId, tracker: TrackerId) {
+        if let Some(trackers) = self.by_host.get_mut(&host) {
+            trackers.remove(&tracker);
+            if trackers.is_empty() {
                 self.by_host.remove(&host);
             }
         }
@@ -185,7 +185,7 @@ impl NodeRegistry {
 
     fn join_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
         let count = self.hosts.entry(host).or_default();
-        count.nodes += 1;
+        count.trackers += 1;
         for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
             count.offering[kind] += 1;
             self.offering[kind] += usize::from(count.offering[kind] == 1);
@@ -206,8 +206,8 @@ impl NodeRegistry {
                 self.stock_offering[kind] -= usize::from(count.stock_offering[kind] == 0);
             }
         }
-        count.nodes -= 1;
-        if count.nodes == 0 {
+        count.trackers -= 1;
+        if count.trackers == 0 {
             self.hosts.remove(&host);
         }
     }
@@ -224,8 +224,8 @@ impl EligibleHosts<'_> {
     /// Whether a host has slots of a kind.
     pub fn offers(&self, host: HostId, kind: Kind) -> bool {
         let Some(host) = self.registry.hosts.get(&host) else { return false };
-        let nodes = if self.stock_only { host.stock_offering } else { host.offering };
-        nodes[kind] > 0
+        let offering = if self.stock_only { host.stock_offering } else { host.offering };
+        offering[kind] > 0
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
         );
         registry.set_slots(two, PerKind::default());
         assert_eq!(offering(&registry), (2, 0));
-        registry.move_node(three, a, rack);
+        registry.move_tracker(three, a, rack);
         assert_eq!((offering(&registry), registry.on_host(a)), ((1, 0), 3));
         registry.set_slots(three, PerKind::new(0, 4));
         registry.remove(one);
@@ -306,7 +306,7 @@ mod tests {
         registry.set_slots(two, PerKind::new(0, 1));
         assert_eq!((maps(&registry), registry.eligible_hosts(true).offering(Kind::Reduce)), ([2, 0], 1));
         registry.set_slots(two, PerKind::new(1, 1));
-        registry.move_node(two, b, rack);
+        registry.move_tracker(two, b, rack);
         assert!(
             !registry.eligible_hosts(true).offers(a, Kind::Map) && registry.eligible_hosts(true).offers(b, Kind::Map)
         );

@@ -1,4 +1,4 @@
-//! Which nodes a job can use: those that can run it, where not too many of its attempts failed, with room for output.
+//! Which trackers a job can use: those that can run it, where few of its attempts failed, with room for output.
 
 use crate::model::{Kind, TrackerId};
 use crate::scheduler::HostId;
@@ -7,7 +7,7 @@ use super::job::slowstart_maps;
 use super::node_registry::EligibleHosts;
 use super::{Job, NodeRegistry};
 
-/// Whether and why not a slot of a node helps a job.
+/// Whether and why not a slot of a tracker helps a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeUse {
     /// A slot of it would help.
@@ -22,7 +22,7 @@ pub enum NodeUse {
     FailedThere,
 }
 
-// === impl Job: nodes ===
+// === impl Job: trackers ===
 
 impl Job {
     /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
@@ -35,9 +35,9 @@ impl Job {
         self.flaky_hosts.restore_failure(host);
     }
 
-    /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
-    pub fn is_unsupported_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
+    /// Whether the tracker runs only Hadoop Streaming and the job is not that.
+    pub fn is_unsupported_on(&self, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        self.spec.only_stock.is_some() && nodes.get(tracker).is_some_and(|info| info.streaming_only)
     }
 
     /// The hosts that the job can choose from.
@@ -45,14 +45,14 @@ impl Job {
         nodes.eligible_hosts(self.spec.only_stock.is_some())
     }
 
-    /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
+    /// Whether the job takes no slots of that kind of a tracker: the tracker cannot run it, or too many of its attempts
     /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
     /// forever.
-    pub fn avoids(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
-        if self.is_unsupported_on(node, nodes) {
+    pub fn avoids(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+        if self.is_unsupported_on(tracker, nodes) {
             return true;
         }
-        let is_flaky = nodes.get(node).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
+        let is_flaky = nodes.get(tracker).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
         let hosts = self.eligible_hosts(nodes);
         is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
     }
@@ -62,21 +62,21 @@ impl Job {
         self.flaky_hosts.hosts()
     }
 
-    /// Whether a node has room for the expected output of a map. A node that reports no free space does.
-    pub(super) fn has_room_on(&self, node: TrackerId, nodes: &NodeRegistry) -> bool {
+    /// Whether a tracker has room for the expected output of a map. A tracker that reports no free space does.
+    pub(super) fn has_room_on(&self, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         let needed = self.output.room_per_map_bytes();
-        needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
+        needed == 0 || nodes.get(tracker).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }
 
-    /// Whether a slot of a node would help, by [`Self::can_use`], or why not.
-    pub fn node_use(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> NodeUse {
-        if self.can_use(kind, node, nodes) {
+    /// Whether a slot of a tracker would help, by [`Self::can_use`], or why not.
+    pub fn node_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> NodeUse {
+        if self.can_use(kind, tracker, nodes) {
             NodeUse::Useful
-        } else if self.is_unsupported_on(node, nodes) {
+        } else if self.is_unsupported_on(tracker, nodes) {
             NodeUse::Unsupported
-        } else if self.avoids(kind, node, nodes) {
+        } else if self.avoids(kind, tracker, nodes) {
             NodeUse::Avoided
-        } else if kind == Kind::Map && !self.has_room_on(node, nodes) {
+        } else if kind == Kind::Map && !self.has_room_on(tracker, nodes) {
             NodeUse::NoRoom
         } else {
             NodeUse::FailedThere

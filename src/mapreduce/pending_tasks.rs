@@ -1,5 +1,5 @@
-//! The order in which a node gets waiting tasks: returned ones first, then by distance, then in split order, last those
-//! without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! The order in which a tracker gets waiting tasks: returned ones first, then by distance, then in split order, last
+//! those without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{HostId, Level, RackId};
+use crate::scheduler::{Distance, HostId, Level, RackId};
 
 /// The waiting maps or reduces of a job.
 ///
 /// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
 /// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
-/// on the node.
+/// on the tracker.
 #[derive(Debug, Default)]
 pub(super) struct PendingTasks {
     /// Tasks that have not failed; they may run anywhere.
@@ -84,11 +84,10 @@ impl PendingTasks {
         }
     }
 
-    /// Takes the best task for a node; `level` is the nearest at which one is known to wait, `may_run` filters returned
-    /// ones.
+    /// Takes the best task for a tracker; `may_run` filters returned ones, which may be taken at any distance.
     pub(super) fn take(
         &mut self,
-        level: Level,
+        distance: Distance,
         host: HostId,
         rack: RackId,
         may_run: impl Fn(u32) -> bool,
@@ -98,12 +97,16 @@ impl PendingTasks {
             self.returned.remove(&returned);
             return Some(returned.1);
         }
+        let Distance { nearest, farthest } = distance;
         let mut near = None;
-        if level == Level::Node {
+        if nearest == Level::Node {
             near = next_of(self.by_host.get_mut(&host), &self.fresh);
         }
-        if near.is_none() && level != Level::Any {
+        if near.is_none() && nearest != Level::Any && farthest != Level::Node {
             near = next_of(self.by_rack.get_mut(&rack), &self.fresh);
+        }
+        if near.is_none() && farthest != Level::Any {
+            return None;
         }
         match near.or_else(|| self.fresh.first().copied()) {
             Some(task) => {
@@ -136,6 +139,11 @@ mod tests {
     use super::*;
     use crate::scheduler::Topology;
 
+    /// Up to any distance.
+    fn from(nearest: Level) -> Distance {
+        Distance { nearest, farthest: Level::Any }
+    }
+
     #[test]
     fn failed_first_then_near_then_in_order() {
         let mut topology = Topology::default();
@@ -144,10 +152,14 @@ mod tests {
         let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        let take = |pending: &mut PendingTasks, level| pending.take(level, a, topology.rack_of(a), |_| true);
+        let take = |pending: &mut PendingTasks, level| pending.take(from(level), a, topology.rack_of(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
         pending.requeue(1, 1);
-        assert_eq!(pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1), Some(2), "never where it failed");
+        assert_eq!(
+            pending.take(from(Level::Node), a, topology.rack_of(a), |map| map != 1),
+            Some(2),
+            "never where it failed"
+        );
         assert_eq!(pending.len(), 3);
         assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
         assert_eq!(take(&mut pending, Level::Any), Some(0));
@@ -164,9 +176,10 @@ mod tests {
         let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 2] = [[a].into(), [b].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        assert_eq!(pending.take(Level::Node, b, topology.rack_of(b), |_| true), Some(1));
+        assert_eq!(pending.take(from(Level::Node), b, topology.rack_of(b), |_| true), Some(1));
         pending.requeue(1, 0);
-        let rest: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
+        let rest: Vec<_> =
+            std::iter::from_fn(|| pending.take(from(Level::Node), a, topology.rack_of(a), |_| true)).collect();
         assert_eq!(rest, [1, 0]);
     }
 
@@ -178,7 +191,8 @@ mod tests {
         let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 2] = [[].into(), [a].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        let far: Vec<_> = std::iter::from_fn(|| pending.take(Level::Any, b, topology.rack_of(b), |_| true)).collect();
+        let far: Vec<_> =
+            std::iter::from_fn(|| pending.take(from(Level::Any), b, topology.rack_of(b), |_| true)).collect();
         assert_eq!(far, [1, 0]);
     }
 
@@ -187,7 +201,7 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let mut pending = PendingTasks::reduces(3);
-        let take = |pending: &mut PendingTasks| pending.take(Level::Any, a, topology.rack_of(a), |_| true);
+        let take = |pending: &mut PendingTasks| pending.take(from(Level::Any), a, topology.rack_of(a), |_| true);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(0), Some(1)));
         pending.requeue(1, 0);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(1), Some(2)));
@@ -201,10 +215,28 @@ mod tests {
         let mut pending = PendingTasks::reduces(count + 1);
         let rack = topology.rack_of(a);
         for reduce in 0..count {
-            assert_eq!(pending.take(Level::Any, a, rack, |_| true), Some(reduce));
+            assert_eq!(pending.take(from(Level::Any), a, rack, |_| true), Some(reduce));
         }
         (0..count).for_each(|reduce| pending.requeue(reduce, 1));
-        assert_eq!(pending.take(Level::Any, a, rack, |_| false), Some(count));
-        assert_eq!(pending.take(Level::Any, a, rack, |_| false), None);
+        assert_eq!(pending.take(from(Level::Any), a, rack, |_| false), Some(count));
+        assert_eq!(pending.take(from(Level::Any), a, rack, |_| false), None);
+    }
+
+    #[test]
+    fn a_task_is_no_farther_than_allowed_unless_it_has_failed() {
+        let mut topology = Topology::default();
+        let [here, beside, far] =
+            [("a", "/r1"), ("b", "/r1"), ("c", "/r2")].map(|(host, rack)| topology.intern_host(host, rack));
+        let racks: Racks = [here, beside, far].into_iter().map(|host| (host, topology.rack_of(host))).collect();
+        let preferred_hosts: [Arc<[HostId]>; 4] = [[far].into(), [beside].into(), [here].into(), [].into()];
+        let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
+        let rack = topology.rack_of(here);
+        let mut take = |nearest, farthest| pending.take(Distance { nearest, farthest }, here, rack, |_| true);
+        assert_eq!([take(Level::Node, Level::Node), take(Level::Rack, Level::Node)], [Some(2), None]);
+        assert_eq!([take(Level::Rack, Level::Rack), take(Level::Any, Level::Rack)], [Some(1), None]);
+        pending.requeue(2, 1);
+        let mut take = |nearest, farthest| pending.take(Distance { nearest, farthest }, here, rack, |_| true);
+        assert_eq!([take(Level::Any, Level::Node), take(Level::Any, Level::Node)], [Some(2), None]);
+        assert_eq!([(); 3].map(|()| take(Level::Any, Level::Any)), [Some(0), Some(3), None]);
     }
 }

@@ -19,14 +19,14 @@ const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 
 impl Job {
     /// Preemptible attempts of its maps or reduces in order of launch: launch time (ms of the monotonic clock), id,
-    /// node.
+    /// tracker.
     pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, TrackerId)> {
         self.slot_holders[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
             let attempt = task.attempts.get(task.position(*attempt)?)?;
             let may_leave = !attempt.is_releasing && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
-            may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.node))
+            may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.tracker))
         })
     }
 
@@ -42,10 +42,10 @@ impl Job {
         }
     }
 
-    /// The node of an attempt whose preemption is decided but not yet ordered; none for any other.
+    /// The tracker of an attempt whose preemption is decided but not yet ordered; none for any other.
     pub fn undelivered_preemption(&self, id: AttemptId) -> Option<TrackerId> {
         let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
-        attempt.preemption.as_ref().map(|_| attempt.node)
+        attempt.preemption.as_ref().map(|_| attempt.tracker)
     }
 
     /// Cancels a preemption that was not yet ordered.
@@ -74,16 +74,16 @@ impl Job {
         if is_open && is_running { u32::try_from(self.waiting[kind].len()).unwrap_or(u32::MAX) } else { 0 }
     }
 
-    /// Whether a slot on a node would help: for its setup, or for a waiting task.
-    pub fn can_use(&self, kind: Kind, node: TrackerId, nodes: &NodeRegistry) -> bool {
+    /// Whether a slot on a tracker would help: for its setup, or for a waiting task.
+    pub fn can_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.state == JobState::Prep {
-            return self.can_set_up_on(kind, node, nodes);
+            return self.can_set_up_on(kind, tracker, nodes);
         }
-        self.can_run_on(kind, node, nodes)
-            && self.waiting[kind].has_runnable(|number| self.can_rerun_on(kind, number, node, nodes))
+        self.can_run_on(kind, tracker, nodes)
+            && self.waiting[kind].has_runnable(|number| self.can_rerun_on(kind, number, tracker, nodes))
     }
 
-    /// Whether there may be nodes that it cannot use.
+    /// Whether there may be trackers that it cannot use.
     pub fn is_constrained(&self, kind: Kind) -> bool {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
@@ -110,8 +110,8 @@ impl Task {
             }
             let is_releasing = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
             match (std::mem::replace(&mut attempt.is_releasing, is_releasing), is_releasing) {
-                (false, true) => scheduler.mark_releasing(app, kind, attempt.node),
-                (true, false) => scheduler.unmark_releasing(app, kind, attempt.node),
+                (false, true) => scheduler.mark_releasing(app, kind, attempt.tracker),
+                (true, false) => scheduler.unmark_releasing(app, kind, attempt.tracker),
                 _ => {}
             }
         }
@@ -129,7 +129,7 @@ impl Attempt {
 
     /// Whether it holds a slot for a map or reduce, not for a task-cleanup.
     pub(super) fn holds_slot_for_work(&self) -> bool {
-        self.holds_slot && self.role == AttemptRole::Work && self.cleanup_node.is_none()
+        self.holds_slot && self.role == AttemptRole::Work && self.cleanup_tracker.is_none()
     }
 
     /// Whether its end is decided, independently of its task.

@@ -26,7 +26,7 @@ pub struct ReportResult {
     pub must_be_durable: bool,
     /// The order to the tracker.
     pub order: Option<AttemptOrder>,
-    /// Whether the attempt has left its node: neither running nor holding map output.
+    /// Whether the attempt has left its tracker: neither running nor holding map output.
     pub has_left_node: bool,
     /// Whether this is the first report that the tracker works on it.
     pub started: bool,
@@ -37,12 +37,12 @@ pub struct ReportResult {
 // === impl Job: reports ===
 
 impl Job {
-    /// Applies a report from `node` on one of the job's attempts.
+    /// Applies a report from `tracker` on one of the job's attempts.
     pub fn apply_report(
         &mut self,
         key: TaskKey,
         mut report: TaskStatus,
-        node: TrackerId,
+        tracker: TrackerId,
         context: &mut JobContext<'_>,
     ) -> ReportResult {
         let number = report.attempt.number;
@@ -63,13 +63,13 @@ impl Job {
             TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
         };
         let attempt = &mut task.attempts[position];
-        if attempt.node != node && attempt.cleanup_node != Some(node) {
+        if attempt.tracker != tracker && attempt.cleanup_tracker != Some(tracker) {
             return ReportResult {
                 order: is_live(report.state).then_some(AttemptOrder::Kill),
                 ..ReportResult::default()
             };
         }
-        let cleaning = attempt.cleanup_node == Some(node);
+        let cleaning = attempt.cleanup_tracker == Some(tracker);
         attempt.reported = true;
         let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
@@ -194,7 +194,7 @@ impl Job {
         self.progress_sum[kind] = f64::from(self.total()[kind]);
     }
 
-    /// Changes the state of an attempt, with all consequences. Returns whether it has left its node.
+    /// Changes the state of an attempt, with all consequences. Returns whether it has left its tracker.
     fn transition(&mut self, key: TaskKey, position: usize, state: AttemptState, context: &mut JobContext<'_>) -> bool {
         let (kind, id) = (key.kind(), self.task_id(key));
         let before = {
@@ -251,7 +251,7 @@ impl Job {
         let Some(position) = self.task(key).position(number) else { return };
         let attempt = &mut self.task_mut(key).attempts[position];
         let state = effective_state(state, attempt.kill_request, false, false);
-        if report_effect(attempt.state, state, attempt.cleanup_node.is_some()) != ReportEffect::Transition {
+        if report_effect(attempt.state, state, attempt.cleanup_tracker.is_some()) != ReportEffect::Transition {
             return;
         }
         attempt.diagnostics.add(why);
@@ -261,8 +261,8 @@ impl Job {
         self.transition(key, position, state, context);
     }
 
-    /// The node that ran the task-cleanup of an attempt is lost: another node runs it, or none when the job ends and
-    /// its own cleanup removes everything.
+    /// The tracker that ran the task-cleanup of an attempt is lost: another one runs it, or none when the job ends and its
+    /// own cleanup removes everything.
     pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
@@ -312,19 +312,19 @@ impl Job {
         if attempt.finish_ms == 0 {
             attempt.finish_ms = now_ms;
         }
-        match (attempt.cleanup_node.take(), attempt.role) {
-            (Some(node), _) => scheduler.end_task_cleanup(node, kind),
+        match (attempt.cleanup_tracker.take(), attempt.role) {
+            (Some(tracker), _) => scheduler.end_task_cleanup(tracker, kind),
             (None, AttemptRole::Work) => {
-                let (node, place) = (attempt.node, (attempt.launch_mono_ms, attempt.number));
+                let (tracker, place) = (attempt.tracker, (attempt.launch_mono_ms, attempt.number));
                 if is_releasing {
-                    scheduler.unmark_releasing(app, kind, node);
+                    scheduler.unmark_releasing(app, kind, tracker);
                 }
-                scheduler.remove_running(app, kind, node);
+                scheduler.remove_running(app, kind, tracker);
                 if let TaskKey::Work(_, task) = key {
                     self.slot_holders[kind].remove(&(place.0, task, place.1));
                 }
             }
-            (None, _) => scheduler.release_slots(attempt.node, kind, 1),
+            (None, _) => scheduler.release_slots(attempt.tracker, kind, 1),
         }
     }
 
@@ -388,7 +388,7 @@ impl Job {
         if winner && matches!(key, TaskKey::Work(Kind::Map, _)) {
             return None;
         }
-        if attempt.kill_request.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
+        if attempt.kill_request.is_some() && (attempt.is_active() || attempt.cleanup_tracker.is_some()) {
             return Some(AttemptOrder::Kill);
         }
         if let Some(why) = attempt.preemption.take() {
@@ -434,7 +434,7 @@ impl Job {
         let task = self.task_mut(key);
         let Some(position) = task.position(number) else { return false };
         let attempt = &mut task.attempts[position];
-        if !attempt.reported || (!attempt.is_active() && attempt.cleanup_node.is_none()) {
+        if !attempt.reported || (!attempt.is_active() && attempt.cleanup_tracker.is_none()) {
             return false;
         }
         let id = id.attempt(number);

@@ -21,8 +21,8 @@ use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, Stored
 /// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackerLocation {
-    /// Its node; the default when it is not expected back.
-    pub node: TrackerId,
+    /// Its tracker; the default when it is not expected back.
+    pub tracker: TrackerId,
     /// Its host and rack, if known.
     pub host: Option<(HostId, RackId)>,
 }
@@ -36,7 +36,7 @@ impl Job {
     /// Restores a new job to the state of its rows. `trackers` are those that its attempts name.
     pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.load_rows(stored, trackers, context.now, context.violations);
-        self.nodes.retain(|node| context.nodes.get(*node).is_some());
+        self.trackers.retain(|tracker| context.nodes.get(*tracker).is_some());
         self.hold_slots(context.scheduler);
         if self.ending.is_some() {
             context.scheduler.remove_app(self.app);
@@ -98,17 +98,17 @@ impl Job {
         let location_of = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
         let at = location_of(&stored.tracker);
         let is_live = stored.is_live();
-        let cleanup_node = stored.active_cleanup_tracker().map(|name| location_of(name).node);
-        let phase = if cleanup_node.is_some() { Phase::Cleanup } else { first_phase(kind) };
+        let cleanup_tracker = stored.active_cleanup_tracker().map(|name| location_of(name).tracker);
+        let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
         let attempt = Attempt {
             // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
-            cleanup_node,
-            holds_slot: is_live || cleanup_node.is_some(),
+            cleanup_tracker,
+            holds_slot: is_live || cleanup_tracker.is_some(),
             // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
             kill_request: stored
                 .kill_request
-                .filter(|request| is_live || (cleanup_node.is_some() && *request != KillRequest::Preempt)),
+                .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
             start_ms: stored.start_ms,
             finish_ms: stored.finish_ms,
             shuffle_finish_ms: stored.shuffle_finish_ms,
@@ -117,12 +117,12 @@ impl Job {
             diagnostics: stored.diagnostics.into(),
             state_text: stored.state_text,
             counters: stored.counters,
-            ..Attempt::launched(stored.id.number, stored.role, phase, at.node, launch_time(stored.launch_ms, now))
+            ..Attempt::launched(stored.id.number, stored.role, phase, at.tracker, launch_time(stored.launch_ms, now))
         };
-        let named = [at.node].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).node));
-        self.nodes.extend(named);
+        let named = [at.tracker].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).tracker));
+        self.trackers.extend(named);
         self.count_launch(key, stored.role, at);
-        if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_node) {
+        if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_tracker) {
             self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
         }
         let is_over = matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed);
@@ -153,10 +153,10 @@ impl Job {
         for key in self.all_task_keys() {
             let (app, kind) = (self.app, key.kind());
             for attempt in self.task(key).attempts.iter().filter(|attempt| attempt.holds_slot) {
-                match (attempt.cleanup_node, attempt.role) {
-                    (Some(node), _) => scheduler.start_task_cleanup(node, kind),
-                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.node),
-                    (None, _) => scheduler.occupy_slots(attempt.node, kind, 1),
+                match (attempt.cleanup_tracker, attempt.role) {
+                    (Some(tracker), _) => scheduler.start_task_cleanup(tracker, kind),
+                    (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker),
+                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, 1),
                 }
             }
             self.refresh_releasing(key, scheduler);
@@ -276,7 +276,7 @@ impl Job {
     fn queue_task_cleanups(&mut self) {
         for kind in Kind::ALL {
             let tasks = (0..).zip(&self.work[kind]).map(|(number, task)| (TaskKey::Work(kind, number), task));
-            let waits = |attempt: &&Attempt| attempt.is_unclean() && attempt.cleanup_node.is_none();
+            let waits = |attempt: &&Attempt| attempt.is_unclean() && attempt.cleanup_tracker.is_none();
             let mut queue: Vec<_> = tasks
                 .flat_map(|(key, task)| {
                     let waiting = task.attempts.iter().filter(waits);

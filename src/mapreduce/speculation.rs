@@ -16,7 +16,7 @@ const GAP_MILLIONTHS: u32 = 200_000;
 /// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon:
 /// its progress is unknown until its tracker is back.
 const LAG_MS: i64 = 60_000;
-/// Most lagging tasks that the search skips because they may not run on a node.
+/// Most lagging tasks that the search skips because they may not run on a tracker.
 const SEARCH_LIMIT: usize = 64;
 
 // === impl Job: second attempts ===
@@ -67,13 +67,13 @@ impl Job {
         }
     }
 
-    /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
+    /// The slowest straggler that may run a second attempt on a tracker, if a slot was requested; this fulfils the
     /// request.
-    pub(super) fn take_straggler(&mut self, kind: Kind, node: TrackerId, info: &NodeInfo) -> Option<u32> {
+    pub(super) fn take_straggler(&mut self, kind: Kind, tracker: TrackerId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested())?;
         let suits = |number: &u32| {
             let task = self.task(TaskKey::Work(kind, *number));
-            let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.node == node;
+            let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.tracker == tracker;
             !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
         };
         let number = self.stragglers[kind].up_to(limit).take(SEARCH_LIMIT).find(suits)?;

@@ -130,7 +130,7 @@ impl Task {
 
     /// Whether it is unfinished and an attempt, not a task-cleanup, holds a slot for it.
     pub(super) fn has_running_attempt(&self) -> bool {
-        !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_node.is_none())
+        !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_tracker.is_none())
     }
 
     /// The attempt whose counters and text represent the task: the successful one, else the running one with the most

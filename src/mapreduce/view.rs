@@ -136,7 +136,7 @@ impl Job {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_over())
         };
         // A task-cleanup that runs counts, one that waits does not (1.2.1 `TaskInProgress.generateSingleReport`).
-        let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_node.is_some();
+        let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_tracker.is_some();
         let active = task.attempts.iter().filter(is_active).map(|attempt| id.attempt(attempt.number));
         let active: Vec<_> = active.collect();
         let status = match task.state {

@@ -1,7 +1,10 @@
 //! Apps with their demand and usage.
 
+use std::sync::Arc;
+
 use crate::model::PerKind;
 
+use super::key::AppKey;
 use super::request_table::RequestTable;
 use super::{AppId, GroupId};
 
@@ -12,6 +15,8 @@ pub struct AppSpec {
     pub id: AppId,
     /// Its group, until [`Scheduler::move_app`](super::Scheduler::move_app).
     pub group: GroupId,
+    /// Its user; some policies limit what one user gets.
+    pub user: Arc<str>,
     /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), as Hadoop 1.2.1 `JobPriority` numbers them.
     pub priority: u8,
     /// When it was submitted, wall clock, milliseconds.
@@ -32,6 +37,10 @@ pub struct AppSize {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) spec: AppSpec,
+    /// The group in which it is ordered.
+    pub(super) leaf: GroupId,
+    /// The key under which it stands in the order; none while it does not.
+    pub(super) ordered_by: PerKind<Option<AppKey>>,
     pub(super) tables: PerKind<RequestTable>,
     pub(super) running: PerKind<u32>,
     /// Running tasks whose slots are being released.
@@ -47,9 +56,11 @@ pub(super) struct App {
 // === impl App ===
 
 impl App {
-    pub(super) fn new(spec: AppSpec) -> Self {
+    pub(super) fn new(spec: AppSpec, leaf: GroupId) -> Self {
         Self {
             spec,
+            leaf,
+            ordered_by: PerKind::default(),
             tables: PerKind::default(),
             running: PerKind::default(),
             releasing: PerKind::default(),

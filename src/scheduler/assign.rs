@@ -1,97 +1,178 @@
 //! The assignment loop: one heartbeat, slot by slot.
 //!
-//! Each slot goes to the first app in the order. An app without a task for this node is parked: it leaves the order for
-//! the rest of the heartbeat, so that the next app becomes the first.
+//! Each slot goes to the first app in the order that may have it. An app without a task for this node is passed over:
+//! it leaves the order for the rest of the heartbeat, so that the next app becomes the first.
 
-use crate::model::{Kind, TrackerId};
+use crate::model::{Kind, PerKind, TrackerId};
 
+use super::change::{Asked, Change, GrantedTask};
+use super::heartbeat::Heartbeat;
+use super::node::Node;
 use super::order::OrderEntry;
-use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler};
+use super::policy::HeartbeatLimits;
+use super::verdict::Verdict;
+use super::view::View;
+use super::{AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler};
+
+/// The search for apps of one kind in one heartbeat.
+struct Search {
+    limits: HeartbeatLimits,
+    /// Where the walk of all apps resumes; none: by the order.
+    resume: Option<OrderEntry>,
+    /// Apps that are out of the order until the heartbeat ends.
+    passed_over: Vec<AppId>,
+    skipped: u32,
+}
 
 // === impl Scheduler ===
 
 impl Scheduler {
-    /// Fills the free slots of a node, maps first. Granted tasks count as running when this returns.
+    /// Fills the free slots of a node. Granted tasks count as running when this returns.
     pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {
-        let mut report = AssignmentReport::default();
+        let NodeOffer { node: id, free, now } = offer;
+        let Some(node) = self.nodes.get_mut(&id) else { return AssignmentReport::default() };
+        let in_use = PerKind::new(node.in_use(Kind::Map), node.in_use(Kind::Reduce));
+        node.reported = Some((in_use, now));
+        self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
+        let mut heartbeat = Heartbeat::new(id, now, free);
+        let mut searches = PerKind::new(self.start_search(Kind::Map, &offer), self.start_search(Kind::Reduce, &offer));
         for kind in Kind::ALL {
-            self.assign_kind(offer.node, kind, offer.free[kind], source, &mut report);
+            heartbeat.is_open[kind] = searches[kind].as_ref().is_some_and(|search| search.limits.limit > 0);
         }
+        while let Some(kind) = self.policy.next_kind(&heartbeat).filter(|&kind| heartbeat.is_open[kind]) {
+            let Some(search) = &mut searches[kind] else { break };
+            let granted = self.fill_slot(kind, &mut heartbeat, search, source);
+            heartbeat.is_open[kind] = granted && can_grant_more(kind, &heartbeat, &search.limits);
+        }
+
+        let mut report = AssignmentReport { granted: heartbeat.granted, skipped: 0 };
+        for kind in Kind::ALL {
+            let Some(search) = std::mem::take(&mut searches[kind]) else { continue };
+            report.skipped += search.skipped;
+            self.end_search(kind, &offer, &heartbeat, search);
+        }
+        self.notify(&Change::HeartbeatEnded { node: id, now });
         report
     }
 
-    fn assign_kind(
-        &mut self,
-        id: TrackerId,
-        kind: Kind,
-        free: u32,
-        source: &mut impl GrantSource,
-        report: &mut AssignmentReport,
-    ) {
-        let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.reported[kind] = Some(node.in_use(kind));
-        self.policy.on_heartbeat(id, kind, node.in_use(kind), &mut self.violations);
-        if free == 0 || self.orders[kind].is_empty() {
+    /// None when no slot is free or no app waits.
+    fn start_search(&mut self, kind: Kind, offer: &NodeOffer) -> Option<Search> {
+        let node = self.nodes.get_mut(&offer.node)?;
+        if offer.free[kind] == 0 || self.orders[kind].is_empty() {
             node.withheld[kind] = false;
-            return;
+            return None;
         }
-        let limits = self.policy.heartbeat_limits(kind, free, node, &self.totals);
-        let (host, rack) = (node.host, node.rack);
-        let mut resume = node.resume[kind].take();
-        let mut parked: Vec<AppId> = Vec::new();
-        let mut granted = 0;
+        let limits = self.policy.heartbeat_limits(kind, offer.free[kind], node, &self.totals);
+        let resume = node.resume[kind].take();
+        Some(Search { limits, resume, passed_over: Vec::new(), skipped: 0 })
+    }
 
-        while granted < limits.limit {
-            let order = &self.orders[kind];
-            let resumed = resume.as_ref().and_then(|from| order.at_or_after(from));
-            if resumed.is_none() {
-                resume = None;
-            }
-            let Some(next) = resumed.or_else(|| order.first()) else { break };
-            if limits.only_app.is_some_and(|only_app| only_app != next.app) {
-                break;
-            }
-            if parked.len() >= limits.skip_budget as usize {
-                self.resume_at(id, kind, resumed.unwrap_or(OrderEntry::FRONT));
-                break;
-            }
-            let Some(app) = self.apps.get(&next.app) else { break };
-            let level = app.tables[kind].best_level(host, rack);
-            match source.take_task(next.app, kind, id, level) {
-                GrantResult::Task { hosts, is_rerun } => {
-                    self.grant(next.app, kind, id, &hosts);
-                    granted += 1;
-                    if limits.stops_at_off_switch && !is_rerun && self.topology.level(host, &hosts) == Level::Any {
-                        break;
-                    }
-                }
-                GrantResult::NoTask => {
-                    self.dequeue(next.app, kind);
-                    parked.push(next.app);
-                }
-            }
-        }
-
-        let withheld = granted == limits.limit && limits.limit < free && !self.orders[kind].is_empty();
-        if let Some(node) = self.nodes.get_mut(&id) {
+    fn end_search(&mut self, kind: Kind, offer: &NodeOffer, heartbeat: &Heartbeat, search: Search) {
+        let (free, granted, limit) = (offer.free[kind], heartbeat.granted[kind], search.limits.limit);
+        let withheld = granted == limit && limit < free && !self.orders[kind].is_empty();
+        if let Some(node) = self.nodes.get_mut(&offer.node) {
             node.withheld[kind] = withheld;
         }
-        self.violations.check(granted <= free, || format!("{granted} tasks are granted for {free} free slots of {id}"));
-        report.granted[kind] = granted;
-        report.skipped += parked.len() as u32;
-        for app in parked {
-            self.enqueue(app, kind);
+        let slots = heartbeat.granted_slots[kind];
+        self.violations
+            .check(slots <= free, || format!("{slots} slots are granted of {free} free slots of {}", offer.node));
+        search.passed_over.into_iter().for_each(|app| self.enqueue(app, kind));
+    }
+
+    /// Grants one task to the first app that may have it; false when the search is over.
+    fn fill_slot(
+        &mut self,
+        kind: Kind,
+        heartbeat: &mut Heartbeat,
+        search: &mut Search,
+        source: &mut impl GrantSource,
+    ) -> bool {
+        if self.policy.asks_for_each_slot() {
+            search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind));
         }
+        loop {
+            let order = &self.orders[kind];
+            let resumed = search.resume.as_ref().and_then(|from| order.at_or_after(from));
+            if resumed.is_none() {
+                search.resume = None;
+            }
+            let Some(next) = resumed.or_else(|| order.first()) else { return false };
+            if search.limits.only_app.is_some_and(|only_app| only_app != next.app) {
+                return false;
+            }
+            if search.skipped >= search.limits.skip_budget {
+                if let Some(node) = self.nodes.get_mut(&heartbeat.node) {
+                    node.resume[kind] = Some(resumed.unwrap_or(OrderEntry::FRONT));
+                }
+                return false;
+            }
+            let granted = match self.review(next.app, kind, heartbeat) {
+                Verdict::Ask(farthest) => self.ask(next.app, kind, farthest, heartbeat, source),
+                Verdict::Reserve | Verdict::Stop => return false,
+                Verdict::NotOnThisNode | Verdict::ParkApp | Verdict::ParkGroup(_) => false,
+            };
+            if granted {
+                return true;
+            }
+            self.dequeue(next.app, kind);
+            search.passed_over.push(next.app);
+            search.skipped += 1;
+        }
+    }
+
+    fn review(&self, id: AppId, kind: Kind, heartbeat: &Heartbeat) -> Verdict {
+        let Self { policy, groups, apps, nodes, totals, .. } = self;
+        let Some(app) = apps.get(&id) else { return Verdict::Stop };
+        policy.review(app, kind, heartbeat, &View { groups, totals, apps, nodes })
+    }
+
+    /// Asks an app for a task, and counts it.
+    fn ask(
+        &mut self,
+        id: AppId,
+        kind: Kind,
+        farthest: Level,
+        heartbeat: &mut Heartbeat,
+        source: &mut impl GrantSource,
+    ) -> bool {
+        let (Some(app), Some(&Node { host, rack, .. })) = (self.apps.get(&id), self.nodes.get(&heartbeat.node)) else {
+            return false;
+        };
+        let distance = Distance { nearest: app.tables[kind].best_level(host, rack), farthest };
+        let granted = match source.take_task(id, kind, heartbeat.node, distance) {
+            GrantResult::Task { hosts, level, origin, slots } => {
+                self.grant(id, kind, heartbeat.node, &hosts);
+                let task = GrantedTask { level, origin, slots };
+                count_grant(kind, heartbeat, &task);
+                Some(task)
+            }
+            GrantResult::NoTask => None,
+        };
+        self.notify(&Change::Asked(Asked { app: id, kind, node: heartbeat.node, farthest, granted }));
+        granted.is_some()
     }
 
     fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, hosts: &[HostId]) {
         self.withdraw_request(app, kind, hosts, 1);
         self.add_running(app, kind, node);
     }
+}
 
-    fn resume_at(&mut self, node: TrackerId, kind: Kind, position: OrderEntry) {
-        if let Some(node) = self.nodes.get_mut(&node) {
-            node.resume[kind] = Some(position);
-        }
-    }
+fn count_grant(kind: Kind, heartbeat: &mut Heartbeat, task: &GrantedTask) {
+    heartbeat.granted[kind] += 1;
+    heartbeat.granted_slots[kind] = heartbeat.granted_slots[kind].saturating_add(task.slots);
+    heartbeat.free[kind] = heartbeat.free[kind].saturating_sub(task.slots);
+    let since = &mut heartbeat.since_off_switch[kind];
+    *since = match *since {
+        Some(tasks) => Some(tasks + 1),
+        None => task.is_off_switch().then_some(0),
+    };
+}
+
+fn can_grant_more(kind: Kind, heartbeat: &Heartbeat, limits: &HeartbeatLimits) -> bool {
+    let has_after_off_switch = match (heartbeat.since_off_switch[kind], limits.after_off_switch) {
+        (Some(since), Some(most)) => since < most,
+        _ => true,
+    };
+    heartbeat.free[kind] > 0 && heartbeat.granted[kind] < limits.limit && has_after_off_switch
 }

@@ -10,10 +10,14 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
 
+use super::app::App;
+use super::change::{Change, Reaction};
 use super::fifo::{padding, share_of_load, submission_key};
+use super::group::Group;
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{HeartbeatLimits, LaunchRules, Policy};
+use super::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy};
+use super::view::View;
 use super::{AppId, AppSize, AppSpec, GroupId};
 
 #[derive(Debug)]
@@ -47,50 +51,8 @@ impl CompatibleFifo {
             in_use: PerKind::default(),
         }
     }
-}
 
-impl Policy for CompatibleFifo {
-    fn leaf_of(&self, _group: GroupId) -> GroupId {
-        GroupId::ROOT
-    }
-
-    fn app_key(&self, app: &AppSpec) -> AppKey {
-        submission_key(app)
-    }
-
-    fn group_key(&self, _leaf: GroupId, _kind: Kind, _running: u32, _first: AppKey) -> GroupKey {
-        GroupKey::default()
-    }
-
-    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
-        let part = share_of_load(self.unfinished[kind], totals.slots[kind], node.slots[kind]);
-        let limit = part.saturating_sub(node.in_use(kind)).min(free);
-        let pad = padding(self.pad_millionths, self.desired[kind], kind, node, totals);
-        let first = self.with_reduces.first().map(|&(_, app)| app);
-        // Without a job that has reduces the original never compares.
-        let exceeded = first.is_some() && self.in_use[kind].saturating_add(pad) >= totals.slots[kind];
-        match kind {
-            Kind::Map => HeartbeatLimits {
-                limit: if exceeded { limit.min(1) } else { limit },
-                stops_at_off_switch: true,
-                only_app: None,
-                skip_budget: u32::MAX,
-            },
-            Kind::Reduce => HeartbeatLimits {
-                limit: limit.min(1),
-                stops_at_off_switch: false,
-                only_app: first.filter(|_| exceeded),
-                skip_budget: u32::MAX,
-            },
-        }
-    }
-
-    /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.
-    fn launch_rules(&self) -> LaunchRules {
-        LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true }
-    }
-
-    fn on_app_resized(&mut self, id: AppId, app: Option<&AppSpec>, size: AppSize, violations: &mut Violations) {
+    fn resize_app(&mut self, id: AppId, app: Option<&AppSpec>, size: AppSize, violations: &mut Violations) {
         let size = AppSize { tasks: app.map_or(PerKind::default(), |_| size.tasks), ..size };
         let before = match size == AppSize::default() {
             true => self.sizes.remove(&id),
@@ -110,21 +72,83 @@ impl Policy for CompatibleFifo {
         }
     }
 
-    fn on_priority_changed(&mut self, before: &AppSpec, after: &AppSpec) {
-        if self.with_reduces.remove(&(submission_key(before), before.id)) {
-            self.with_reduces.insert((submission_key(after), after.id));
+    fn reorder_app(&mut self, app: &AppSpec, priority_before: u8) {
+        let after = submission_key(app);
+        if self.with_reduces.remove(&(AppKey { class: priority_before, ..after }, app.id)) {
+            self.with_reduces.insert((after, app.id));
         }
     }
 
-    fn on_heartbeat(&mut self, node: TrackerId, kind: Kind, in_use: u32, violations: &mut Violations) {
-        let reported = &mut self.reported.entry(node).or_default()[kind];
-        lower(&mut self.in_use[kind], *reported, violations);
-        raise(&mut self.in_use[kind], in_use, violations);
-        *reported = in_use;
+    /// A node without slots in use leaves no entry.
+    fn record_report(&mut self, node: TrackerId, in_use: PerKind<u32>, violations: &mut Violations) {
+        let before = match in_use == PerKind::default() {
+            true => self.reported.remove(&node),
+            false => self.reported.insert(node, in_use),
+        };
+        let before = before.unwrap_or_default();
+        for kind in Kind::ALL {
+            lower(&mut self.in_use[kind], before[kind], violations);
+            raise(&mut self.in_use[kind], in_use[kind], violations);
+        }
+    }
+}
+
+impl Policy for CompatibleFifo {
+    fn leaf_of(&self, _app: &AppSpec) -> Leaf {
+        Leaf::Root
     }
 
-    fn on_node_removed(&mut self, node: TrackerId, violations: &mut Violations) {
-        let reported = self.reported.remove(&node).unwrap_or_default();
-        Kind::ALL.into_iter().for_each(|kind| lower(&mut self.in_use[kind], reported[kind], violations));
+    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+        submission_key(&app.spec)
+    }
+
+    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
+        GroupKey::default()
+    }
+
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
+        let part = share_of_load(self.unfinished[kind], totals.slots[kind], node.slots[kind]);
+        let limit = part.saturating_sub(node.in_use(kind)).min(free);
+        let pad = padding(self.pad_millionths, self.desired[kind], kind, node, totals);
+        let first = self.with_reduces.first().map(|&(_, app)| app);
+        // Without a job that has reduces the original never compares.
+        let exceeded = first.is_some() && self.in_use[kind].saturating_add(pad) >= totals.slots[kind];
+        match kind {
+            Kind::Map => HeartbeatLimits {
+                limit: if exceeded { limit.min(1) } else { limit },
+                after_off_switch: Some(0),
+                only_app: None,
+                skip_budget: u32::MAX,
+            },
+            Kind::Reduce => HeartbeatLimits {
+                limit: limit.min(1),
+                after_off_switch: None,
+                only_app: first.filter(|_| exceeded),
+                skip_budget: u32::MAX,
+            },
+        }
+    }
+
+    /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.
+    fn launch_rules(&self) -> LaunchRules {
+        LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true }
+    }
+
+    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let violations = &mut *reaction.violations;
+        match *change {
+            Change::Size { app, size } => {
+                let spec = view.app(app).filter(|app| !app.draining).map(|app| &app.spec);
+                self.resize_app(app, spec, size, violations);
+            }
+            Change::Priority { app, before } => {
+                if let Some(app) = view.app(app) {
+                    self.reorder_app(&app.spec, before);
+                }
+            }
+            Change::HeartbeatStarted { node, in_use, .. } => self.record_report(node, in_use, violations),
+            Change::NodeRemoved(node) => self.record_report(node, PerKind::default(), violations),
+            _ => {}
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::model::{Kind, TrackerId, lower, raise};
 
+use super::change::Change;
 use super::{AppId, HostId, Scheduler};
 
 // === impl Scheduler ===
@@ -20,6 +21,7 @@ impl Scheduler {
         if !was_waiting {
             self.enqueue(id, kind);
         }
+        self.notify(&Change::Demand { app: id, kind });
     }
 
     /// Withdraws `count` tasks that were requested with the same `hosts`: killed, or done by another attempt.
@@ -39,6 +41,7 @@ impl Scheduler {
         if left == 0 {
             self.dequeue(id, kind);
         }
+        self.notify(&Change::Demand { app: id, kind });
     }
 
     /// Counts an attempt that holds a slot of a node without a grant of this scheduler: it was found running after a
@@ -46,7 +49,7 @@ impl Scheduler {
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
-        let group = app.spec.group;
+        let (group, leaf) = (app.spec.group, app.leaf);
         if let Some(group) = self.groups.get_mut(group) {
             raise(&mut group.running[kind], 1_u32, &mut self.violations);
         }
@@ -54,7 +57,8 @@ impl Scheduler {
             raise(&mut node.running[kind], 1_u32, &mut self.violations);
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        self.rekey(group, kind);
+        self.rekey(leaf, kind);
+        self.notify(&Change::Usage { app: id, kind });
     }
 
     /// Counts an attempt that has released its slot.
@@ -65,7 +69,7 @@ impl Scheduler {
             return;
         }
         lower(&mut app.running[kind], 1_u32, &mut self.violations);
-        let group = app.spec.group;
+        let (group, leaf) = (app.spec.group, app.leaf);
         if let Some(group) = self.groups.get_mut(group) {
             lower(&mut group.running[kind], 1_u32, &mut self.violations);
         }
@@ -73,7 +77,8 @@ impl Scheduler {
             lower(&mut node.running[kind], 1_u32, &mut self.violations);
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        self.rekey(group, kind);
+        self.rekey(leaf, kind);
+        self.notify(&Change::Usage { app: id, kind });
         self.forget_drained(id);
     }
 }

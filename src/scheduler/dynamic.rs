@@ -4,15 +4,17 @@
 //! A quota orders, it never refuses, so no slot stays idle for lack of money (work conservation).
 
 use std::cmp::Reverse;
-use std::num::NonZeroU32;
+use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, OrderClass, PerKind};
 
+use super::app::App;
+use super::group::Group;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Allocation, HeartbeatLimits, Policy, SKIP_BUDGET};
+use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::preemption::Claim;
 use super::{AppSpec, GroupId};
 
@@ -30,33 +32,41 @@ const UNFUNDED: u8 = 2;
 
 // === impl Dynamic ===
 
-impl Policy for Dynamic {
-    fn leaf_of(&self, group: GroupId) -> GroupId {
-        group
-    }
-
-    /// Submission order inside a queue. Job priorities are not bought, so they do not count.
-    fn app_key(&self, app: &AppSpec) -> AppKey {
-        AppKey { priority: 0, start_ms: app.start_ms, order: app.order }
-    }
-
+impl Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
-    fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
+    fn key_with(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
         }
-        match NonZeroU32::new(quota[kind]) {
-            Some(quota) if running < quota.get() => {
-                GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(running, quota), first, ..GroupKey::default() }
+        match NonZeroU64::new(quota[kind].into()) {
+            Some(quota) if u64::from(running) < quota.get() => {
+                GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(running.into(), quota), first, ..GroupKey::default() }
             }
             _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
         }
     }
+}
+
+impl Policy for Dynamic {
+    fn leaf_of(&self, _app: &AppSpec) -> Leaf {
+        Leaf::Group
+    }
+
+    /// Submission order inside a queue. Job priorities are not bought, so they do not count.
+    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+        AppKey { start_ms: app.spec.start_ms, order: app.spec.order, ..AppKey::default() }
+    }
+
+    /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
+    /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
+    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
+        self.key_with(id, kind, group.running[kind], first)
+    }
 
     fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
-        HeartbeatLimits { limit: free, stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
+        HeartbeatLimits { limit: free, after_off_switch: None, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
     fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
@@ -104,13 +114,13 @@ mod tests {
     }
 
     fn submitted(start_ms: i64, order: u64) -> AppKey {
-        AppKey { priority: 0, start_ms, order }
+        AppKey { start_ms, order, ..AppKey::default() }
     }
 
     #[test]
     fn under_quota_the_smallest_fill_comes_first() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.group_key(group, Kind::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Kind::Map, running, submitted(0, 0));
         assert!(key(POOR, 1) < key(RICH, 3));
         assert!(key(RICH, 1) < key(POOR, 1));
     }
@@ -118,7 +128,7 @@ mod tests {
     #[test]
     fn equal_fill_goes_by_submission_then_id() {
         let policy = policy(8, 4);
-        let key = |group, running, first| policy.group_key(group, Kind::Map, running, first);
+        let key = |group, running, first| policy.key_with(group, Kind::Map, running, first);
         assert!(key(POOR, 2, submitted(5, 9)) < key(RICH, 4, submitted(6, 1)));
         assert!(key(POOR, 2, submitted(5, 1)) < key(RICH, 4, submitted(5, 2)));
     }
@@ -126,7 +136,7 @@ mod tests {
     #[test]
     fn at_quota_the_rate_decides_and_quota_before_it() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.group_key(group, Kind::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Kind::Map, running, submitted(0, 0));
         assert!(key(RICH, 8) < key(POOR, 4));
         assert!(key(RICH, 80) < key(POOR, 4));
         assert!(key(POOR, 3) < key(RICH, 8));
@@ -137,7 +147,7 @@ mod tests {
         let mut policy = Dynamic::default();
         let same = Allocation { quota: PerKind::default(), rate_units: 7 };
         policy.set_allocations(&[(RICH, same), (POOR, same)]);
-        let key = |group, first| policy.group_key(group, Kind::Map, 0, first);
+        let key = |group, first| policy.key_with(group, Kind::Map, 0, first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
         assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
     }
@@ -147,7 +157,7 @@ mod tests {
         let mut policy = policy(0, 0);
         let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
         policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
-        let key = |group| policy.group_key(group, Kind::Map, 0, submitted(0, 0));
+        let key = |group| policy.key_with(group, Kind::Map, 0, submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));
     }
@@ -155,7 +165,7 @@ mod tests {
     #[test]
     fn each_kind_has_its_own_quota() {
         let policy = policy(8, 4);
-        let key = |kind| policy.group_key(RICH, kind, 0, submitted(0, 0)).class;
+        let key = |kind| policy.key_with(RICH, kind, 0, submitted(0, 0)).class;
         assert_eq!((key(Kind::Map), key(Kind::Reduce)), (UNDER_QUOTA, FUNDED));
     }
 }

@@ -9,9 +9,11 @@
 
 use crate::model::Kind;
 
+use super::app::App;
+use super::group::Group;
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{HeartbeatLimits, Policy, SKIP_BUDGET};
+use super::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::{AppSpec, GroupId};
 
 /// Options of the first-in-first-out policy.
@@ -49,15 +51,15 @@ impl Fifo {
 }
 
 impl Policy for Fifo {
-    fn leaf_of(&self, _group: GroupId) -> GroupId {
-        GroupId::ROOT
+    fn leaf_of(&self, _app: &AppSpec) -> Leaf {
+        Leaf::Root
     }
 
-    fn app_key(&self, app: &AppSpec) -> AppKey {
-        submission_key(app)
+    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+        submission_key(&app.spec)
     }
 
-    fn group_key(&self, _leaf: GroupId, _kind: Kind, _running: u32, _first: AppKey) -> GroupKey {
+    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
         GroupKey::default()
     }
 
@@ -74,13 +76,13 @@ impl Policy for Fifo {
         if node.withheld[kind] {
             limit = free;
         }
-        HeartbeatLimits { limit: limit.min(free), stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
+        HeartbeatLimits { limit: limit.min(free), after_off_switch: None, only_app: None, skip_budget: SKIP_BUDGET }
     }
 }
 
 /// The order of first in, first out.
 pub(super) fn submission_key(app: &AppSpec) -> AppKey {
-    AppKey { priority: app.priority, start_ms: app.start_ms, order: app.order }
+    AppKey { class: app.priority, start_ms: app.start_ms, order: app.order, ..AppKey::default() }
 }
 
 /// Slots to keep free in a cluster that needs `needed` tasks.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Kind, PerKind, TrackerId};
+use crate::model::{Kind, Now, PerKind, TrackerId};
 
 use super::{AppId, HostId, Level};
 
@@ -13,6 +13,8 @@ pub struct NodeOffer {
     pub node: TrackerId,
     /// Slots that may be filled now: the smaller of the tracker's own count and the caller's.
     pub free: PerKind<u32>,
+    /// When it sent the heartbeat.
+    pub now: Now,
 }
 
 /// What one heartbeat was granted.
@@ -24,11 +26,20 @@ pub struct AssignmentReport {
     pub skipped: u32,
 }
 
+/// How far the input of a task may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distance {
+    /// The nearest level at which the app has a task waiting.
+    pub nearest: Level,
+    /// The farthest level that may be given. A task that has run before may be given at any distance, a speculative one
+    /// only where this is [`Level::Any`].
+    pub farthest: Level,
+}
+
 /// Picks the task once the scheduler has decided which app gets a slot.
 pub trait GrantSource {
-    /// Takes one waiting task of `app` for `node`. `level` is the nearest level at which the app has one waiting; the
-    /// source may take a task of another level.
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult;
+    /// Takes one waiting task of `app` for `node`, at any level up to the farthest.
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult;
 }
 
 /// The answer of a [`GrantSource`].
@@ -38,10 +49,25 @@ pub enum GrantResult {
     Task {
         /// The hosts it was requested with.
         hosts: Arc<[HostId]>,
-        /// It has run before: 1.2.1 grants such a map as if it were near, wherever its input is.
-        is_rerun: bool,
+        /// How far the node is from the task's input, whatever the origin.
+        level: Level,
+        /// Why it waited.
+        origin: TaskOrigin,
+        /// Slots it occupies.
+        slots: u32,
     },
-    /// None of its waiting tasks may run on this node, for example when all have failed on this host. The app is
-    /// skipped for the rest of the heartbeat.
+    /// None of its waiting tasks may run on this node, for example when all have failed on this host, or all are
+    /// farther than allowed.
     NoTask,
+}
+
+/// Why a task waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskOrigin {
+    /// It has not run before.
+    Fresh,
+    /// It has run before, and no attempt of it runs now.
+    Rerun,
+    /// An attempt of it runs now, too slowly.
+    Speculative,
 }

@@ -140,6 +140,10 @@ impl Groups {
         }
     }
 
+    pub(super) fn get(&self, id: GroupId) -> Option<&Group> {
+        self.by_id.get(&id)
+    }
+
     pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
         self.by_id.get_mut(&id)
     }

@@ -1,23 +1,27 @@
 //! Sort keys of groups and apps: small tuples of integers, compared exactly.
 
 use std::cmp::{Ordering, Reverse};
-use std::num::NonZeroU32;
+use std::num::NonZeroU64;
 
-/// A fraction, compared by cross-multiplication, so that equal fractions compare as equal.
+/// A fraction, compared by cross-multiplication in 128 bits, so that equal fractions compare as equal.
+///
+/// Weights are in millionths: `running / weight` is `Ratio::new(running, weight_millionths)`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ratio {
-    part: u32,
-    whole: NonZeroU32,
+    part: u64,
+    whole: NonZeroU64,
 }
 
 /// Sort key of an app among its siblings, smallest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AppKey {
-    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`); 0 in policies that ignore it.
-    pub(super) priority: u8,
+    /// Compared first: a priority, 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), or a class of the policy's own.
+    pub(super) class: u8,
+    /// Smaller is more underserved; zero in policies that order by submission alone.
+    pub(super) ratio: Ratio,
     /// When the job was submitted, wall clock, milliseconds.
     pub(super) start_ms: i64,
-    /// Sequence of submission; makes the order total.
+    /// Sequence of submission or rank of the name; makes the order total.
     pub(super) order: u64,
 }
 
@@ -32,27 +36,41 @@ pub(super) struct GroupKey {
     pub(super) rate_units: Reverse<i128>,
     /// The key of the group's first app, or what the policy uses of it.
     pub(super) first: AppKey,
+    /// Breaks the remaining ties: rank of the name, or of the declaration. Where groups are sorted at fixed moments
+    /// ([`Policy::sorts_at_fixed_moments`](super::policy::Policy::sorts_at_fixed_moments)), the rank of the last sort.
+    pub(super) rank: i64,
 }
 
 // === impl Ratio ===
 
 impl Ratio {
+    /// The smallest.
+    pub(super) const MIN: Ratio = Ratio::new(0, NonZeroU64::MIN);
+
     /// `part` of `whole`.
-    pub(super) const fn new(part: u32, whole: NonZeroU32) -> Self {
+    pub(super) const fn new(part: u64, whole: NonZeroU64) -> Self {
         Self { part, whole }
+    }
+
+    /// A whole number, the larger the smaller: a deficit.
+    pub(super) const fn descending(value: i64) -> Self {
+        Self { part: i64::MAX.abs_diff(value), whole: NonZeroU64::MIN }
     }
 }
 
 impl Default for Ratio {
     fn default() -> Self {
-        Self::new(0, NonZeroU32::MIN)
+        Self::MIN
     }
 }
 
 impl Ord for Ratio {
     fn cmp(&self, other: &Self) -> Ordering {
-        let left = u64::from(self.part) * u64::from(other.whole.get());
-        let right = u64::from(other.part) * u64::from(self.whole.get());
+        if self.whole == other.whole {
+            return self.part.cmp(&other.part);
+        }
+        let left = u128::from(self.part) * u128::from(other.whole.get());
+        let right = u128::from(other.part) * u128::from(self.whole.get());
         left.cmp(&right)
     }
 }
@@ -78,16 +96,23 @@ mod tests {
 
     use super::*;
 
-    fn ratio(part: u32, whole: u32) -> Ratio {
-        Ratio::new(part, NonZeroU32::new(whole).unwrap())
+    fn ratio(part: u64, whole: u64) -> Ratio {
+        Ratio::new(part, NonZeroU64::new(whole).unwrap())
     }
 
     #[test]
     fn ratios_compare_by_value() {
         assert_eq!(ratio(1, 2), ratio(2, 4));
         assert_eq!(ratio(0, 7), Ratio::default());
-        assert!(ratio(u32::MAX - 1, u32::MAX) < ratio(u32::MAX, u32::MAX));
-        assert!(ratio(1, u32::MAX) < ratio(1, u32::MAX - 1));
+        assert!(ratio(u64::MAX - 1, u64::MAX) < ratio(u64::MAX, u64::MAX));
+        assert!(ratio(1, u64::MAX) < ratio(1, u64::MAX - 1));
+    }
+
+    #[test]
+    fn the_larger_deficit_comes_first() {
+        let deficits = [i64::MAX, 4_000, 1, 0, -1, -2_667, i64::MIN];
+        assert!(deficits.map(Ratio::descending).is_sorted());
+        assert!(Ratio::descending(1) < Ratio::descending(0));
     }
 
     #[test]
@@ -99,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ratios_are_ordered_like_numbers(a in any::<u32>(), b in 1u32.., c in any::<u32>(), d in 1u32..) {
+        fn ratios_are_ordered_like_numbers(a in any::<u64>(), b in 1u64.., c in any::<u64>(), d in 1u64..) {
             let exact = (u128::from(a) * u128::from(d)).cmp(&(u128::from(c) * u128::from(b)));
             prop_assert_eq!(ratio(a, b).cmp(&ratio(c, d)), exact);
         }

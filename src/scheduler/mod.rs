@@ -13,12 +13,14 @@
 
 mod app;
 mod assign;
+mod change;
 mod compatible_fifo;
 mod demand;
 mod dynamic;
 mod fifo;
 mod grant;
 mod group;
+mod heartbeat;
 mod ids;
 mod invariants;
 mod key;
@@ -33,13 +35,15 @@ mod replace_policy;
 mod request_table;
 mod state;
 mod topology;
+mod verdict;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use app::{AppSize, AppSpec};
 pub use fifo::FifoOptions;
-pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
+pub use grant::{AssignmentReport, Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId};
 pub use move_app::MoveAppError;

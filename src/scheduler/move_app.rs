@@ -41,17 +41,17 @@ impl Scheduler {
             return Err(MoveAppError::GroupNotOpen { app: id, group: to });
         }
         self.groups.remove_app(from, &mut self.violations);
-        for kind in self.waiting_kinds(id) {
-            self.dequeue(id, kind);
-        }
+        Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
         self.move_sums(id, from, to);
+        let leaf_before = self.apps.get(&id).map(|app| app.leaf);
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.group = to;
         }
+        self.place_in_leaf(id);
         self.enqueue_waiting(id);
-        for kind in Kind::ALL {
-            self.rekey(from, kind);
-            self.rekey(to, kind);
+        let leaf = self.apps.get(&id).map(|app| app.leaf);
+        for leaf in [leaf_before, leaf].into_iter().flatten() {
+            Kind::ALL.into_iter().for_each(|kind| self.rekey(leaf, kind));
         }
         Ok(())
     }

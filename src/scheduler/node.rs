@@ -1,6 +1,6 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Kind, PerKind, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, Violations, lower, raise};
 
 use super::order::OrderEntry;
 use super::{HostId, RackId};
@@ -31,7 +31,7 @@ pub(super) struct Node {
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
     /// Slots in use at the start of its last heartbeat, for a policy that takes over; none before the first.
-    pub(super) reported: PerKind<Option<u32>>,
+    pub(super) reported: Option<(PerKind<u32>, Now)>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
@@ -49,7 +49,7 @@ impl Node {
             occupied: PerKind::default(),
             running: PerKind::default(),
             releasing: PerKind::default(),
-            reported: PerKind::default(),
+            reported: None,
             withheld: PerKind::default(),
             resume: PerKind::default(),
         }

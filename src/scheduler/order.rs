@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::key::{AppKey, GroupKey};
+use super::key::{AppKey, GroupKey, Ratio};
 use super::{AppId, GroupId};
 
 /// An app with its leaf, ordered by leaf and app alone: an order that group keys do not change.
@@ -138,7 +138,7 @@ impl OrderEntry {
     /// Before every app.
     pub(super) const FRONT: OrderEntry = OrderEntry {
         leaf: GroupId::ROOT,
-        app_key: AppKey { priority: 0, start_ms: i64::MIN, order: 0 },
+        app_key: AppKey { class: 0, ratio: Ratio::MIN, start_ms: i64::MIN, order: 0 },
         app: AppId::new(0),
     };
 }

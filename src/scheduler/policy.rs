@@ -1,16 +1,26 @@
-//! What a policy decides. The scheduler holds all demand and usage; a policy only orders and limits.
+//! What a policy decides. The scheduler holds all demand and usage; a policy orders, limits and refuses.
 //!
-//! Only hooks that a policy uses exist. Neither policy here refuses an app outright; one that does (user limits,
-//! maximum capacity) must also take blocked groups out of the order until their usage drops, else they fill its front.
+//! A heartbeat, slot by slot: [`Policy::next_kind`] chooses the kind; the first app in the order is reviewed
+//! ([`Policy::review`]) and, if permitted, asked for a task ([`GrantSource`](super::GrantSource)). Then the policy is
+//! notified ([`Policy::on_change`]), as of everything else that it may count.
+//!
+//! Only hooks that a policy uses exist, and FIFO and the market need the first four.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::model::{Kind, OrderClass, PerKind, TrackerId, Violations};
+use crate::model::{Kind, OrderClass, PerKind};
 
+use super::app::App;
+use super::change::{Change, Reaction};
+use super::group::Group;
+use super::heartbeat::Heartbeat;
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::preemption::Claim;
-use super::{AppId, AppSize, AppSpec, GroupId};
+use super::verdict::Verdict;
+use super::view::View;
+use super::{AppId, AppSpec, GroupId, Level};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -26,12 +36,26 @@ pub struct Allocation {
     pub rate_units: i128,
 }
 
+/// Where an app is ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Leaf {
+    /// With all other apps, whatever their groups.
+    Root,
+    /// With the apps of its group, which has no child groups.
+    Group,
+    /// In a child of its group that has this name among the children: the user's part of a queue, or the part of a pool
+    /// that belongs to no pool inside it. The child exists while apps are in it, has sums of its own, and is not listed
+    /// among the groups.
+    Child(Arc<str>),
+}
+
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeartbeatLimits {
+    /// Most tasks.
     pub(super) limit: u32,
-    /// Whether an off-switch grant ends the heartbeat.
-    pub(super) stops_at_off_switch: bool,
+    /// Most tasks after an off-switch one; none: it limits nothing.
+    pub(super) after_off_switch: Option<u32>,
     /// The only app that may get slots, if limited to one.
     pub(super) only_app: Option<AppId>,
     /// Most apps that may be tried without a grant.
@@ -47,35 +71,62 @@ pub struct LaunchRules {
     pub counts_all_hosts: bool,
 }
 
-/// An order of groups and apps, and limits on a heartbeat.
+/// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
-    /// The leaf in which the apps of a group are ordered: the group itself, or [`GroupId::ROOT`].
-    fn leaf_of(&self, group: GroupId) -> GroupId;
+    /// Where an app is ordered; fixed when the app is added.
+    fn leaf_of(&self, app: &AppSpec) -> Leaf;
 
-    /// The sort key of an app in its leaf. Changes only with the spec.
-    fn app_key(&self, app: &AppSpec) -> AppKey;
+    /// The sort key of an app in its leaf. Recomputed when the app starts to wait, when its priority changes, and on
+    /// request ([`Reaction::rekey_app`]); a policy whose keys follow usage requests that at each [`Change::Usage`].
+    fn app_key(&self, app: &App, kind: Kind) -> AppKey;
 
-    /// The sort key of a leaf with `running` tasks, whose first app with demand is `first`. Recomputed when one of
-    /// these changes and after [`Policy::set_allocations`].
-    fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey;
+    /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
+    /// first child. Recomputed when usage or demand changes below the group, when `first` does, and on request
+    /// ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
+    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey;
 
-    /// Limits on the grants of a heartbeat of `node` with `free` slots.
+    /// Limits on the grants of a heartbeat of `node` with `free` slots; asked once a heartbeat and kind, if slots are
+    /// free and an app waits.
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
+
+    /// Whether the groups below the root are sorted only when a slot is to be filled, equal ones keeping the order that
+    /// they had. Usage that rises and falls between two such moments then moves nothing. The core sets
+    /// [`GroupKey::rank`] (the policy's own value counts when a group is opened, in ascending order), and keeps it while
+    /// a group has no demand.
+    fn sorts_at_fixed_moments(&self) -> bool {
+        false
+    }
+
+    /// Whether an app without a task for this node is asked again for the next slot of the same heartbeat. If not, it is
+    /// passed over until the heartbeat ends.
+    fn asks_for_each_slot(&self) -> bool {
+        false
+    }
+
+    /// The kind of the next slot to fill, among those that are still [open](Heartbeat::is_open); none ends the
+    /// heartbeat. A kind is closed when its slots or its limit are used up, or a search found no task.
+    fn next_kind(&self, heartbeat: &Heartbeat) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|&kind| heartbeat.is_open[kind])
+    }
+
+    /// Whether the app that is next in the order may be asked for a task, and how far the task's input may be.
+    fn review(&self, _app: &App, _kind: Kind, _heartbeat: &Heartbeat, _view: &View<'_>) -> Verdict {
+        Verdict::Ask(Level::Any)
+    }
+
+    /// Whether the app for which the node is reserved can use the free slots now. Then it alone is asked, at any
+    /// distance and without a review, and the reservation ends; else the reservation is renewed and the kind closed.
+    fn can_use_reservation(&self, _app: &App, _kind: Kind, _heartbeat: &Heartbeat) -> bool {
+        true
+    }
+
+    /// Something changed that the policy may count; `view` shows the state after it. Default: ignores it.
+    fn on_change(&mut self, _change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
     /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {
         LaunchRules::default()
     }
-
-    /// The size of an app changed, to zero when it is removed; `_app` is none after that.
-    fn on_app_resized(&mut self, _id: AppId, _app: Option<&AppSpec>, _size: AppSize, _violations: &mut Violations) {}
-
-    fn on_priority_changed(&mut self, _before: &AppSpec, _after: &AppSpec) {}
-
-    /// A node sends a heartbeat, with so many slots of a kind in use; called before any grant.
-    fn on_heartbeat(&mut self, _node: TrackerId, _kind: Kind, _in_use: u32, _violations: &mut Violations) {}
-
-    fn on_node_removed(&mut self, _node: TrackerId, _violations: &mut Violations) {}
 
     /// Replaces the allocations of the market; groups that are not named have none.
     fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}

@@ -2,7 +2,6 @@
 
 use crate::model::{Kind, OrderClass};
 
-use super::order::Order;
 use super::{AppId, Scheduler};
 
 /// A position in the order of grants.
@@ -23,9 +22,7 @@ impl Scheduler {
     /// waiting apps.
     pub fn queue_position(&self, id: AppId, kind: Kind) -> Option<QueuePosition> {
         let app = self.apps.get(&id)?;
-        let order: &Order = &self.orders[kind];
-        let (key, groups_before, apps_before) =
-            order.rank_of(self.policy.leaf_of(app.spec.group), self.policy.app_key(&app.spec), id)?;
+        let (key, groups_before, apps_before) = self.orders[kind].rank_of(app.leaf, app.ordered_by[kind]?, id)?;
         Some(QueuePosition { groups_before, apps_before, class: self.policy.class_of(&key) })
     }
 }

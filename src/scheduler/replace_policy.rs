@@ -2,12 +2,13 @@
 
 use crate::model::{Kind, PerKind, TrackerId};
 
+use super::change::Change;
 use super::compatible_fifo::CompatibleFifo;
 use super::dynamic::Dynamic;
 use super::fifo::Fifo;
 use super::order::OrderEntry;
 use super::policy::Policy;
-use super::{AppId, FifoOptions, Scheduler};
+use super::{AppId, FifoOptions, GroupId, Scheduler};
 
 /// A policy with its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +41,15 @@ impl Scheduler {
     pub fn replace_policy(&mut self, options: PolicyOptions) {
         self.policy = options.build();
         self.orders = PerKind::default();
+        let groups: Vec<GroupId> = self.groups.iter().map(|(_, id, _)| id).collect();
+        groups.into_iter().for_each(|id| self.notify(&Change::GroupOpened(id)));
+        self.notify(&Change::ClusterSlots);
         for id in self.apps_by_submission() {
-            self.report_app(id);
-            self.enqueue_waiting(id);
+            self.enter_app(id);
         }
         let mut nodes: Vec<TrackerId> = self.nodes.keys().copied().collect();
         nodes.sort_unstable();
-        nodes.into_iter().for_each(|id| self.report_node(id));
+        nodes.into_iter().for_each(|id| self.enter_node(id));
     }
 
     fn apps_by_submission(&self) -> Vec<AppId> {
@@ -55,41 +58,51 @@ impl Scheduler {
         apps.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Reports the size of an app to a policy that has just taken over.
-    fn report_app(&mut self, id: AppId) {
-        let Some(app) = self.apps.get(&id) else { return };
-        let spec = Some(&app.spec).filter(|_| !app.draining);
-        self.policy.on_app_resized(id, spec, app.size, &mut self.violations);
+    /// Orders an app under a policy that has just taken over, and notifies it of what it may count.
+    fn enter_app(&mut self, id: AppId) {
+        let Some(size) = self.apps.get(&id).map(|app| app.size) else { return };
+        self.place_in_leaf(id);
+        self.notify(&Change::AppAdded(id));
+        self.notify(&Change::Size { app: id, size });
+        self.enqueue_waiting(id);
+        for kind in Kind::ALL {
+            self.notify(&Change::Usage { app: id, kind });
+            self.notify(&Change::Demand { app: id, kind });
+        }
+    }
+
+    /// Sets the leaf of an app that stands in no order.
+    pub(super) fn place_in_leaf(&mut self, id: AppId) {
+        let Some(leaf) = self.apps.get(&id).map(|app| self.leaf_of(&app.spec)) else { return };
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.leaf = leaf;
+            app.ordered_by = PerKind::default();
+        }
     }
 
     /// Adds an app to the order of each kind that it waits for.
     pub(super) fn enqueue_waiting(&mut self, id: AppId) {
-        for kind in self.waiting_kinds(id) {
+        let waiting = self.app_waiting(id);
+        for kind in Kind::ALL.into_iter().filter(|&kind| waiting[kind] > 0) {
             self.enqueue(id, kind);
         }
     }
 
-    pub(super) fn waiting_kinds(&self, id: AppId) -> Vec<Kind> {
-        let waits = |kind: &Kind| self.apps.get(&id).is_some_and(|app| app.tables[*kind].waiting() > 0);
-        Kind::ALL.into_iter().filter(waits).collect()
-    }
-
-    /// Reports the last heartbeat of a node to a policy that has just taken over. Where the node resumes is a place in
-    /// the order by leaf and key: it moves to where its app is now.
-    fn report_node(&mut self, id: TrackerId) {
+    /// Notifies a policy that has just taken over of a node's last heartbeat. Where the node resumes is a place in the
+    /// order by leaf and key: it moves to where its app is now.
+    fn enter_node(&mut self, id: TrackerId) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         for kind in Kind::ALL {
-            if let Some(in_use) = node.reported[kind] {
-                self.policy.on_heartbeat(id, kind, in_use, &mut self.violations);
-            }
-            if let Some(place) = &mut node.resume[kind] {
-                let app = self.apps.get(&place.app).filter(|_| *place != OrderEntry::FRONT);
-                *place = app.map_or(OrderEntry::FRONT, |app| OrderEntry {
-                    leaf: self.policy.leaf_of(app.spec.group),
-                    app_key: self.policy.app_key(&app.spec),
-                    app: place.app,
-                });
-            }
+            let Some(place) = &mut node.resume[kind] else { continue };
+            let app = self.apps.get(&place.app).filter(|_| *place != OrderEntry::FRONT);
+            *place = app.map_or(OrderEntry::FRONT, |app| OrderEntry {
+                leaf: app.leaf,
+                app_key: self.policy.app_key(app, kind),
+                app: place.app,
+            });
+        }
+        if let Some((in_use, now)) = node.reported {
+            self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
         }
     }
 }

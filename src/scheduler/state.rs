@@ -4,14 +4,16 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
+use super::change::{Change, Moves, Reaction};
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
-use super::policy::{LaunchRules, Policy};
+use super::policy::{LaunchRules, Leaf, Policy};
+use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
 };
@@ -58,6 +60,8 @@ pub struct Scheduler {
     last_node: TrackerId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
+    /// Requests of the policy; empty between two calls.
+    moves: Moves,
     pub(super) violations: Violations,
 }
 
@@ -67,15 +71,11 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// The key of a leaf with its current usage, as a function of its first app.
-pub(super) fn leaf_key(
-    policy: &dyn Policy,
-    groups: &Groups,
-    leaf: GroupId,
-    kind: Kind,
-) -> impl FnOnce(AppKey) -> GroupKey {
-    let running = groups.running(leaf)[kind];
-    move |first| policy.group_key(leaf, kind, running, first)
+/// The key of a group with its current usage, as a function of its first app.
+fn group_key(policy: &dyn Policy, groups: &Groups, id: GroupId, kind: Kind) -> impl FnOnce(AppKey) -> GroupKey {
+    // The root has no siblings.
+    let group = groups.get(id);
+    move |first| group.map_or(GroupKey::default(), |group| policy.group_key(id, group, kind, first))
 }
 
 // === impl Scheduler: making one ===
@@ -91,7 +91,7 @@ impl Scheduler {
         Self::with_policy(PolicyOptions::Dynamic.build())
     }
 
-    fn with_policy(policy: Box<dyn Policy>) -> Self {
+    pub(super) fn with_policy(policy: Box<dyn Policy>) -> Self {
         Self {
             policy,
             topology: Topology::default(),
@@ -101,6 +101,7 @@ impl Scheduler {
             last_node: TrackerId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
+            moves: Moves::default(),
             violations: Violations::default(),
         }
     }
@@ -126,7 +127,12 @@ impl Scheduler {
 impl Scheduler {
     /// Opens a group, or finds the one that is open under this name.
     pub fn open_group(&mut self, name: &str) -> GroupId {
-        self.groups.open(name)
+        if let Some(group) = self.groups.by_name(name) {
+            return group;
+        }
+        let group = self.groups.open(name);
+        self.notify(&Change::GroupOpened(group));
+        group
     }
 
     /// Closes a group.
@@ -151,10 +157,7 @@ impl Scheduler {
     /// the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         self.policy.set_allocations(allocations);
-        for kind in Kind::ALL {
-            let (policy, groups) = (&*self.policy, &self.groups);
-            self.orders[kind].rekey_all(|leaf, first| leaf_key(policy, groups, leaf, kind)(first));
-        }
+        self.rekey_groups();
     }
 
     /// All groups, by name.
@@ -192,14 +195,15 @@ impl Scheduler {
         raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
+        self.notify(&Change::ClusterSlots);
         id
     }
 
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
     pub fn set_slots(&mut self, node: TrackerId, slots: PerKind<u32>) {
-        if let Some(node) = self.nodes.get_mut(&node) {
-            node.set_slots(slots, &mut self.totals, &mut self.violations);
-        }
+        let Some(node) = self.nodes.get_mut(&node).filter(|node| node.slots != slots) else { return };
+        node.set_slots(slots, &mut self.totals, &mut self.violations);
+        self.notify(&Change::ClusterSlots);
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
@@ -215,8 +219,9 @@ impl Scheduler {
     pub fn remove_node(&mut self, id: TrackerId) {
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
+            self.notify(&Change::ClusterSlots);
         }
-        self.policy.on_node_removed(id, &mut self.violations);
+        self.notify(&Change::NodeRemoved(id));
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
@@ -269,17 +274,22 @@ impl Scheduler {
         if !self.groups.add_app(spec.group, &mut self.violations) {
             return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
         }
-        self.apps.insert(spec.id, App::new(spec));
+        let (id, leaf) = (spec.id, self.leaf_of(&spec));
+        self.apps.insert(id, App::new(spec, leaf));
+        self.notify(&Change::AppAdded(id));
         Ok(())
     }
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
         self.set_pending(id, PerKind::default());
+        if !self.apps.contains_key(&id) {
+            return;
+        }
+        self.notify(&Change::Size { app: id, size: AppSize::default() });
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
         app.size = AppSize::default();
-        self.policy.on_app_resized(id, Some(&app.spec), AppSize::default(), &mut self.violations);
         let group = app.spec.group;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
@@ -288,31 +298,24 @@ impl Scheduler {
                 self.dequeue(id, kind);
             }
         }
+        self.notify(&Change::AppRemoved(id));
         self.forget_drained(id);
     }
 
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub fn set_priority(&mut self, id: AppId, priority: u8) {
-        let Some(app) = self.apps.get(&id) else { return };
-        let before = app.spec.clone();
-        let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
-        // Dequeued under the old key, enqueued under the new one.
-        queued.iter().for_each(|&kind| self.dequeue(id, kind));
-        if let Some(app) = self.apps.get_mut(&id) {
-            app.spec.priority = priority;
-            self.policy.on_priority_changed(&before, &app.spec);
-        }
-        queued.iter().for_each(|&kind| self.enqueue(id, kind));
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut app.spec.priority, priority);
+        self.notify(&Change::Priority { app: id, before });
+        self.rekey_app(id);
     }
 
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
-        let app = self.apps.get_mut(&id).map(|app| {
+        if let Some(app) = self.apps.get_mut(&id) {
             app.size = size;
-            &*app
-        });
-        let spec = app.filter(|app| !app.draining).map(|app| &app.spec);
-        self.policy.on_app_resized(id, spec, size, &mut self.violations);
+        }
+        self.notify(&Change::Size { app: id, size });
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
@@ -355,24 +358,51 @@ impl Scheduler {
         lower(&mut self.totals.waiting[kind], count, &mut self.violations);
     }
 
+    /// The group in whose order an app with this spec stands.
+    pub(super) fn leaf_of(&self, spec: &AppSpec) -> GroupId {
+        match self.policy.leaf_of(spec) {
+            Leaf::Root => GroupId::ROOT,
+            Leaf::Group | Leaf::Child(_) => spec.group,
+        }
+    }
+
     pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
-        let Some(app) = self.apps.get(&id) else { return };
-        let leaf = self.policy.leaf_of(app.spec.group);
-        let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
-        self.orders[kind].insert(leaf, self.policy.app_key(&app.spec), id, key_of);
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let key = self.policy.app_key(app, kind);
+        app.ordered_by[kind] = Some(key);
+        let key_of = group_key(&*self.policy, &self.groups, app.leaf, kind);
+        self.orders[kind].insert(app.leaf, key, id, key_of);
     }
 
     pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
-        let Some(app) = self.apps.get(&id) else { return };
-        let leaf = self.policy.leaf_of(app.spec.group);
-        let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
-        self.orders[kind].remove(leaf, self.policy.app_key(&app.spec), id, key_of);
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(key) = app.ordered_by[kind].take() else { return };
+        let key_of = group_key(&*self.policy, &self.groups, app.leaf, kind);
+        self.orders[kind].remove(app.leaf, key, id, key_of);
     }
 
-    /// Updates the position of a group's leaf after its usage changed.
-    pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
-        let leaf = self.policy.leaf_of(group);
-        self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
+    /// Updates the position of a leaf after its usage changed.
+    pub(super) fn rekey(&mut self, leaf: GroupId, kind: Kind) {
+        self.orders[kind].rekey(leaf, group_key(&*self.policy, &self.groups, leaf, kind));
+    }
+
+    /// Updates the position of an app after its key changed.
+    fn rekey_app(&mut self, id: AppId) {
+        for kind in Kind::ALL {
+            let Some(app) = self.apps.get(&id) else { return };
+            if app.ordered_by[kind].is_some_and(|before| before != self.policy.app_key(app, kind)) {
+                self.dequeue(id, kind);
+                self.enqueue(id, kind);
+            }
+        }
+    }
+
+    /// Updates the positions of all groups.
+    fn rekey_groups(&mut self) {
+        for kind in Kind::ALL {
+            let (policy, groups) = (&*self.policy, &self.groups);
+            self.orders[kind].rekey_all(|leaf, first| group_key(policy, groups, leaf, kind)(first));
+        }
     }
 
     /// Drops a removed app that holds no slot any more.
@@ -380,5 +410,39 @@ impl Scheduler {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
         self.groups.remove_app(app.spec.group, &mut self.violations);
         self.apps.remove(&id);
+    }
+}
+
+// === impl Scheduler: the policy ===
+
+impl Scheduler {
+    /// Time has passed; the policy recomputes what depends on it.
+    pub fn tick(&mut self, now: Now) {
+        self.notify(&Change::Tick(now));
+    }
+
+    /// Notifies the policy of a change, and does what it requests.
+    pub(super) fn notify(&mut self, change: &Change) {
+        let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
+        policy.on_change(change, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        if !self.moves.is_empty() {
+            let mut moves = std::mem::take(&mut self.moves);
+            self.carry_out(&mut moves);
+            self.moves = moves;
+        }
+    }
+
+    fn carry_out(&mut self, moves: &mut Moves) {
+        moves.apps.drain(..).for_each(|app| self.rekey_app(app));
+        for group in moves.groups.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.rekey(group, kind));
+        }
+        if std::mem::take(&mut moves.all) {
+            let mut apps: Vec<AppId> = self.apps.keys().copied().collect();
+            apps.sort_unstable();
+            apps.into_iter().for_each(|app| self.rekey_app(app));
+            self.rekey_groups();
+        }
+        moves.clear_wakes();
     }
 }

@@ -144,7 +144,7 @@ impl Owner {
             Ok(step) => (step, engine.next_timer_ms()),
             Err(panic) => {
                 // The panic hook has logged the place.
-                let noted = quarantine.map(|quarantine| quarantine.note_panic(panic_text(&*panic)));
+                let noted = quarantine.map(|quarantine| quarantine.record_panic(panic_text(&*panic)));
                 tracing::error!(
                     "a bug interrupted a step of the engine: {}; aborting, a restart continues from the durable state",
                     noted.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How an attempt on a simulated tracker fares, and how that is reported.
+//! The course of an attempt on a simulated tracker, and its reports.
 
 use std::sync::LazyLock;
 
@@ -22,27 +22,27 @@ enum Fate {
 }
 
 /// An attempt on a tracker.
-pub(super) type SimAttempt = FakeAttempt<Course>;
+pub(super) type SimAttempt = FakeAttempt<AttemptPlan>;
 
-/// What an attempt is to go through.
+/// What an attempt will do.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct AttemptPlan {
     fate: Fate,
     /// When it begins to run and when it ends, by the clock that never goes back, ms.
     start_mono_ms: u64,
     end_mono_ms: u64,
-    /// What it is to complain about once.
+    /// Map outputs that it reports once as not fetched.
     failed_fetches: Vec<AttemptId>,
 }
 
-/// What decides how attempts fare.
+/// What decides which attempts fail or hang, and when they end.
 #[derive(Clone, Copy)]
-pub(super) struct Weather<'a> {
+pub(super) struct FaultModel<'a> {
     pub(super) seed: u64,
     pub(super) plan: &'a Plan,
     pub(super) cuts: &'a Cuts,
-    /// Nothing goes wrong any more.
-    pub(super) is_calm: bool,
+    /// No fault happens any more.
+    pub(super) is_draining: bool,
 }
 
 static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
@@ -51,64 +51,65 @@ static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
     ReportedCounters::from(&Counters { groups: vec![group] })
 });
 
-// === impl Course ===
+// === impl AttemptPlan ===
 
-impl Course {
-    /// Of a task that a tracker was just given. It depends on the seed and the task's id alone, so that cutting something
-    /// else does not change it.
-    pub(super) fn new(task: &Task, now_mono_ms: u64, weather: Weather<'_>) -> Self {
+impl AttemptPlan {
+    /// Plans a launched task. Depends on the seed and the task's id alone, so that leaving something else out does not
+    /// change it.
+    pub(super) fn new(task: &Task, now_mono_ms: u64, model: FaultModel<'_>) -> Self {
         let id = task.status.attempt;
-        let is_aside = task.job_setup || task.job_cleanup.is_some();
+        let is_housekeeping = task.job_setup || task.job_cleanup.is_some();
         let key = [id.task.job.number, id.task.kind as i32, id.task.number, id.number, i32::from(task.task_cleanup)];
-        let chance = key.iter().fold(weather.seed, |chance, part| mixed(chance ^ u64::from(part.cast_unsigned())));
+        let chance = key.iter().fold(model.seed, |chance, part| mixed(chance ^ u64::from(part.cast_unsigned())));
         let part = |shift: u32, bound: u64| (chance >> shift) % bound.max(1);
-        let Weather { plan, cuts, is_calm, .. } = weather;
-        let fails = !is_calm && cuts.has(Part::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
-        let hangs = !is_calm && cuts.has(Part::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
+        let FaultModel { plan, cuts, is_draining, .. } = model;
+        let fails = !is_draining && cuts.has(Part::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
+        let hangs = !is_draining && cuts.has(Part::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
         // Tasks of one job are alike.
-        let of_job = mixed(weather.seed ^ u64::from(id.task.job.number.cast_unsigned())) % 4;
-        let typical_ms = if is_aside || task.task_cleanup { plan.task_ms / 8 } else { (plan.task_ms << of_job) / 2 };
-        let run_ms = match (is_calm, hangs) {
+        let of_job = mixed(model.seed ^ u64::from(id.task.job.number.cast_unsigned())) % 4;
+        let typical_ms =
+            if is_housekeeping || task.task_cleanup { plan.task_ms / 8 } else { (plan.task_ms << of_job) / 2 };
+        let run_ms = match (is_draining, hangs) {
             (true, _) => 100,
             (_, true) => plan.task_timeout_ms,
             _ => typical_ms / 2 + part(20, typical_ms.max(1)),
         };
         let fate = match (fails || hangs, part(40, 3)) {
             (false, _) => Fate::Succeed,
-            (true, 0) if !is_aside && !task.task_cleanup => Fate::FailUnclean,
+            (true, 0) if !is_housekeeping && !task.task_cleanup => Fate::FailUnclean,
             (true, _) => Fate::Fail,
         };
         // Some wait a while before they run.
-        let lingers_ms = if !is_calm && part(44, 16) == 0 { part(48, 3_000) } else { 0 };
+        let start_delay_ms = if !is_draining && part(44, 16) == 0 { part(48, 3_000) } else { 0 };
         let maps = match task.body {
-            TaskBody::Reduce { maps } if !is_aside && !task.task_cleanup => Some(maps),
+            TaskBody::Reduce { maps } if !is_housekeeping && !task.task_cleanup => Some(maps),
             _ => None,
         };
         let failed_fetches = match maps.filter(|maps| *maps > 0 && part(50, 20) == 0) {
-            Some(maps) if !is_calm && cuts.has(Part::FailedFetches) => {
+            Some(maps) if !is_draining && cuts.has(Part::FailedFetches) => {
                 vec![id.task.job.task(Kind::Map, part(54, u64::from(maps.cast_unsigned())) as i32).attempt(0)]
             }
             _ => Vec::new(),
         };
-        let start_mono_ms = now_mono_ms + lingers_ms;
+        let start_mono_ms = now_mono_ms + start_delay_ms;
         let end_mono_ms = start_mono_ms + run_ms;
         Self { fate, start_mono_ms, end_mono_ms, failed_fetches }
     }
 
-    /// What is left of it is done soon and well.
-    pub(super) fn calm_down(&mut self, now_mono_ms: u64) {
+    /// Makes it succeed soon.
+    pub(super) fn finish_soon(&mut self, now_mono_ms: u64) {
         self.fate = Fate::Succeed;
         self.start_mono_ms = self.start_mono_ms.min(now_mono_ms);
         self.end_mono_ms = self.end_mono_ms.min(now_mono_ms + 100);
     }
 }
 
-/// Time has passed. One state at a time, as its tracker sees them.
+/// Advances an attempt to its next state if that is due; one state at a time, as its tracker sees them.
 pub(super) fn advance(attempt: &mut SimAttempt, now_mono_ms: u64) {
     use AttemptState as S;
-    let course = &attempt.plan;
-    let is_due = now_mono_ms >= if attempt.has_begun() { course.end_mono_ms } else { course.start_mono_ms };
-    let step = match (attempt.state, course.fate) {
+    let plan = &attempt.plan;
+    let is_due = now_mono_ms >= if attempt.has_begun() { plan.end_mono_ms } else { plan.start_mono_ms };
+    let step = match (attempt.state, plan.fate) {
         _ if !is_due => AttemptStep::Wait,
         (S::Running, Fate::Fail) => AttemptStep::Fail,
         (S::Running, Fate::FailUnclean) => AttemptStep::FailUnclean,
@@ -118,29 +119,28 @@ pub(super) fn advance(attempt: &mut SimAttempt, now_mono_ms: u64) {
     attempt.advance(step);
 }
 
-/// Whether something would be lost with it.
-pub(super) fn is_worth(attempt: &SimAttempt) -> bool {
+/// Whether its loss would lose work.
+pub(super) fn is_work_to_lose(attempt: &SimAttempt) -> bool {
     use AttemptState as S;
     let is_good = matches!(attempt.state, S::Unassigned | S::Running | S::CommitPending | S::Succeeded);
     is_good && attempt.role != Role::TaskCleanup
 }
 
-/// The tracker has been answered: what it reports once is not repeated.
+/// Acknowledges the last report: failed fetches are not repeated.
 pub(super) fn acknowledge(attempt: &mut SimAttempt) {
     if attempt.state == AttemptState::Running {
         attempt.plan.failed_fetches.clear();
     }
 }
 
-/// What the tracker says of it.
+/// The tracker's report on it.
 pub(super) fn report(attempt: &SimAttempt, now_mono_ms: u64, wall_ms: i64) -> TaskStatus {
-    let course = &attempt.plan;
+    let plan = &attempt.plan;
     let is_at_work = matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running);
-    let run_ms = now_mono_ms.saturating_sub(course.start_mono_ms);
-    let whole_ms = (course.end_mono_ms - course.start_mono_ms).max(1);
+    let run_ms = now_mono_ms.saturating_sub(plan.start_mono_ms);
+    let whole_ms = (plan.end_mono_ms - plan.start_mono_ms).max(1);
     let progress = if is_at_work { run_ms.min(whole_ms) as f32 / whole_ms as f32 } else { 1.0 };
-    let failed_fetches =
-        if attempt.state == AttemptState::Running { course.failed_fetches.clone() } else { Vec::new() };
+    let failed_fetches = if attempt.state == AttemptState::Running { plan.failed_fetches.clone() } else { Vec::new() };
     TaskStatus {
         attempt: attempt.id,
         progress,

@@ -1,15 +1,15 @@
-//! What users and administrators ask of the market: honest bids, and whatever else may come over HTTP.
+//! Requests of users and administrators to the market: honest bids, and whatever else may come over HTTP.
 //!
-//! A request takes the way it takes in the daemon: its query is read and its signature checked by the same functions, and
-//! what these refuse never reaches the engine.
+//! As in the daemon, the same functions parse the query and verify the signature, and a request that these refuse never
+//! reaches the engine.
 
 use crate::engine::Event;
 use crate::market::{ParsedQuery, ServletRequest, signature};
 use crate::model::Credits;
 
 use super::ADMINISTRATOR;
-use super::agenda::Wake;
 use super::cuts::Part;
+use super::event_queue::SimEvent;
 use super::laws::{Change, Intent, Violation};
 use super::plan::plain_rate;
 use super::random::Random;
@@ -25,7 +25,7 @@ struct Draft {
     is_forged: bool,
 }
 
-/// What is no amount of money, and no rate.
+/// Invalid amounts and rates.
 const BAD_AMOUNTS: [&str; 18] = [
     "NaN",
     "Infinity",
@@ -47,7 +47,7 @@ const BAD_AMOUNTS: [&str; 18] = [
     "abc",
 ];
 
-/// Requests that are kept to be made again.
+/// Requests of a user that are kept for replays.
 const KEPT_REQUESTS: usize = 8;
 
 // === impl Draft ===
@@ -57,15 +57,15 @@ impl Draft {
         Self { operation, change, timestamp: None, is_forged: false }
     }
 
-    fn vain(operation: String) -> Self {
+    fn without_change(operation: String) -> Self {
         Self::new(operation, Change::Nothing)
     }
 }
 
-// === impl World: the market is asked ===
+// === impl World: requests to the market ===
 
 impl World<'_> {
-    pub(super) fn bidder_wakes(&mut self, place: usize) -> Result<(), Violation> {
+    pub(super) fn run_bidder(&mut self, place: usize) -> Result<(), Violation> {
         let (Some(interval_ms), Some(Some(user))) = (self.plan.alloc_interval_ms(), self.users.get_mut(place)) else {
             return Ok(());
         };
@@ -77,8 +77,8 @@ impl World<'_> {
             true => self.until_tick_ms(interval_ms) + interval_ms * (pause_ms % 3) + around,
             false => pause_ms + 1,
         };
-        self.wake_in(pause_ms.saturating_sub(1), Wake::Bidder(place));
-        if !self.may_choose() || !self.has(Part::Bidders) {
+        self.schedule_in(pause_ms.saturating_sub(1), SimEvent::Bidder(place));
+        if !self.may_act() || !self.has(Part::Bidders) {
             return Ok(());
         }
         match chance {
@@ -94,7 +94,7 @@ impl World<'_> {
                     None => Ok(()),
                 }
             }
-            40..55 => self.ask(&name, Draft::vain("info".to_owned())),
+            40..55 => self.ask(&name, Draft::without_change("info".to_owned())),
             55.. => {
                 let rate = plain_rate(&mut random);
                 let change = Change::Spending(name.clone(), rate);
@@ -104,12 +104,12 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn administrator_wakes(&mut self) -> Result<(), Violation> {
+    pub(super) fn run_administrator(&mut self) -> Result<(), Violation> {
         let Some(interval_ms) = self.plan.alloc_interval_ms() else { return Ok(()) };
         let pause_ms = self.administrator.between(1, interval_ms * 4);
         let mut random = Random::stream(self.administrator.number(), 0);
-        self.wake_in(pause_ms, Wake::Administrator);
-        if !self.may_choose() || !self.has(Part::Administrator) {
+        self.schedule_in(pause_ms, SimEvent::Administrator);
+        if !self.may_act() || !self.has(Part::Administrator) {
             return Ok(());
         }
         let Some(queue) = random.pick(&self.plan.users).map(|user| user.name.clone()) else { return Ok(()) };
@@ -129,14 +129,14 @@ impl World<'_> {
                 Draft::new(format!("setSpending={rate}&queue={queue}"), Change::Spending(queue, rate))
             }
             10 if self.has(Part::HostileBids) => bad_names(&mut random),
-            _ => Draft::vain("infos".to_owned()),
+            _ => Draft::without_change("infos".to_owned()),
         };
         self.ask(ADMINISTRATOR, draft)
     }
 
-    /// Until the tick that comes next, ms.
+    /// Time until the next tick, ms.
     fn until_tick_ms(&self, interval_ms: u64) -> u64 {
-        let next_mono_ms = self.judge.next_tick_mono_ms().unwrap_or(0);
+        let next_mono_ms = self.checker.next_tick_mono_ms().unwrap_or(0);
         next_mono_ms.saturating_sub(self.daemon_now().mono_ms).min(interval_ms)
     }
 
@@ -147,7 +147,7 @@ impl World<'_> {
         let bad = random.pick(&BAD_AMOUNTS).copied().unwrap_or_default();
         let own = |rate: &str| format!("setSpending={rate}&queue={user}");
         let now_ms = self.now.wall_ms;
-        let mut draft = Draft::vain(match random.below(12) {
+        let mut draft = Draft::without_change(match random.below(12) {
             0 | 1 => own(bad),
             2 => own("-1"),
             3 => format!("setSpending=1&queue={foreign}"),
@@ -168,7 +168,7 @@ impl World<'_> {
             "9223372036854775808".to_owned(),
         ];
         if random.one_in(4) {
-            draft = Draft::vain(own("1"));
+            draft = Draft::without_change(own("1"));
             draft.is_forged = random.one_in(2);
             draft.timestamp = if draft.is_forged { None } else { random.pick(&stamps).cloned() };
         }
@@ -212,5 +212,5 @@ impl World<'_> {
 fn bad_names(random: &mut Random) -> Draft {
     let long = "q".repeat(256);
     let names = ["", "a%20b", "a%0Ab%201%201", "a,b", "a%26b", "%00", "%FF", "a/b", &long];
-    Draft::vain(format!("addQueue={}", random.pick(&names).copied().unwrap_or_default()))
+    Draft::without_change(format!("addQueue={}", random.pick(&names).copied().unwrap_or_default()))
 }

@@ -7,27 +7,27 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, signature};
 use crate::model::{JobId, Kind, PerKind, Priority};
 
-use super::agenda::Wake;
 use super::cuts::Part;
 use super::daemon_run::DelayedAnswer;
+use super::event_queue::SimEvent;
 use super::laws::{Intent, Violation};
 use super::random::Random;
-use super::user::{Answered, Phase, Submission};
+use super::user::{ClientAnswer, Phase, Submission};
 use super::world::World;
 
-/// Jobs that users remember.
+/// Recent jobs that users may kill.
 const REMEMBERED_JOBS: usize = 32;
 
 // === impl World: clients ===
 
 impl World<'_> {
-    pub(super) fn client_wakes(&mut self, place: usize) -> Result<(), Violation> {
+    pub(super) fn run_client(&mut self, place: usize) -> Result<(), Violation> {
         let pause = self.plan.submit_pause_ms;
         let Some(user) = self.users.get_mut(place).and_then(Option::as_mut) else { return Ok(()) };
         let (chance, pause_ms) = (user.client.below(100), user.client.between(pause / 4 + 1, pause * 2));
         let (size, many) = (user.client.number(), user.client.between(5, 30));
-        self.wake_in(pause_ms, Wake::Client(place));
-        if !self.may_choose() {
+        self.schedule_in(pause_ms, SimEvent::Client(place));
+        if !self.may_act() {
             return Ok(());
         }
         match chance {
@@ -44,13 +44,13 @@ impl World<'_> {
     }
 
     fn submit(&mut self, place: usize, chance: u64, is_tiny: bool) -> Result<(), Violation> {
-        if self.judge.live_jobs() + self.submissions.len() >= self.plan.most_live_jobs {
+        if self.checker.live_jobs() + self.submissions.len() >= self.plan.most_live_jobs {
             return Ok(());
         }
         let Some(id) = self.new_job_id(place)? else { return Ok(()) };
         let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
         let mut random = Random::stream(chance, place as u64);
-        // Some try another's queue.
+        // Some use another's queue.
         let queue = match random.one_in(40) {
             true => self.plan.users.first().map_or(&user.name, |first| &first.name),
             false => &user.name,
@@ -58,16 +58,16 @@ impl World<'_> {
         let spec = Arc::new(job_spec(&user.name, queue, is_tiny, &mut random));
         let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
         let pause_ms = is_slow.then(|| random.below(4_000));
-        self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, held: None }, pause_ms)
+        self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, delayed_answer: None }, pause_ms)
     }
 
-    /// A submission that a crash has cut off, as a new job.
-    pub(super) fn submit_anew(&mut self, submission: Submission) -> Result<(), Violation> {
+    /// Repeats a submission that a crash interrupted, as a new job.
+    pub(super) fn submit_again(&mut self, submission: Submission) -> Result<(), Violation> {
         let Some(id) = self.new_job_id(submission.user)? else { return Ok(()) };
-        self.begin_submission(Submission { id, phase: Phase::Ask, held: None, ..submission }, None)
+        self.begin_submission(Submission { id, phase: Phase::Ask, delayed_answer: None, ..submission }, None)
     }
 
-    /// An id for a job; who does not get the answer gives up.
+    /// Requests an id for a job; a user whose answer is lost gives up.
     fn new_job_id(&mut self, user: usize) -> Result<Option<JobId>, Violation> {
         let Some(Some(user)) = self.users.get(user) else { return Ok(None) };
         let owner = IdOwner::named(user.name.as_str());
@@ -83,10 +83,10 @@ impl World<'_> {
         let number = self.last_submission;
         self.submissions.insert(number, submission);
         if let Some(pause_ms) = pause_ms {
-            self.wake_in(pause_ms, Wake::Submission(number));
+            self.schedule_in(pause_ms, SimEvent::Submission(number));
             return Ok(());
         }
-        while self.submissions.get(&number).is_some_and(|submission| submission.held.is_none()) {
+        while self.submissions.get(&number).is_some_and(|submission| submission.delayed_answer.is_none()) {
             self.continue_submission(number)?;
         }
         Ok(())
@@ -99,17 +99,17 @@ impl World<'_> {
         let Some(Some(user)) = self.users.get_mut(place) else { return Ok(()) };
         let (gives_up, pause_ms) = (user.client.one_in(50), user.client.below(2_000));
         let user = user.name.clone();
-        if let Some(held) = submission.held.take().filter(|_| !self.is_calm) {
-            if !self.is_sent(held.wait_for) {
-                submission.held = Some(held);
+        if let Some(delayed) = submission.delayed_answer.take().filter(|_| !self.is_draining) {
+            if !self.is_sent(delayed.wait_for) {
+                submission.delayed_answer = Some(delayed);
                 self.submissions.insert(number, submission);
-                self.wake_in(self.until_sent_ms(), Wake::Submission(number));
+                self.schedule_in(self.until_sent_ms(), SimEvent::Submission(number));
                 return Ok(());
             }
-            self.take_answer(number, submission, held.answer, pause_ms);
+            self.apply_client_answer(number, submission, delayed.answer, pause_ms);
             return Ok(());
         }
-        if (gives_up && submission.phase != Phase::Ask) || self.is_calm {
+        if (gives_up && submission.phase != Phase::Ask) || self.is_draining {
             return self.step(Event::SubmissionAbandoned { id }, &Intent::Other).map(drop);
         }
         let caller = Caller::named(user.as_str());
@@ -123,37 +123,37 @@ impl World<'_> {
         };
         let step = self.step(event, &intent)?;
         let answer = match step.reply {
-            Reply::Submission(SubmissionReply::ReadFiles) => Answered::Goes(Phase::Read),
-            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => Answered::Goes(Phase::Write),
-            Reply::Submission(SubmissionReply::Accepted(_)) => Answered::Accepted,
-            _ => Answered::Refused,
+            Reply::Submission(SubmissionReply::ReadFiles) => ClientAnswer::Continue(Phase::Read),
+            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => ClientAnswer::Continue(Phase::Write),
+            Reply::Submission(SubmissionReply::Accepted(_)) => ClientAnswer::Accepted,
+            _ => ClientAnswer::Refused,
         };
         if self.is_sent(step.wait_for) {
-            self.take_answer(number, submission, answer, pause_ms);
+            self.apply_client_answer(number, submission, answer, pause_ms);
         } else {
-            submission.held = Some(DelayedAnswer { wait_for: step.wait_for, answer });
+            submission.delayed_answer = Some(DelayedAnswer { wait_for: step.wait_for, answer });
             self.submissions.insert(number, submission);
-            self.wake_in(self.until_sent_ms(), Wake::Submission(number));
+            self.schedule_in(self.until_sent_ms(), SimEvent::Submission(number));
         }
         Ok(())
     }
 
     /// The client receives the next answer on its submission.
-    fn take_answer(&mut self, number: u64, mut submission: Submission, answer: Answered, pause_ms: u64) {
+    fn apply_client_answer(&mut self, number: u64, mut submission: Submission, answer: ClientAnswer, pause_ms: u64) {
         match answer {
-            Answered::Goes(phase) => {
+            ClientAnswer::Continue(phase) => {
                 submission.phase = phase;
                 self.submissions.insert(number, submission);
-                self.wake_in(pause_ms, Wake::Submission(number));
+                self.schedule_in(pause_ms, SimEvent::Submission(number));
             }
-            Answered::Accepted => {
+            ClientAnswer::Accepted => {
                 self.acknowledged.insert(submission.id);
                 self.recent_jobs.push(submission.id);
                 if self.recent_jobs.len() > REMEMBERED_JOBS {
                     self.recent_jobs.remove(0);
                 }
             }
-            Answered::Refused => {}
+            ClientAnswer::Refused => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is left out of a run: whole actors, kinds of faults, stretches of time. A failing run is made small by cutting.
+//! The parts left out of a run: whole actors, kinds of faults, stretches of time. Shrinking leaves out more.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,21 +7,21 @@ use std::str::FromStr;
 /// Something that a run can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Everything that goes wrong on trackers and between them and the JobTracker.
+    /// All faults of trackers and of their connections.
     Faults,
-    /// All that users ask of the market.
+    /// All requests of users to the market.
     Bidders,
-    /// Answers that get lost; the heartbeat comes again.
+    /// Lost answers; the heartbeat is repeated.
     LostAnswers,
     /// Trackers that are silent, some beyond their expiry.
     Silence,
-    /// Tracker processes that end and come back.
+    /// Tracker processes that restart.
     Restarts,
-    /// Heartbeats that come late.
+    /// Late heartbeats.
     SlowHeartbeats,
-    /// Trackers that call themselves ill, run out of disk or want no work.
+    /// Trackers that report themselves unhealthy, run out of disk or refuse work.
     IllTrackers,
-    /// A store that stands still, so that answers are held back.
+    /// A store that stalls, so that answers are delayed.
     StoreStalls,
     /// Attempts that fail.
     FailingAttempts,
@@ -37,19 +37,19 @@ pub enum Part {
     Kills,
     /// Requests that should not be granted.
     HostileBids,
-    /// Requests that were made before, once more.
+    /// Replayed requests.
     Replays,
     /// Bids right before and right after a tick.
     TimedBids,
-    /// What administrators ask of the market.
+    /// Requests of administrators to the market.
     Administrator,
-    /// Queues that come and go.
+    /// Queues that are added and removed.
     QueueChanges,
-    /// Safe mode, hosts that are excluded.
+    /// Safe mode, excluded hosts.
     Interventions,
     /// A wall clock that jumps.
     ClockSteps,
-    /// Timers that ring late, or for nothing.
+    /// Timers that fire late or early.
     LateTimers,
     /// Crashes and stops of the JobTracker itself.
     Crashes,
@@ -57,7 +57,7 @@ pub enum Part {
     Tracker(usize),
     /// One user, by its place.
     User(usize),
-    /// One of `STRETCHES` parts of the time, in which no actor chooses anything.
+    /// One of `STRETCHES` parts of the time, in which no actor acts.
     Stretch(u64),
 }
 
@@ -100,7 +100,7 @@ pub struct PartError(String);
 pub struct Cuts {
     /// The parts.
     pub without: BTreeSet<Part>,
-    /// From this time on no actor chooses anything, ms since the start.
+    /// From this time on no actor acts, ms since the start.
     pub until_ms: Option<u64>,
 }
 

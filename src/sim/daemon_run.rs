@@ -5,62 +5,62 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptState, FactNumber, Identifier};
 
-use super::laws::Judge;
+use super::laws::LawChecker;
 
-/// The life of the simulated daemon.
+/// The current run of the simulated daemon.
 #[derive(Debug)]
 pub(super) struct DaemonRun {
-    /// How many came before.
+    /// Number of runs before.
     pub(super) number: u64,
-    /// What its clock that never goes back is ahead of the world's, ms; wraps.
-    pub(super) ahead_ms: u64,
+    /// Its monotonic clock less the world's, ms; wraps.
+    pub(super) clock_offset_ms: u64,
     pub(super) state: State,
     /// When it started, by the world's clock, ms.
     pub(super) start_mono_ms: u64,
-    /// What is durable and has been handed to the journal.
+    /// The last fact recorded in the journal.
     pub(super) recorded: FactNumber,
-    /// What came after.
+    /// The facts after it.
     pub(super) unrecorded: Vec<Fact>,
     pub(super) identifier: Identifier,
-    /// The fact by which the identifier is known to have been used.
-    pub(super) born: FactNumber,
+    /// The first fact of this run: once it is durable the identifier is used up.
+    pub(super) identifier_fact: FactNumber,
 }
 
-/// How it fares.
+/// The state of the daemon's process.
 #[derive(Debug)]
 pub(super) enum State {
     Up,
-    /// It falls at the next step of a kind.
-    Aimed {
-        aim: Aim,
+    /// It crashes at the next step of a kind.
+    Armed {
+        trigger: CrashTrigger,
         /// The step's own facts are lost.
         loses_step: bool,
-        /// Steps after which any will do.
-        patience: u32,
+        /// Steps after which any step triggers the crash.
+        steps_left: u32,
     },
-    /// It works on, but a part of what it does will be gone.
-    Falling(Box<Fall>),
-    /// It is not there.
+    /// It still works, but later facts will be lost.
+    Crashing(Box<PendingCrash>),
+    /// No process runs.
     Down,
 }
 
-/// The end of a run of the daemon.
+/// A crash in progress.
 #[derive(Debug)]
-pub(super) struct Fall {
-    /// What will survive.
+pub(super) struct PendingCrash {
+    /// The last fact that will survive.
     pub(super) durable: FactNumber,
-    /// The judge as it was there.
-    pub(super) judge: Judge,
-    /// Nothing is sent any more.
-    pub(super) is_mute: bool,
+    /// The law checker at that fact.
+    pub(super) checker: LawChecker,
+    /// Whether no answer is sent any more.
+    pub(super) drops_answers: bool,
     pub(super) until_mono_ms: u64,
-    /// Then something more becomes durable without an answer, and the daemon crashes after so long, ms.
-    pub(super) then_ms: Option<u64>,
+    /// If set, more facts become durable then, without answers, and the daemon crashes after so long, ms.
+    pub(super) crash_delay_ms: Option<u64>,
 }
 
-/// A kind of step that a crash is aimed at.
+/// A kind of step that triggers a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum CrashTrigger {
     Tick,
     Launch,
     Commit,
@@ -72,8 +72,17 @@ pub(super) enum Aim {
     Loss,
 }
 
-pub(super) const AIMS: [Aim; 9] =
-    [Aim::Tick, Aim::Launch, Aim::Commit, Aim::Terminal, Aim::Acceptance, Aim::Bid, Aim::Kill, Aim::JobEnd, Aim::Loss];
+pub(super) const CRASH_TRIGGERS: [CrashTrigger; 9] = [
+    CrashTrigger::Tick,
+    CrashTrigger::Launch,
+    CrashTrigger::Commit,
+    CrashTrigger::Terminal,
+    CrashTrigger::Acceptance,
+    CrashTrigger::Bid,
+    CrashTrigger::Kill,
+    CrashTrigger::JobEnd,
+    CrashTrigger::Loss,
+];
 
 /// An answer that waits for the store.
 #[derive(Debug)]
@@ -88,13 +97,13 @@ impl DaemonRun {
     pub(super) fn first(identifier: Identifier) -> Self {
         Self {
             number: 0,
-            ahead_ms: 0,
+            clock_offset_ms: 0,
             start_mono_ms: 0,
             state: State::Up,
             recorded: FactNumber(0),
             unrecorded: Vec::new(),
             identifier,
-            born: FactNumber(1),
+            identifier_fact: FactNumber(1),
         }
     }
 
@@ -103,28 +112,28 @@ impl DaemonRun {
     }
 }
 
-// === impl Aim ===
+// === impl CrashTrigger ===
 
-impl Aim {
-    pub(super) fn is_met(self, step: &Step) -> bool {
+impl CrashTrigger {
+    pub(super) fn is_matched_by(self, step: &Step) -> bool {
         let has = |is_one: fn(&Fact) -> bool| step.facts.iter().any(is_one);
         match self {
-            Aim::Tick => has(|fact| matches!(fact, Fact::Market(MarketFact::Tick(_)))),
-            Aim::Launch => has(|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { .. }))),
-            Aim::Commit => has(|fact| matches!(fact, Fact::Job(JobFact::CommitGranted { .. }))),
-            Aim::Terminal => has(|fact| match fact {
+            CrashTrigger::Tick => has(|fact| matches!(fact, Fact::Market(MarketFact::Tick(_)))),
+            CrashTrigger::Launch => has(|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { .. }))),
+            CrashTrigger::Commit => has(|fact| matches!(fact, Fact::Job(JobFact::CommitGranted { .. }))),
+            CrashTrigger::Terminal => has(|fact| match fact {
                 Fact::Job(JobFact::AttemptEnded(ended)) => ended.state == AttemptState::Succeeded,
                 _ => false,
             }),
-            Aim::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
-            Aim::Bid => has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_)))),
-            Aim::Kill => {
+            CrashTrigger::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
+            CrashTrigger::Bid => has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_)))),
+            CrashTrigger::Kill => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
             }
-            Aim::JobEnd => {
+            CrashTrigger::JobEnd => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobAcknowledged { .. }))
             }
-            Aim::Loss => has(|fact| match fact {
+            CrashTrigger::Loss => has(|fact| match fact {
                 Fact::Job(JobFact::AttemptEnded(ended)) => ended.state != AttemptState::Succeeded,
                 Fact::TrackerForgotten { .. } => true,
                 _ => false,

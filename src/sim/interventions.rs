@@ -1,12 +1,12 @@
-//! What befalls the JobTracker itself: safe mode, hosts that are excluded, a clock that jumps, a store that stands still,
-//! timers that ring for nothing.
+//! Disturbances of the JobTracker itself: safe mode, excluded hosts, a clock that jumps, a store that stalls, timers
+//! that fire early.
 
 use std::collections::BTreeSet;
 
 use crate::engine::{Event, HostLists};
 
-use super::agenda::Wake;
 use super::cuts::Part;
+use super::event_queue::SimEvent;
 use super::laws::{Intent, Violation};
 use super::random::Random;
 use super::world::World;
@@ -16,21 +16,21 @@ const HOUR_MS: u64 = 3_600_000;
 // === impl World: interventions ===
 
 impl World<'_> {
-    /// An administrator turns safe mode or changes the lists of hosts; what was changed is soon put right.
+    /// An administrator turns safe mode or changes the lists of hosts; the change is soon reverted.
     pub(super) fn intervene(&mut self) -> Result<(), Violation> {
         let mut random = Random::stream(self.interventions.number(), 0);
         if self.daemon.is_down() {
-            self.wake_in(1_000, Wake::Intervention);
+            self.schedule_in(1_000, SimEvent::Intervention);
             return Ok(());
         }
         let was_normal = !self.engine.is_in_safe_mode();
         self.end_interventions()?;
         let (pause_ms, lasts_ms) = (random.between(5_000, 120_000), random.between(100, 15_000));
-        if !was_normal || !self.may_choose() || !self.has(Part::Interventions) {
-            self.wake_in(pause_ms, Wake::Intervention);
+        if !was_normal || !self.may_act() || !self.has(Part::Interventions) {
+            self.schedule_in(pause_ms, SimEvent::Intervention);
             return Ok(());
         }
-        self.wake_in(if random.one_in(2) { lasts_ms } else { pause_ms }, Wake::Intervention);
+        self.schedule_in(if random.one_in(2) { lasts_ms } else { pause_ms }, SimEvent::Intervention);
         let caller = self.root();
         let event = match random.below(3) {
             0 => Event::SetSafeMode { on: true, caller },
@@ -43,7 +43,7 @@ impl World<'_> {
         self.step(event, &Intent::Other).map(drop)
     }
 
-    /// Everything is allowed again.
+    /// Ends safe mode and empties the lists of hosts.
     pub(super) fn end_interventions(&mut self) -> Result<(), Violation> {
         let caller = self.root();
         if self.engine.is_in_safe_mode() {
@@ -53,28 +53,28 @@ impl World<'_> {
     }
 
     /// The wall clock jumps, either way. The other clock never does.
-    pub(super) fn clock_steps(&mut self) {
-        // Rarely far back: until the clock has come so far again no signature is accepted.
-        let far_ms = [2_000, 2_000, 20_000, 20_000, 600_000, 2 * HOUR_MS][self.mishaps.below(6) as usize];
-        let (jump_ms, goes_back) = (self.mishaps.below(far_ms).cast_signed(), self.mishaps.one_in(2));
-        let pause_ms = self.mishaps.between(5_000, 200_000);
-        self.wake_in(pause_ms, Wake::ClockStep);
-        if self.chooses() && self.has(Part::ClockSteps) {
+    pub(super) fn step_clock(&mut self) {
+        // Rarely far back: until the clock has caught up no signature is accepted.
+        let far_ms = [2_000, 2_000, 20_000, 20_000, 600_000, 2 * HOUR_MS][self.faults.below(6) as usize];
+        let (jump_ms, goes_back) = (self.faults.below(far_ms).cast_signed(), self.faults.one_in(2));
+        let pause_ms = self.faults.between(5_000, 200_000);
+        self.schedule_in(pause_ms, SimEvent::ClockStep);
+        if self.is_active_stretch() && self.has(Part::ClockSteps) {
             self.now.wall_ms += if goes_back { -jump_ms } else { jump_ms };
         }
     }
 
-    pub(super) fn store_stalls(&mut self) {
-        let (lasts_ms, pause_ms) = (self.mishaps.between(10, 20_000), self.mishaps.between(1_000, 200_000));
-        self.wake_in(lasts_ms + pause_ms, Wake::StoreStall);
-        if self.may_choose() && self.has(Part::StoreStalls) && !self.may_hold_back() {
+    pub(super) fn stall_store(&mut self) {
+        let (lasts_ms, pause_ms) = (self.faults.between(10, 20_000), self.faults.between(1_000, 200_000));
+        self.schedule_in(lasts_ms + pause_ms, SimEvent::StoreStall);
+        if self.may_act() && self.has(Part::StoreStalls) && !self.may_hold_back() {
             self.store_stall = Some((self.now.mono_ms + lasts_ms, self.engine.last_fact()));
         }
     }
 
-    pub(super) fn early_timer(&mut self) -> Result<(), Violation> {
-        let pause_ms = self.mishaps.between(100, 20_000);
-        self.wake_in(pause_ms, Wake::EarlyTimer);
-        if self.may_choose() && self.has(Part::LateTimers) { self.ring() } else { Ok(()) }
+    pub(super) fn fire_early_timer(&mut self) -> Result<(), Violation> {
+        let pause_ms = self.faults.between(100, 20_000);
+        self.schedule_in(pause_ms, SimEvent::EarlyTimer);
+        if self.may_act() && self.has(Part::LateTimers) { self.fire_timer() } else { Ok(()) }
     }
 }

@@ -1,18 +1,18 @@
-//! What outlives the simulated daemon.
+//! The durable state of the simulated daemon.
 
 use crate::engine::{Fact, Restored};
 use crate::model::FactNumber;
 
-/// Where the facts of a run go that are durable when its daemon crashes. The simulator does not know how they are kept:
-/// the store implements this by its own rows.
+/// Records the facts that are durable when the daemon crashes. The simulator does not know how: the store implements
+/// this by its own rows.
 pub trait Journal {
-    /// These facts, which follow all those before, are durable.
+    /// Records durable facts, which follow all those before.
     ///
     /// # Errors
     /// What cannot be kept.
     fn record(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), String>;
 
-    /// What the next daemon finds.
+    /// Loads the state for the next daemon.
     ///
     /// # Errors
     /// What cannot be read.

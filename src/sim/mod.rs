@@ -1,17 +1,17 @@
-//! A cluster in virtual time: trackers, users, bidders, administrators and all that goes wrong with them, driving the
+//! A cluster in virtual time: trackers, users, bidders, administrators and their faults, driving the
 //! production engine from one seed.
 //!
 //! Invariants: nothing behind [`crate::engine::Engine::step`] is replaced; the same seed and the same [`Cuts`] give the
-//! same run; every step is judged by the laws of docs/ARCHITECTURE.md.
+//! same run; every step is checked against the laws of docs/ARCHITECTURE.md.
 
-mod agenda;
 mod attempt;
-mod beats;
 mod bidders;
 mod clients;
 mod crashes;
 mod cuts;
 mod daemon_run;
+mod event_queue;
+mod heartbeats;
 mod interventions;
 mod journal;
 mod laws;

@@ -1,4 +1,4 @@
-//! What a seed makes of the world: the cluster, the users and their money, how often what goes wrong.
+//! The world of a seed: the cluster, the users and their money, the frequency of faults.
 
 use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
@@ -39,7 +39,7 @@ pub struct UserPlan {
     pub rate: Credits,
 }
 
-/// A world before anything has happened in it.
+/// The world at its start.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// When it begins.
@@ -58,10 +58,10 @@ pub struct Plan {
     pub failing_permille: u64,
     /// Attempts that hang, of 1,000.
     pub hanging_permille: u64,
-    /// After this long a tracker gives a hanging attempt up, ms.
+    /// Time after which a tracker fails a hanging attempt, ms.
     pub task_timeout_ms: u64,
-    /// Most unfinished jobs of all users together. Below the number of apps that one heartbeat may ask in vain, so that
-    /// work conservation can be judged at each heartbeat.
+    /// Most unfinished jobs of all users together. Below the number of apps that one heartbeat may skip, so that work
+    /// conservation can be checked at each heartbeat.
     pub most_live_jobs: usize,
     /// Typical time between two crashes of the JobTracker, ms; none: it never crashes.
     pub crash_pause_ms: Option<u64>,
@@ -142,7 +142,7 @@ fn plan_trackers(random: &mut Random) -> Vec<TrackerPlan> {
         let name = format!("tracker_h{host}:localhost/127.0.0.1:{}", 40_000 + place);
         trackers.push(TrackerPlan { name, host: format!("h{host}"), slots });
     }
-    // Somebody must be able to run each kind of task, and the first tracker is the last to be left out.
+    // One tracker must be able to run each kind of task, and the first is never left out.
     trackers[0].slots = PerKind::new(trackers[0].slots.map.max(1), trackers[0].slots.reduce.max(1));
     trackers
 }

@@ -1,6 +1,6 @@
 //! The one source of chance in the simulator: SplitMix64, so that a seed means the same run on every machine.
 //!
-//! Every actor draws from a stream of its own. So leaving one actor out does not change what the others do of themselves.
+//! Every actor draws from a stream of its own. So leaving one actor out does not change the choices of the others.
 
 /// A stream of numbers that its seed decides.
 #[derive(Clone, Debug)]

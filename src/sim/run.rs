@@ -1,4 +1,4 @@
-//! One run, and what comes of it.
+//! One run, and its result.
 
 use crate::engine::Step;
 
@@ -7,24 +7,25 @@ use super::laws::{Tally, Violation};
 use super::run_options::RunOptions;
 use super::world::World;
 
-/// What a run has come to: its figures, and the law that it broke, if any.
+/// The result of a run: its figures, and the law that it broke, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The figures, up to the end or the violation.
     pub tally: Tally,
-    /// What was found.
+    /// The violation, if any.
     pub violation: Option<Violation>,
 }
 
 // === impl Run ===
 
 impl Run {
-    /// Plays a run to its end or to the first violation. `journal` is an empty one; it hears only of crashes.
+    /// Plays a run to its end or to the first violation. `journal` is an empty one; it records facts at crashes
+    /// only.
     pub fn play(options: &RunOptions, journal: &mut dyn Journal) -> Self {
         Self::play_tampered(options, journal, |_| {})
     }
 
-    /// The same, but what the engine says passes through `tamper` before it is judged: to see that the judge notices.
+    /// The same, but each step passes through `tamper` before it is checked: to test that the checker notices.
     pub fn play_tampered(options: &RunOptions, journal: &mut dyn Journal, mut tamper: impl FnMut(&mut Step)) -> Self {
         let mut world = World::new(options, journal, &mut tamper);
         let violation = world.play().err();

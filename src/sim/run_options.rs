@@ -8,7 +8,7 @@ use super::plan::PolicyChoice;
 pub struct RunOptions {
     /// The one source of chance.
     pub seed: u64,
-    /// After so many events no actor chooses anything any more, and what is under way comes to its end.
+    /// Events after which no actor acts any more and the jobs run to their end.
     pub events: u64,
     /// Which scheduler.
     pub policy: PolicyChoice,

@@ -16,7 +16,7 @@ pub struct Shrunk {
     pub tries: usize,
 }
 
-/// Times that everything is tried again, at most: less may be needed once something else is gone.
+/// Most passes over all parts: a part may become unnecessary once another is left out.
 const MOST_ROUNDS: usize = 3;
 
 /// Shrinks a run in which `play` finds a broken law; the rest breaks the same law.
@@ -45,8 +45,8 @@ pub fn shrink(
     shrunk
 }
 
-/// All that may be left out of a run, in an order in which neighbours belong together. The first tracker stays: somebody
-/// must be able to run every kind of task.
+/// All that may be left out of a run, in an order in which neighbours belong together. The first tracker stays: one
+/// tracker must be able to run every kind of task.
 fn parts_of(options: &RunOptions) -> Vec<Part> {
     let plan = Plan::new(options.seed, options.policy);
     let stretches = (0..STRETCHES).map(Part::Stretch);

@@ -1,42 +1,36 @@
-//! A simulated TaskTracker, as a stock one speaks: it reports, obeys, and repeats a heartbeat that was not answered.
+//! A simulated TaskTracker with the protocol of a stock one: it reports, applies answers, and repeats an unanswered
+//! heartbeat.
 
 use crate::engine::HeartbeatAnswer;
 use crate::fake_tracker::{FakeTracker, Role};
 use crate::model::AttemptId;
 use crate::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus};
 
-use super::attempt::{self, Course, Weather};
+use super::attempt::{self, AttemptPlan, FaultModel};
 use super::daemon_run::DelayedAnswer;
 use super::plan::TrackerPlan;
 use super::random::Random;
 
-/// A tracker's process, or the place where one may be started.
+/// A tracker's current process; a restart replaces it under the same name.
 #[derive(Debug)]
 pub(super) struct SimTracker {
-    pub(super) fake: FakeTracker<Course>,
+    pub(super) fake: FakeTracker<AttemptPlan>,
     pub(super) random: Random,
     pub(super) connection: u64,
-    /// What the last answer asked for, ms.
+    /// The interval of the last answer, ms.
     pub(super) interval_ms: u64,
-    /// The answer to its unanswered heartbeat, which waits for the store.
-    pub(super) held: Option<DelayedAnswer<HeartbeatAnswer>>,
+    /// The answer to its last heartbeat, which waits for the store.
+    pub(super) delayed_answer: Option<DelayedAnswer<HeartbeatAnswer>>,
     /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,
-    /// The run of the JobTracker whose answer came last.
-    pub(super) known_to: u64,
-    /// When its last call was received, by the world's clock, ms.
-    pub(super) heard_mono_ms: u64,
+    /// The run of the JobTracker that answered last.
+    pub(super) last_daemon_run: u64,
+    /// When its last heartbeat was received, by the world's clock, ms.
+    pub(super) last_call_mono_ms: u64,
     pub(super) is_healthy: bool,
     pub(super) refuses_work: bool,
-    /// Free room on its disk, bytes; none = it does not tell.
+    /// Free disk space, bytes; none: not reported.
     pub(super) free_disk_bytes: Option<i64>,
-}
-
-/// What an answer did to a tracker.
-#[derive(Debug, Default)]
-pub(super) struct Obeyed {
-    /// What it has been given, but for task-cleanups.
-    pub(super) launched: Vec<AttemptId>,
 }
 
 /// Longest pause between heartbeats that a tracker follows, ms.
@@ -51,10 +45,10 @@ impl SimTracker {
             random,
             connection,
             interval_ms: 100,
-            held: None,
+            delayed_answer: None,
             is_behind: false,
-            known_to: 0,
-            heard_mono_ms: 0,
+            last_daemon_run: 0,
+            last_call_mono_ms: 0,
             is_healthy: true,
             refuses_work: false,
             free_disk_bytes: None,
@@ -64,16 +58,16 @@ impl SimTracker {
     /// Its process ends and another takes its place, under the same name.
     pub(super) fn restart(&mut self, connection: u64) {
         self.connection = connection;
-        self.held = None;
+        self.delayed_answer = None;
         self.fake.restart();
     }
 
-    /// The heartbeat that it sends now.
+    /// Builds the next heartbeat, or repeats the unanswered one.
     pub(super) fn request(&mut self, now_mono_ms: u64, wall_ms: i64) -> HeartbeatRequest {
         if let Some(request) = &self.fake.unanswered {
             return request.clone();
         }
-        // Only a tracker that was away has seen each state.
+        // Only a tracker that could not connect passes several states between two heartbeats.
         let states = if std::mem::take(&mut self.is_behind) { 3 } else { 1 };
         for attempt in &mut self.fake.attempts {
             (0..states).for_each(|_| attempt::advance(attempt, now_mono_ms));
@@ -88,13 +82,13 @@ impl SimTracker {
         request
     }
 
-    /// Does what an answer says; the error names what no JobTracker may answer.
-    pub(super) fn obey(
+    /// Applies an answer and returns its launches without task-cleanups; the error names what no JobTracker may answer.
+    pub(super) fn apply_answer(
         &mut self,
         answer: &HeartbeatAnswer,
         now_mono_ms: u64,
-        weather: Weather<'_>,
-    ) -> Result<Obeyed, String> {
+        model: FaultModel<'_>,
+    ) -> Result<Vec<AttemptId>, String> {
         let decoded;
         let response = match answer {
             HeartbeatAnswer::Fresh(response) => response,
@@ -108,14 +102,14 @@ impl SimTracker {
         }
         self.interval_ms = u64::try_from(response.interval_ms).unwrap_or(0).clamp(1, LONGEST_PAUSE_MS);
         self.fake.attempts.iter_mut().for_each(attempt::acknowledge);
-        let launched = self.fake.obey(response, |task| Course::new(task, now_mono_ms, weather)).launched;
+        let launched = self.fake.obey(response, |task| AttemptPlan::new(task, now_mono_ms, model)).launched;
         self.check_launches(&launched)?;
         self.fake.commit_permitted();
         let ordinary = launched.into_iter().filter(|(_, role)| *role != Role::TaskCleanup);
-        Ok(Obeyed { launched: ordinary.map(|(id, _)| id).collect() })
+        Ok(ordinary.map(|(id, _)| id).collect())
     }
 
-    /// Each launch is of something that does not run there, and finds a slot.
+    /// Each launched attempt is new to the tracker and finds a slot.
     fn check_launches(&self, launched: &[(AttemptId, Role)]) -> Result<(), String> {
         for (id, _) in launched {
             if self.fake.attempts.iter().filter(|attempt| attempt.id == *id).count() > 1 {
@@ -133,12 +127,12 @@ impl SimTracker {
     }
 }
 
-// === impl SimTracker: what it really has ===
+// === impl SimTracker: its attempts and outputs ===
 
 impl SimTracker {
-    /// Whether it is at work on an attempt, has done it, or keeps its output.
+    /// Whether it runs an attempt, has completed it, or keeps its output.
     pub(super) fn has(&self, id: AttemptId) -> bool {
         self.fake.outputs.contains(&id)
-            || self.fake.attempts.iter().any(|attempt| attempt.id == id && attempt::is_worth(attempt))
+            || self.fake.attempts.iter().any(|attempt| attempt.id == id && attempt::is_work_to_lose(attempt))
     }
 }

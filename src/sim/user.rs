@@ -1,4 +1,4 @@
-//! What users have under way: submissions, and requests that may be made once more.
+//! The state of users: submissions in progress, and requests that may be replayed.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::random::Random;
 #[derive(Debug)]
 pub(super) struct User {
     pub(super) name: String,
-    /// What the user does with jobs.
+    /// Chance of what the user does with jobs.
     pub(super) client: Random,
-    /// What the user asks of the market.
+    /// Chance of what the user requests from the market.
     pub(super) bidder: Random,
-    /// Requests to the market that may be made once more.
+    /// Requests to the market that may be replayed.
     pub(super) sent: Vec<SentRequest>,
     /// The last timestamp and signature of a job.
     pub(super) job_signature: Option<(String, String)>,
 }
 
-/// A request as it went over the network: anybody may send it once more.
+/// A request as it went over the network: any sender may replay it.
 #[derive(Clone, Debug)]
 pub(super) struct SentRequest {
     pub(super) query: String,
@@ -31,7 +31,7 @@ pub(super) struct SentRequest {
     pub(super) intent: Intent,
 }
 
-/// A submission under way.
+/// A submission in progress.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) user: usize,
@@ -39,18 +39,18 @@ pub(super) struct Submission {
     pub(super) spec: Arc<JobSpec>,
     pub(super) phase: Phase,
     /// An answer that waits for the store.
-    pub(super) held: Option<DelayedAnswer<Answered>>,
+    pub(super) delayed_answer: Option<DelayedAnswer<ClientAnswer>>,
 }
 
-/// What a client is answered.
+/// An answer to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
-    Goes(Phase),
+pub(super) enum ClientAnswer {
+    Continue(Phase),
     Accepted,
     Refused,
 }
 
-/// What comes next.
+/// The next phase of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Ask,

@@ -1,4 +1,4 @@
-//! The world of one run: everybody in it, the clock, and the one way by which anything reaches the engine.
+//! The world of one run: its actors, the clock, and the only path of events to the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,33 +9,33 @@ use crate::market::Acl;
 use crate::model::{AttemptId, FactNumber, JobId, Now};
 
 use super::ADMINISTRATOR;
-use super::agenda::{Agenda, Wake};
-use super::attempt::Weather;
+use super::attempt::FaultModel;
 use super::cuts::{Part, STRETCHES};
 use super::daemon_run::DaemonRun;
+use super::event_queue::{EventQueue, SimEvent};
 use super::journal::Journal;
-use super::laws::{Intent, Judge, Law, Tally, Violation};
+use super::laws::{Intent, Law, LawChecker, Tally, Violation};
 use super::plan::Plan;
 use super::random::Random;
 use super::run_options::RunOptions;
 use super::tracker::SimTracker;
 use super::user::{SentRequest, Submission, User};
 
-/// Everything there is in a run.
+/// The state of a run.
 pub(super) struct World<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) plan: Plan,
     pub(super) engine: Engine,
-    pub(super) judge: Judge,
+    pub(super) checker: LawChecker,
     pub(super) now: Now,
-    pub(super) agenda: Agenda,
+    pub(super) event_queue: EventQueue,
     /// None where a tracker is left out.
     pub(super) trackers: Vec<Option<SimTracker>>,
     pub(super) users: Vec<Option<User>>,
     pub(super) acl: Acl,
     pub(super) submissions: BTreeMap<u64, Submission>,
     pub(super) last_submission: u64,
-    /// Submissions that a crash has cut off and that come again.
+    /// Submissions that a crash interrupted and that are repeated.
     pub(super) resubmissions: Vec<Submission>,
     /// Jobs whose acceptance was acknowledged to a client; some may have ended.
     pub(super) acknowledged: BTreeSet<JobId>,
@@ -46,32 +46,32 @@ pub(super) struct World<'a> {
     pub(super) administrator: Random,
     pub(super) administrator_sent: Vec<SentRequest>,
     pub(super) interventions: Random,
-    pub(super) mishaps: Random,
-    /// What befalls the JobTracker itself.
+    pub(super) faults: Random,
+    /// Chance of the JobTracker's own crashes.
     pub(super) crashes: Random,
     pub(super) daemon: DaemonRun,
     pub(super) journal: &'a mut dyn Journal,
-    /// Until then the store stands still, and this was its last fact.
+    /// While the store stalls: until when, and its last durable fact.
     pub(super) store_stall: Option<(u64, FactNumber)>,
-    /// No actor chooses anything any more, nothing goes wrong.
-    pub(super) is_calm: bool,
+    /// Actors start nothing new and no fault happens; jobs run to their end.
+    pub(super) is_draining: bool,
     last_connection: u64,
-    /// When the engine wants the timer, and when it rings.
+    /// When the engine's timer is due, and when it fires.
     pub(super) timer: (Option<u64>, u64),
     tamper: &'a mut dyn FnMut(&mut Step),
 }
 
-/// Streams of chance, one an actor; trackers and users follow.
+/// Random streams, one for each actor; trackers and users follow.
 const ADMINISTRATOR_STREAM: u64 = 1;
 const INTERVENTION_STREAM: u64 = 2;
-const MISHAP_STREAM: u64 = 3;
+const FAULT_STREAM: u64 = 3;
 const CRASH_STREAM: u64 = 4;
 const TRACKER_STREAM: u64 = 1_000;
 const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
 
-/// Longest time in which all must come to its end, and longest time without any progress beyond what the expiry of
-/// trackers and launches takes, ms.
+/// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and
+/// launches takes, ms.
 const LONGEST_END_MS: u64 = 4 * 3_600_000;
 const LONGEST_PAUSE_MS: u64 = 120_000;
 
@@ -107,9 +107,9 @@ impl<'a> World<'a> {
         let users = plan.users.iter().enumerate().map(user).collect();
         Self {
             options,
-            judge: Judge::new(&plan),
+            checker: LawChecker::new(&plan),
             now,
-            agenda: Agenda::default(),
+            event_queue: EventQueue::default(),
             trackers: trackers.collect(),
             users,
             acl: acl(&plan),
@@ -122,12 +122,12 @@ impl<'a> World<'a> {
             administrator: stream(ADMINISTRATOR_STREAM),
             administrator_sent: Vec::new(),
             interventions: stream(INTERVENTION_STREAM),
-            mishaps: stream(MISHAP_STREAM),
+            faults: stream(FAULT_STREAM),
             crashes: stream(CRASH_STREAM),
             daemon: DaemonRun::first(plan.engine.identifier),
             journal,
             store_stall: None,
-            is_calm: false,
+            is_draining: false,
             last_connection: 1_000,
             timer: (None, 0),
             tamper,
@@ -137,44 +137,49 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn tally(&self) -> Tally {
-        self.judge.tally()
+        self.checker.tally()
     }
 
     /// From the start to the end, or to the first violation.
     pub(super) fn play(&mut self) -> Result<(), Violation> {
         let (first, facts) = self.engine.take_start_facts();
-        self.judge.begin(first, &facts, &self.engine)?;
-        self.keep_start_facts(facts);
-        self.note_timer();
-        self.wake_everybody();
-        while self.tally().events < self.options.events && !self.is_cut_off() && self.advance()? {}
-        self.come_to_an_end()
+        self.checker.begin(first, &facts, &self.engine)?;
+        self.collect_start_facts(facts);
+        self.update_timer();
+        self.schedule_actors();
+        while self.tally().events < self.options.events && !self.is_time_up() && self.advance()? {}
+        self.drain()
     }
 
     /// Whether a part takes place now.
     pub(super) fn has(&self, part: Part) -> bool {
-        !self.is_calm && self.options.cuts.has(part)
+        !self.is_draining && self.options.cuts.has(part)
     }
 
-    /// Whether anybody may choose anything now.
-    pub(super) fn may_choose(&self) -> bool {
+    /// Whether actors may act now.
+    pub(super) fn may_act(&self) -> bool {
         if self.daemon.is_down() {
             return false;
         }
-        self.chooses()
+        self.is_active_stretch()
     }
 
-    /// Whether anything is chosen at all at this time of the run.
-    pub(super) fn chooses(&self) -> bool {
+    /// Whether actors act in this stretch of the run.
+    pub(super) fn is_active_stretch(&self) -> bool {
         let stretch = self.tally().events.saturating_mul(STRETCHES) / self.options.events.max(1);
         self.has(Part::Stretch(stretch))
     }
 
-    pub(super) fn weather(&self) -> Weather<'_> {
-        Weather { seed: self.options.seed, plan: &self.plan, cuts: &self.options.cuts, is_calm: self.is_calm }
+    pub(super) fn fault_model(&self) -> FaultModel<'_> {
+        FaultModel {
+            seed: self.options.seed,
+            plan: &self.plan,
+            cuts: &self.options.cuts,
+            is_draining: self.is_draining,
+        }
     }
 
-    /// A number that no connection has had.
+    /// An unused connection number.
     pub(super) fn new_connection(&mut self) -> u64 {
         self.last_connection += 1;
         self.last_connection
@@ -184,119 +189,125 @@ impl<'a> World<'a> {
         Caller::named(ADMINISTRATOR)
     }
 
-    pub(super) fn wake_in(&mut self, pause_ms: u64, wake: Wake) {
-        self.agenda.enter(self.now.mono_ms + pause_ms.max(1), wake);
+    pub(super) fn schedule_in(&mut self, pause_ms: u64, event: SimEvent) {
+        self.event_queue.schedule(self.now.mono_ms + pause_ms.max(1), event);
     }
 
-    /// Does what one event entails, and judges it.
+    /// Applies an event to the engine and checks the step against the laws.
     pub(super) fn step(&mut self, event: Event, intent: &Intent) -> Result<Step, Violation> {
-        let before = self.before_the_last();
+        let before = self.checker_before_step();
         let (now, is_exclusion) = (self.daemon_now(), matches!(event, Event::HostsRead { .. }));
-        self.judge.before(*intent == Intent::Timer, &self.engine, now);
+        self.checker.before_step(*intent == Intent::Timer, &self.engine, now);
         let mut step = self.engine.step(event, now);
         (self.tamper)(&mut step);
-        self.judge.after(&step, intent, &self.engine, now)?;
+        self.checker.after_step(&step, intent, &self.engine, now)?;
         if !is_exclusion {
-            self.judge_losses(&step)?;
+            self.check_losses(&step)?;
         }
-        self.keep_facts(&step, before);
-        self.note_timer();
+        self.collect_facts(&step, before);
+        self.update_timer();
         Ok(step)
     }
 
-    pub(super) fn ring(&mut self) -> Result<(), Violation> {
+    pub(super) fn fire_timer(&mut self) -> Result<(), Violation> {
         let durable = self.durable();
         self.step(Event::Timer { durable }, &Intent::Timer).map(drop)
     }
 
     pub(super) fn violation(&self, law: Law, culprit: String) -> Violation {
-        self.judge.violation(law, culprit)
+        self.checker.violation(law, culprit)
     }
 
-    fn is_cut_off(&self) -> bool {
+    fn is_time_up(&self) -> bool {
         let age_ms = self.now.mono_ms - self.plan.start.mono_ms;
         self.options.cuts.until_ms.is_some_and(|until_ms| age_ms >= until_ms)
     }
 
-    fn wake_everybody(&mut self) {
+    fn schedule_actors(&mut self) {
         for place in 0..self.trackers.len() {
-            self.wake_in(1 + 37 * place as u64, Wake::Tracker(place));
+            self.schedule_in(1 + 37 * place as u64, SimEvent::Tracker(place));
         }
         for place in 0..self.users.len() {
-            self.wake_in(50 + 20 * place as u64, Wake::Client(place));
-            self.wake_in(70 + 20 * place as u64, Wake::Bidder(place));
+            self.schedule_in(50 + 20 * place as u64, SimEvent::Client(place));
+            self.schedule_in(70 + 20 * place as u64, SimEvent::Bidder(place));
         }
-        let others = [Wake::Administrator, Wake::Intervention, Wake::ClockStep, Wake::StoreStall, Wake::EarlyTimer];
-        others.into_iter().for_each(|wake| self.wake_in(1_000, wake));
+        let others = [
+            SimEvent::Administrator,
+            SimEvent::Intervention,
+            SimEvent::ClockStep,
+            SimEvent::StoreStall,
+            SimEvent::EarlyTimer,
+        ];
+        others.into_iter().for_each(|event| self.schedule_in(1_000, event));
         if self.has_crashes() {
-            self.wake_in(1_500, Wake::Crash);
+            self.schedule_in(1_500, SimEvent::Crash);
         }
     }
 
-    /// Lets the next thing happen; false when there is none.
+    /// Processes the next event; false when there is none.
     fn advance(&mut self) -> Result<bool, Violation> {
         let timer_at = self.timer.0.map(|_| self.timer.1);
-        let next_at = self.agenda.next_mono_ms();
-        let rings = timer_at.is_some_and(|timer_at| next_at.is_none_or(|next_at| timer_at <= next_at));
-        let Some(at_mono_ms) = (if rings { timer_at } else { next_at }) else { return Ok(false) };
+        let next_at = self.event_queue.next_mono_ms();
+        let timer_fires = timer_at.is_some_and(|timer_at| next_at.is_none_or(|next_at| timer_at <= next_at));
+        let Some(at_mono_ms) = (if timer_fires { timer_at } else { next_at }) else { return Ok(false) };
         let passed_ms = at_mono_ms.saturating_sub(self.now.mono_ms);
         self.now.mono_ms += passed_ms;
         self.now.wall_ms += passed_ms.cast_signed();
-        if rings {
-            self.ring()?;
+        if timer_fires {
+            self.fire_timer()?;
             return Ok(true);
         }
-        let Some((_, wake)) = self.agenda.take() else { return Ok(false) };
-        match wake {
-            Wake::Tracker(place) => self.tracker_wakes(place)?,
-            Wake::Client(place) => self.client_wakes(place)?,
-            Wake::Bidder(place) => self.bidder_wakes(place)?,
-            Wake::Submission(number) => self.continue_submission(number)?,
-            Wake::Administrator => self.administrator_wakes()?,
-            Wake::Intervention => self.intervene()?,
-            Wake::ClockStep => self.clock_steps(),
-            Wake::StoreStall => self.store_stalls(),
-            Wake::EarlyTimer => self.early_timer()?,
-            Wake::Crash => self.crash_comes()?,
-            Wake::Fall => self.fall()?,
-            Wake::Start => self.start()?,
-            Wake::Resubmission => self.resubmit()?,
+        let Some((_, event)) = self.event_queue.take() else { return Ok(false) };
+        match event {
+            SimEvent::Tracker(place) => self.run_tracker(place)?,
+            SimEvent::Client(place) => self.run_client(place)?,
+            SimEvent::Bidder(place) => self.run_bidder(place)?,
+            SimEvent::Submission(number) => self.continue_submission(number)?,
+            SimEvent::Administrator => self.run_administrator()?,
+            SimEvent::Intervention => self.intervene()?,
+            SimEvent::ClockStep => self.step_clock(),
+            SimEvent::StoreStall => self.stall_store(),
+            SimEvent::EarlyTimer => self.fire_early_timer()?,
+            SimEvent::Crash => self.plan_crash()?,
+            SimEvent::CrashStep => self.advance_crash()?,
+            SimEvent::Start => self.start()?,
+            SimEvent::Resubmission => self.resubmit()?,
         }
         Ok(true)
     }
 
-    /// Follows what the engine wants of the timer, which may ring late.
-    pub(super) fn note_timer(&mut self) {
+    /// Follows the engine's timer, which may fire late.
+    pub(super) fn update_timer(&mut self) {
         let due = self.engine.next_timer_ms().filter(|due| *due < u64::MAX);
-        let due = due.map(|due| due.wrapping_sub(self.daemon.ahead_ms));
+        let due = due.map(|due| due.wrapping_sub(self.daemon.clock_offset_ms));
         if due == self.timer.0 {
             return;
         }
-        let late_ms = match self.has(Part::LateTimers) && self.mishaps.one_in(20) {
-            true => self.mishaps.below(3_000),
+        let late_ms = match self.has(Part::LateTimers) && self.faults.one_in(20) {
+            true => self.faults.below(3_000),
             false => 0,
         };
         let at_mono_ms = due.unwrap_or(u64::MAX).max(self.now.mono_ms).saturating_add(late_ms);
         self.timer = (due, at_mono_ms);
     }
 
-    /// No actor begins anything new and nothing goes wrong any more: every job must come to its end (law 5).
-    fn come_to_an_end(&mut self) -> Result<(), Violation> {
-        self.is_calm = true;
+    /// Actors start nothing new and no fault happens: every job must end (law 5).
+    fn drain(&mut self) -> Result<(), Violation> {
+        self.is_draining = true;
         self.store_stall = None;
-        self.agenda.clear();
+        self.event_queue.clear();
         self.end_crashes()?;
         self.end_interventions()?;
         for number in self.submissions.keys().copied().collect::<Vec<_>>() {
             self.continue_submission(number)?;
-            self.agenda.clear();
+            self.event_queue.clear();
         }
         for place in 0..self.trackers.len() {
             let now_mono_ms = self.now.mono_ms;
             if let Some(tracker) = &mut self.trackers[place] {
                 tracker.recover(now_mono_ms);
             }
-            self.wake_in(1 + 7 * place as u64, Wake::Tracker(place));
+            self.schedule_in(1 + 7 * place as u64, SimEvent::Tracker(place));
         }
         let began_mono_ms = self.now.mono_ms;
         let longest_pause_ms = LONGEST_PAUSE_MS + 4 * self.plan.engine.tracker_expiry_ms;
@@ -311,21 +322,21 @@ impl<'a> World<'a> {
             }
             let pause_ms = self.now.mono_ms - last_progress.1;
             if pause_ms > longest_pause_ms || self.now.mono_ms - began_mono_ms > LONGEST_END_MS {
-                let who = self.judge.oldest_live_job();
-                let who = who.map_or("somebody is owed the news of an end, which".to_owned(), |job| job.to_string());
-                let text = format!("{who} does not come to its end, nothing has happened for {pause_ms} ms");
+                let culprit = self.checker.oldest_live_job();
+                let culprit = culprit.map_or("a pending KILL_JOB".to_owned(), |job| job.to_string());
+                let text = format!("{culprit} does not end, nothing has happened for {pause_ms} ms");
                 return Err(self.violation(Law::End, text));
             }
         }
-        self.judge.finish(&self.engine)
+        self.checker.finish(&self.engine)
     }
 
     fn is_done(&self) -> bool {
-        self.judge.live_jobs() == 0 && self.engine.inspect().pending_kill_jobs() == 0
+        self.checker.live_jobs() == 0 && self.engine.inspect().pending_kill_jobs() == 0
     }
 
     fn progress(&self) -> (usize, usize, u64) {
-        (self.judge.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.tally().attempts)
+        (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.tally().attempts)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A client and a tracker that talk to the rig as stock ones do.
+//! Clients that talk to the rig as stock ones do.
 
 use std::path::Path;
 
@@ -7,13 +7,10 @@ use tokio::task::JoinHandle;
 use jobtracker::clock::wall_ms;
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::{KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
-use jobtracker::model::{AttemptState, JobId};
+use jobtracker::model::JobId;
+use jobtracker::wire::Credentials;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
-use jobtracker::wire::frame::{Frame, split_frame};
-use jobtracker::wire::protocol::{
-    AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, decode_call,
-};
-use jobtracker::wire::{Action, Credentials, HeartbeatRequest, HeartbeatResponse, TaskStatus};
+use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 
 use super::in_process::InProcessDaemon;
 
@@ -153,64 +150,4 @@ pub fn market_request(query: &str, offset_ms: i64) -> ServletRequest {
 pub fn submit(id: JobId, directory: String) -> Call {
     let credentials = Some(Credentials::default());
     JobSubmissionCall::SubmitJob { job: Some(id), directory: Some(directory), credentials }.into_call()
-}
-
-/// What a stock tracker said in a recorded heartbeat, without tasks.
-fn recorded_heartbeat() -> HeartbeatRequest {
-    let path = "tests/fixtures/hadoop1/rpc/InterTrackerProtocol.heartbeat.idle.request.bin";
-    let bytes = std::fs::read(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let Ok(Some((Frame::Bytes(frame), _))) = split_frame(&bytes, bytes.len()) else { panic!("{path}") };
-    match decode_call(Protocol::InterTracker, frame).unwrap().call {
-        Call::InterTracker(InterTrackerCall::Heartbeat { request }) => *request,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// A tracker with what it has to report.
-pub struct Tracker {
-    pub request: HeartbeatRequest,
-    is_new: bool,
-}
-
-impl Tracker {
-    pub fn new() -> Self {
-        let mut request = recorded_heartbeat();
-        request.response_id = -1;
-        request.accept_new_tasks = true;
-        Self { request, is_new: true }
-    }
-
-    /// The next heartbeat.
-    pub fn heartbeat(&mut self) -> Call {
-        self.request.restarted = self.is_new;
-        self.request.initial_contact = self.is_new;
-        InterTrackerCall::Heartbeat { request: Box::new(self.request.clone()) }.into_call()
-    }
-
-    /// Takes an answer as a stock tracker does: launched tasks are reported from now on, final ones no more.
-    pub fn take(&mut self, value: Value) -> HeartbeatResponse {
-        let Value::Heartbeat(response) = value else { panic!("{value:?}") };
-        self.is_new = false;
-        self.request.response_id = response.response_id;
-        let is_final = |task: &TaskStatus| {
-            matches!(task.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
-        };
-        self.request.status.tasks.retain(|task| !is_final(task));
-        for task in &mut self.request.status.tasks {
-            task.diagnostics = "".into();
-        }
-        for action in &response.actions {
-            if let Action::LaunchTask(task) = action {
-                self.request.status.tasks.push(TaskStatus { counters: None, ..task.status.clone() });
-            }
-        }
-        response
-    }
-
-    /// All its tasks are in that state now.
-    pub fn all_are(&mut self, state: AttemptState) {
-        for task in &mut self.request.status.tasks {
-            task.state = state;
-        }
-    }
 }

@@ -8,5 +8,6 @@ pub mod clients;
 pub mod gated_store;
 pub mod in_process;
 pub mod process_usage;
+pub mod scripted_tracker;
 pub mod skip;
 pub mod small_disk;

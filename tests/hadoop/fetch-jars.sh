@@ -4,11 +4,18 @@ set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-# The stamp holds the list the folder was filled from, so that an edited pom.xml fills it anew.
-stamp=$HADOOP_HOME_DIR/pom.xml
-if [[ -f $stamp ]] && cmp -s "$stamp" "$LIVE_DIR/pom.xml"; then
-    exit 0
-fi
+# The stamp holds the list the folder was filled from, so that an edited pom.xml fills it again.
+is_filled() {
+    local stamp=$HADOOP_HOME_DIR/pom.xml
+    [[ -f $stamp ]] && cmp -s "$stamp" "$LIVE_DIR/pom.xml"
+}
+! is_filled || exit 0
+
+# Of clusters that start at one time, the first fetches.
+mkdir -p "$(dirname "$HADOOP_HOME_DIR")"
+exec {lock}>"$HADOOP_HOME_DIR.lock"
+flock "$lock"
+! is_filled || exit 0
 
 command -v mvn >/dev/null || fail "Maven (mvn) is needed once, to fetch the stock Hadoop jars: install it, e.g. apt-get install maven"
 find_java

@@ -1,7 +1,8 @@
 //! What administrators ask over RPC, from the files that are read to what everybody else is answered afterwards.
 
-use crate::daemon::clients::{IntoCall, Tracker, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::wire::protocol::{
@@ -79,10 +80,10 @@ fn lists_of_hosts_are_read_when_an_administrator_says_so() {
     let key = format!("mapred.hosts.exclude={}", excluded.display());
     with_daemon(wanted(&[&key]), async |rig: InProcessDaemon| {
         rig.gate.open();
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         let mut tracker_client = rig.tracker_client().await;
         let answer = tracker_client.call(&tracker.heartbeat()).await.unwrap();
-        tracker.take(answer);
+        tracker.obey(answer);
         let mut client = rig.client("alice").await;
         let mut administrator = rig.administrator("mapred").await;
         let trackers = async |client: &mut IpcClient| match client
@@ -93,7 +94,7 @@ fn lists_of_hosts_are_read_when_an_administrator_says_so() {
             Value::ClusterStatus(status) => (status.active.count, status.excluded_nodes),
             other => panic!("{other:?}"),
         };
-        std::fs::write(&excluded, format!("elsewhere {}\n", &*tracker.request.status.host)).unwrap();
+        std::fs::write(&excluded, format!("elsewhere {}\n", tracker.fake.host)).unwrap();
         let mut stranger = rig.administrator("alice").await;
         let (class, _) = refused(&mut stranger, AdminOperationsCall::RefreshNodes).await;
         assert_eq!(class, "org.apache.hadoop.security.AccessControlException");

@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-use crate::daemon::clients::{IntoCall, Tracker};
+use crate::daemon::clients::IntoCall;
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, TIMEOUT, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::client::IpcError;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
@@ -18,9 +19,9 @@ const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerExceptio
 
 /// A tracker of that host; its heartbeat from that address of the loopback network is answered, refused or hung up on.
 async fn call_from(rig: &InProcessDaemon, host: &str, named: &str, from: [u8; 4]) -> Option<Result<Value, String>> {
-    let mut tracker = Tracker::new();
-    tracker.request.status.host = host.into();
-    tracker.request.status.name = format!("tracker_{named}:localhost/127.0.0.1:1000").into();
+    let mut tracker = ScriptedTracker::new();
+    tracker.fake.host = host.into();
+    tracker.fake.name = format!("tracker_{named}:localhost/127.0.0.1:1000");
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(IpAddr::from(from), 0)).unwrap();
     let mut stream = socket.connect(rig.address).await.unwrap();
@@ -101,7 +102,7 @@ fn a_stranger_that_anybody_admits_is_admitted_by_default() {
         rig.gate.open();
         assert!(is_served(&call_from(&rig, "any.example", "other.example", [127, 0, 0, 5]).await));
         let mut client = rig.tracker_client().await;
-        let answer: Result<Value, IpcError> = client.call(&Tracker::new().heartbeat()).await;
+        let answer: Result<Value, IpcError> = client.call(&ScriptedTracker::new().heartbeat()).await;
         answer.unwrap();
     });
 }

@@ -9,8 +9,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::daemon::clients::Tracker;
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, TIMEOUT, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::daemon::skip::report_skipped;
 
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
@@ -145,10 +145,10 @@ impl Line {
         self.stream.write_all(&bytes).await.unwrap();
     }
 
-    pub async fn beat(&mut self, tracker: &mut Tracker) {
+    pub async fn beat(&mut self, tracker: &mut ScriptedTracker) {
         self.say(&tracker.heartbeat()).await;
         let answer = tokio::time::timeout(Duration::from_secs(15), self.hear());
-        tracker.take(answer.await.expect("the heartbeat is held for too long"));
+        tracker.obey(answer.await.expect("the heartbeat is held for too long"));
     }
 
     async fn hear(&mut self) -> Value {

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::daemon::clients::Tracker;
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, read_bytes, read_to_close, send, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::RpcLimits;
 use jobtracker::ipc::client::IpcClient;
@@ -38,17 +38,17 @@ async fn asks_one_thing(rig: &InProcessDaemon, protocol: Protocol, from: [u8; 4]
 }
 
 /// A tracker that has registered.
-async fn registered(rig: &InProcessDaemon, number: usize) -> (IpcClient, Tracker) {
-    let mut tracker = Tracker::new();
-    tracker.request.status.name = format!("tracker_n{number}:localhost/127.0.0.1:{}", 10_000 + number).into();
+async fn registered(rig: &InProcessDaemon, number: usize) -> (IpcClient, ScriptedTracker) {
+    let mut tracker = ScriptedTracker::new();
+    tracker.fake.name = format!("tracker_n{number}:localhost/127.0.0.1:{}", 10_000 + number);
     let mut line = rig.tracker_client().await;
     beat(&mut line, &mut tracker).await;
     (line, tracker)
 }
 
-async fn beat(line: &mut IpcClient, tracker: &mut Tracker) {
+async fn beat(line: &mut IpcClient, tracker: &mut ScriptedTracker) {
     let heartbeat = tracker.heartbeat();
-    tracker.take(line.call(&heartbeat).await.expect("a tracker's connection is never closed"));
+    tracker.obey(line.call(&heartbeat).await.expect("a tracker's connection is never closed"));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use tokio::io::AsyncReadExt;
 
-use crate::daemon::clients::{IntoCall, Tracker, market_request, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, market_request, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, TIMEOUT, send, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::RpcLimits;
 use jobtracker::ipc::client::IpcClient;
@@ -39,37 +40,37 @@ async fn changed(rig: &InProcessDaemon, maps: usize) -> JobId {
     let directory = rig.stage("alice", id, &[("mapred.map.tasks", &count), ("mapred.reduce.tasks", "0")], maps);
     let asking = rig.ask(client, submit(id, directory)).await;
     rig.pass(asking).await;
-    let launching = rig.ask(rig.tracker_client().await, Tracker::new().heartbeat()).await;
+    let launching = rig.ask(rig.tracker_client().await, ScriptedTracker::new().heartbeat()).await;
     assert!(!launching.is_answered());
     id
 }
 
 /// The same with its setup launched and everything durable.
-async fn set_up(rig: &InProcessDaemon) -> (IpcClient, JobId, IpcClient, Tracker) {
+async fn set_up(rig: &InProcessDaemon) -> (IpcClient, JobId, IpcClient, ScriptedTracker) {
     let (client, id) = submitted(rig).await;
-    let mut tracker = Tracker::new();
+    let mut tracker = ScriptedTracker::new();
     let asking = rig.ask(rig.tracker_client().await, tracker.heartbeat()).await;
     let (line, value) = rig.pass(asking).await;
-    let response = tracker.take(value);
+    let response = tracker.obey(value);
     assert!(launches(&response.actions) == 1, "{response:?}");
     rig.all_durable().await;
     (client, id, line, tracker)
 }
 
 /// The same with its one map running and everything durable.
-async fn map_running(rig: &InProcessDaemon) -> (IpcClient, JobId, IpcClient, Tracker) {
+async fn map_running(rig: &InProcessDaemon) -> (IpcClient, JobId, IpcClient, ScriptedTracker) {
     let (client, id, mut line, mut tracker) = set_up(rig).await;
     tracker.all_are(AttemptState::Succeeded);
     for _ in 0..2 {
         let asking = rig.ask(line, tracker.heartbeat()).await;
         let value;
         (line, value) = rig.pass(asking).await;
-        tracker.take(value);
-        if !tracker.request.status.tasks.is_empty() {
+        tracker.obey(value);
+        if !tracker.fake.attempts.is_empty() {
             break;
         }
     }
-    assert_eq!(tracker.request.status.tasks.len(), 1, "the map was launched");
+    assert_eq!(tracker.fake.attempts.len(), 1, "the map was launched");
     tracker.all_are(AttemptState::Running);
     rig.all_durable().await;
     (client, id, line, tracker)
@@ -117,11 +118,11 @@ fn submit_job_waits_and_nobody_sees_the_job_before() {
 fn a_heartbeat_without_news_or_orders_does_not_wait() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         // The daemon's own start is a fact that the gate holds back.
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         let mut line = rig.tracker_client().await;
         for id in 0..3 {
             let value = rig.at_once(&mut line, tracker.heartbeat()).await;
-            assert_eq!(tracker.take(value).response_id, id);
+            assert_eq!(tracker.obey(value).response_id, id);
         }
     });
 }
@@ -130,9 +131,9 @@ fn a_heartbeat_without_news_or_orders_does_not_wait() {
 fn a_launch_waits() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         submitted(&rig).await;
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         let (_, value) = rig.held(rig.tracker_client().await, tracker.heartbeat()).await;
-        assert_eq!(launches(&tracker.take(value).actions), 1);
+        assert_eq!(launches(&tracker.obey(value).actions), 1);
     });
 }
 
@@ -143,7 +144,7 @@ fn a_report_of_progress_does_not_wait() {
         tracker.all_are(AttemptState::Running);
         for _ in 0..3 {
             let value = rig.at_once(&mut line, tracker.heartbeat()).await;
-            tracker.take(value);
+            tracker.obey(value);
         }
     });
 }
@@ -156,14 +157,14 @@ fn a_terminal_report_waits_and_so_does_who_would_see_what_it_changed() {
         assert_eq!(run_state(&before), RunState::Prep);
         tracker.all_are(AttemptState::Succeeded);
         // No work is wanted, so that the answer carries none: what it waits for is the report.
-        tracker.request.accept_new_tasks = false;
+        tracker.accepts_tasks = false;
         let beating = rig.ask(line, tracker.heartbeat()).await;
         let asking = rig.ask(client, status_of(id)).await;
         let events = InterTrackerCall::GetTaskCompletionEvents { job: Some(id), from: 0, max: 500 };
         let (_, events) = rig.held(rig.tracker_client().await, events.into_call()).await;
         assert!(matches!(events, Value::CompletionEvents(events) if events.len() == 1));
         let (_, value) = rig.pass(beating).await;
-        assert_eq!(launches(&tracker.take(value).actions), 0);
+        assert_eq!(launches(&tracker.obey(value).actions), 0);
         let (_, after) = rig.pass(asking).await;
         assert_eq!(run_state(&after), RunState::Running);
     });
@@ -174,7 +175,7 @@ fn a_failure_that_waits_for_its_cleanup_waits_too() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         let (_, _, line, mut tracker) = map_running(&rig).await;
         tracker.all_are(AttemptState::FailedUnclean);
-        tracker.request.accept_new_tasks = false;
+        tracker.accepts_tasks = false;
         rig.held(line, tracker.heartbeat()).await;
     });
 }
@@ -183,8 +184,8 @@ fn a_failure_that_waits_for_its_cleanup_waits_too() {
 fn diagnostics_wait() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         let (_, _, line, mut tracker) = map_running(&rig).await;
-        tracker.request.accept_new_tasks = false;
-        tracker.request.status.tasks[0].diagnostics = "disk on fire".into();
+        tracker.accepts_tasks = false;
+        tracker.fake.attempts[0].plan.diagnostics = "disk on fire".into();
         rig.held(line, tracker.heartbeat()).await;
     });
 }
@@ -193,14 +194,14 @@ fn diagnostics_wait() {
 fn leave_to_commit_waits() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         let (_, _, line, mut tracker) = map_running(&rig).await;
-        tracker.request.accept_new_tasks = false;
+        tracker.accepts_tasks = false;
         tracker.all_are(AttemptState::CommitPending);
         let (mut line, value) = rig.held(line, tracker.heartbeat()).await;
-        let response = tracker.take(value);
+        let response = tracker.obey(value);
         assert!(matches!(response.actions[..], [Action::CommitTask(_)]), "{response:?}");
         // Said once more, it is durable already.
         let value = rig.at_once(&mut line, tracker.heartbeat()).await;
-        assert!(matches!(tracker.take(value).actions[..], [Action::CommitTask(_)]));
+        assert!(matches!(tracker.obey(value).actions[..], [Action::CommitTask(_)]));
     });
 }
 
@@ -208,17 +209,17 @@ fn leave_to_commit_waits() {
 fn an_answer_that_was_held_is_given_to_who_asks_again() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         submitted(&rig).await;
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         let first = rig.ask(rig.tracker_client().await, tracker.heartbeat()).await;
         // Meanwhile idle trackers are answered.
-        let mut other = Tracker::new();
-        other.request.status.name = "tracker_n9:localhost/127.0.0.1:9999".into();
-        other.request.accept_new_tasks = false;
+        let mut other = ScriptedTracker::new();
+        other.fake.name = "tracker_n9:localhost/127.0.0.1:9999".into();
+        other.accepts_tasks = false;
         let mut line = rig.tracker_client().await;
         let value = rig.at_once(&mut line, other.heartbeat()).await;
-        assert_eq!(launches(&other.take(value).actions), 0);
+        assert_eq!(launches(&other.obey(value).actions), 0);
         let (_, value) = rig.pass(first).await;
-        assert_eq!(launches(&tracker.take(value).actions), 1);
+        assert_eq!(launches(&tracker.obey(value).actions), 1);
     });
 }
 
@@ -277,7 +278,7 @@ fn a_store_that_fails_holds_answers_and_refuses_new_jobs() {
         // The disk has room again.
         rig.gate.set_health(Health::Good);
         let (_, value) = rig.pass(beating).await;
-        tracker.take(value);
+        tracker.obey(value);
         let asking = rig.ask(client, submit(id, directory)).await;
         rig.pass(asking).await;
     });

@@ -5,15 +5,16 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::daemon::clients::{Tracker, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{
     DaemonOptions, InProcessDaemon, TIMEOUT, read_bytes, read_to_close, send, with_daemon,
 };
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::RpcLimits;
 use jobtracker::model::AttemptState;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, encode_call};
 use jobtracker::wire::{HeartbeatRequest, Phase, TaskStatus};
 
 fn opening(protocol: Protocol) -> Vec<u8> {
@@ -74,10 +75,10 @@ fn a_frame_that_is_too_long_ends_the_connection_before_its_bytes_come() {
 
 /// A call of a tracker, as it travels.
 fn heartbeat(change: impl FnOnce(&mut HeartbeatRequest)) -> Vec<u8> {
-    let mut tracker = Tracker::new();
-    change(&mut tracker.request);
+    let mut request = ScriptedTracker::new().request();
+    change(&mut request);
     let mut bytes = Vec::new();
-    encode_call(&mut bytes, 1, &tracker.heartbeat());
+    encode_call(&mut bytes, 1, &InterTrackerCall::Heartbeat { request: Box::new(request) }.into_call());
     bytes
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::daemon::clients::{IntoCall, Tracker, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::clock::wall_ms;
 use jobtracker::ipc::client::{IpcClient, IpcError};
@@ -195,15 +196,15 @@ fn counters_beyond_the_limit_are_an_error_in_the_words_people_know() {
         let group =
             CounterGroup { name: "g".into(), display_name: "g".into(), counters: vec![counter("a"), counter("b")] };
         assert!(client.call(&counters).await.is_ok(), "nothing has been counted");
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         let mut line = rig.tracker_client().await;
         for _ in 0..6 {
             tracker.all_are(AttemptState::Succeeded);
-            for task in &mut tracker.request.status.tasks {
-                task.counters = Some((&Counters { groups: vec![group.clone()] }).into());
+            for attempt in &mut tracker.fake.attempts {
+                attempt.plan.counters = Some((&Counters { groups: vec![group.clone()] }).into());
             }
             let heartbeat = tracker.heartbeat();
-            tracker.take(line.call(&heartbeat).await.unwrap());
+            tracker.obey(line.call(&heartbeat).await.unwrap());
         }
         match client.call(&counters).await {
             Err(IpcError::Remote { exception, fatal: false }) => {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 use crate::broken_network::Network;
-use crate::daemon::clients::{IntoCall, Tracker, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, TIMEOUT, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::model::{AttemptState, JobId, RunState};
@@ -15,30 +16,23 @@ use jobtracker::wire::protocol::{Call, JobSubmissionCall, Value};
 
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 
-async fn beat(line: &mut IpcClient, tracker: &mut Tracker) {
+async fn beat(line: &mut IpcClient, tracker: &mut ScriptedTracker) {
     let heartbeat = tracker.heartbeat();
-    tracker.take(line.call(&heartbeat).await.unwrap());
+    tracker.obey(line.call(&heartbeat).await.unwrap());
 }
 
 /// A tracker that has registered, and its connection.
-async fn registered(rig: &InProcessDaemon) -> (IpcClient, Tracker) {
-    let (mut line, mut tracker) = (rig.tracker_client().await, Tracker::new());
+async fn registered(rig: &InProcessDaemon) -> (IpcClient, ScriptedTracker) {
+    let (mut line, mut tracker) = (rig.tracker_client().await, ScriptedTracker::new());
     beat(&mut line, &mut tracker).await;
     (line, tracker)
 }
 
 /// What somebody else says in its name.
-fn stolen(tracker: &Tracker, response_id: i16) -> Call {
-    let mut thief = Tracker::new();
-    thief.request = tracker.request.clone();
-    thief.request.response_id = response_id;
-    match thief.heartbeat() {
-        Call::InterTracker(jobtracker::wire::protocol::InterTrackerCall::Heartbeat { mut request }) => {
-            (request.initial_contact, request.restarted) = (false, false);
-            jobtracker::wire::protocol::InterTrackerCall::Heartbeat { request }.into_call()
-        }
-        other => other,
-    }
+fn stolen(tracker: &ScriptedTracker, response_id: i16) -> Call {
+    let mut thief = tracker.clone();
+    thief.fake.response_id = response_id;
+    thief.heartbeat()
 }
 
 fn refusal(outcome: Result<Value, IpcError>) -> String {
@@ -53,7 +47,7 @@ fn calling(mut line: IpcClient, call: Call) -> JoinHandle<Result<Value, IpcError
 }
 
 /// A job whose only map runs on the tracker.
-async fn map_running(rig: &InProcessDaemon) -> (JobId, IpcClient, Tracker) {
+async fn map_running(rig: &InProcessDaemon) -> (JobId, IpcClient, ScriptedTracker) {
     let mut client = rig.client("alice").await;
     let id = new_job_id(&mut client).await;
     let directory = rig.stage("alice", id, &[("mapred.map.tasks", "1"), ("mapred.reduce.tasks", "0")], 1);
@@ -62,11 +56,11 @@ async fn map_running(rig: &InProcessDaemon) -> (JobId, IpcClient, Tracker) {
     for _ in 0..3 {
         tracker.all_are(AttemptState::Succeeded);
         beat(&mut line, &mut tracker).await;
-        if tracker.request.status.tasks.iter().any(|task| task.attempt.task.number == 0) {
+        if tracker.fake.attempts.iter().any(|attempt| attempt.id.task.number == 0) {
             break;
         }
     }
-    assert_eq!(tracker.request.status.tasks.len(), 1, "the map was launched");
+    assert_eq!(tracker.fake.attempts.len(), 1, "the map was launched");
     tracker.all_are(AttemptState::Running);
     beat(&mut line, &mut tracker).await;
     (id, line, tracker)
@@ -85,18 +79,17 @@ fn while_a_tracker_beats_no_other_connection_reports_for_it_or_gets_its_answers(
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         rig.gate.open();
         let (id, mut line, mut tracker) = map_running(&rig).await;
-        let response_id = tracker.request.response_id;
+        let response_id = tracker.fake.response_id;
         // One with the right response id and one that would be answered with the last answer, which has it.
         for said in [response_id, response_id.wrapping_sub(7)] {
-            let mut lie = Tracker::new();
-            lie.request = tracker.request.clone();
+            let mut lie = tracker.clone();
             lie.all_are(AttemptState::Succeeded);
             let newcomer = calling(rig.tracker_client().await, stolen(&lie, said));
             rig.settle().await;
             assert!(!newcomer.is_finished(), "held, until the tracker itself calls");
-            let before = tracker.request.response_id;
+            let before = tracker.fake.response_id;
             beat(&mut line, &mut tracker).await;
-            assert_eq!(tracker.request.response_id, before.wrapping_add(1), "the tracker notices nothing");
+            assert_eq!(tracker.fake.response_id, before.wrapping_add(1), "the tracker notices nothing");
             let text = refusal(newcomer.await.unwrap());
             assert!(text.contains("is already connected"), "{text}");
         }
@@ -115,11 +108,11 @@ fn a_tracker_that_is_silent_for_a_moment_is_found_alive_by_its_kernel() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         rig.gate.open();
         let (mut line, mut tracker) = registered(&rig).await;
-        let newcomer = calling(rig.tracker_client().await, stolen(&tracker, tracker.request.response_id));
+        let newcomer = calling(rig.tracker_client().await, stolen(&tracker, tracker.fake.response_id));
         // Others are answered meanwhile, and so is one that registers under the same name, like a duplicate.
-        let duplicate = calling(rig.tracker_client().await, Tracker::new().heartbeat());
-        let mut other = Tracker::new();
-        other.request.status.name = "tracker_n9:localhost/127.0.0.1:9999".into();
+        let duplicate = calling(rig.tracker_client().await, ScriptedTracker::new().heartbeat());
+        let mut other = ScriptedTracker::new();
+        other.fake.name = "tracker_n9:localhost/127.0.0.1:9999".into();
         let mut other_line = rig.tracker_client().await;
         beat(&mut other_line, &mut other).await;
         assert!(!newcomer.is_finished() && !duplicate.is_finished());
@@ -150,9 +143,9 @@ fn one_connection_speaks_for_many_trackers_and_its_end_frees_them_all() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         rig.gate.open();
         let mut line = rig.tracker_client().await;
-        let mut trackers: Vec<Tracker> = (0..10).map(|_| Tracker::new()).collect();
+        let mut trackers: Vec<ScriptedTracker> = (0..10).map(|_| ScriptedTracker::new()).collect();
         for (number, tracker) in trackers.iter_mut().enumerate() {
-            tracker.request.status.name = format!("tracker_n{number}:localhost/127.0.0.1:{}", 9_000 + number).into();
+            tracker.fake.name = format!("tracker_n{number}:localhost/127.0.0.1:{}", 9_000 + number);
             beat(&mut line, tracker).await;
         }
         // One moves to a connection of its own, and back to the common one.
@@ -177,19 +170,18 @@ fn who_hangs_up_while_it_is_held_is_never_served() {
     with_daemon(DaemonOptions::default(), async |rig: InProcessDaemon| {
         rig.gate.open();
         let (id, line, mut tracker) = map_running(&rig).await;
-        let mut lie = Tracker::new();
-        lie.request = tracker.request.clone();
+        let mut lie = tracker.clone();
         lie.all_are(AttemptState::Succeeded);
-        let newcomer = calling(rig.tracker_client().await, stolen(&lie, tracker.request.response_id));
+        let newcomer = calling(rig.tracker_client().await, stolen(&lie, tracker.fake.response_id));
         rig.settle().await;
         newcomer.abort();
         rig.settle().await;
         // Now the own connection ends, too: the tracker comes back to find everything as it was.
         drop(line);
         let mut line = rig.tracker_client().await;
-        let before = tracker.request.response_id;
+        let before = tracker.fake.response_id;
         beat(&mut line, &mut tracker).await;
-        assert_eq!(tracker.request.response_id, before.wrapping_add(1));
+        assert_eq!(tracker.fake.response_id, before.wrapping_add(1));
         assert_eq!(run_state(&rig, id).await, RunState::Running);
     });
 }
@@ -218,14 +210,14 @@ fn a_tracker_whose_machine_has_forgotten_the_connection_is_served_on_a_new_one()
     let Some(network) = Network::new("a tracker whose machine has forgotten the connection") else { return };
     network.with_daemon(async |rig: InProcessDaemon| {
         let mut line = network.connect(&rig).await;
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         line.beat(&mut tracker).await;
         network.forget_trackers_machine();
         drop(line);
         let mut line = network.connect(&rig).await;
-        let response_id = tracker.request.response_id;
+        let response_id = tracker.fake.response_id;
         line.beat(&mut tracker).await;
-        assert_eq!(tracker.request.response_id, response_id.wrapping_add(1));
+        assert_eq!(tracker.fake.response_id, response_id.wrapping_add(1));
     });
 }
 
@@ -238,7 +230,7 @@ fn a_tracker_that_comes_from_another_address_is_served_when_the_old_one_does_not
             let mut client = rig.client("alice").await;
             let id = new_job_id(&mut client).await;
             let mut line = network.connect(&rig).await;
-            let mut tracker = Tracker::new();
+            let mut tracker = ScriptedTracker::new();
             line.beat(&mut tracker).await;
             let directory = rig.stage("alice", id, &[("mapred.map.tasks", "1"), ("mapred.reduce.tasks", "0")], 1);
             client.call(&submit(id, directory)).await.unwrap();
@@ -251,7 +243,7 @@ fn a_tracker_that_comes_from_another_address_is_served_when_the_old_one_does_not
             network.change_trackers_address();
             let mut second = network.connect(&rig).await;
             second.beat(&mut tracker).await;
-            assert_eq!(tracker.request.status.tasks.len(), 1, "the launch, first or again");
+            assert_eq!(tracker.fake.attempts.len(), 1, "the launch, first or again");
             second.beat(&mut tracker).await;
         });
     }

@@ -57,7 +57,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("streaming", &["config", "fs", "http", "model", "supervisor", "wire"]),
     ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
     ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
-    // Reached by the simulator, and by tests and load over sockets.
+    // Reached by the simulator, tests, load and benchmarks.
     ("fake_tracker", &["model", "wire"]),
     ("sim", &["engine", "fake_tracker", "mapreduce", "market", "model", "scheduler", "wire"]),
     (

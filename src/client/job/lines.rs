@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use super::split::{MOST_SPLITS, Split};
+use super::split::{InputSplit, MOST_SPLITS};
 
 /// Splits a file into splits of `lines` lines, 1 or more. A line ends with LF, CR LF or CR, the last one with the file.
 ///
@@ -11,7 +11,7 @@ use super::split::{MOST_SPLITS, Split};
 ///
 /// # Errors
 /// Read errors; `InvalidData` for more than [`MOST_SPLITS`].
-pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<Split>> {
+pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<InputSplit>> {
     let mut splits = Vec::new();
     let (mut begin_bytes, mut length_bytes, mut counted) = (0_u64, 0_u64, 0_u64);
     let mut cut = |length_bytes: u64, begin_bytes: &mut u64| {
@@ -20,7 +20,7 @@ pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result
             begin_bytes => (begin_bytes - 1, length_bytes),
         };
         *begin_bytes += length_bytes;
-        splits.push(Split { uri: uri.to_owned(), start_bytes, length_bytes: part_bytes, has_host: false });
+        splits.push(InputSplit { uri: uri.to_owned(), start_bytes, length_bytes: part_bytes, has_host: false });
         if splits.len() > MOST_SPLITS {
             Err(io::Error::new(io::ErrorKind::InvalidData, "too many lines"))
         } else {

@@ -30,9 +30,9 @@ pub struct SplitRules {
     pub block_bytes: u64,
 }
 
-/// A part of a file.
+/// A part of a file (1.2.1 `FileSplit`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct InputSplit {
     /// The file.
     pub uri: String,
     /// Offset of the first byte.
@@ -52,7 +52,7 @@ pub struct TooManySplits;
 ///
 /// # Errors
 /// [`TooManySplits`]
-pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<Split>, TooManySplits> {
+pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSplit>, TooManySplits> {
     let total_bytes: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.length_bytes));
     let goal_bytes = total_bytes / rules.wanted_maps.max(1);
     let split_bytes = goal_bytes.min(rules.block_bytes).max(rules.min_split_bytes).max(1);
@@ -77,9 +77,9 @@ pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<Split>,
 }
 
 /// The split of `length_bytes` that starts `left_bytes` before the end. An empty file has no host.
-fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> Split {
+fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> InputSplit {
     let start_bytes = file.length_bytes - left_bytes;
-    Split { uri: file.uri.clone(), start_bytes, length_bytes, has_host: file.length_bytes > 0 }
+    InputSplit { uri: file.uri.clone(), start_bytes, length_bytes, has_host: file.length_bytes > 0 }
 }
 
 /// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
@@ -88,10 +88,10 @@ pub fn is_splittable(uri: &str) -> bool {
 }
 
 /// Encodes `job.split` and `job.splitmetainfo`, the longest splits first (1.2.1 `JobClient.writeOldSplits`).
-pub fn encode_splits(mut splits: Vec<Split>) -> (Vec<u8>, Vec<u8>) {
+pub fn encode_splits(mut splits: Vec<InputSplit>) -> (Vec<u8>, Vec<u8>) {
     splits.sort_by_key(|split| std::cmp::Reverse(split.length_bytes));
     let mut writer = SplitsWriter::default();
-    for Split { uri, start_bytes, length_bytes, has_host } in splits {
+    for InputSplit { uri, start_bytes, length_bytes, has_host } in splits {
         // File lengths fit into i64.
         let (start_bytes, length_bytes) = (start_bytes as i64, length_bytes as i64);
         let locations = if has_host { vec![Text::from(LOCAL_HOST)] } else { Vec::new() };
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn an_empty_file_has_no_host() {
         let splits = split_files(&[file("a", 0)], DEFAULTS).unwrap();
-        assert_eq!(splits, [Split { uri: "a".into(), start_bytes: 0, length_bytes: 0, has_host: false }]);
+        assert_eq!(splits, [InputSplit { uri: "a".into(), start_bytes: 0, length_bytes: 0, has_host: false }]);
         assert_eq!(encode_splits(splits).1, b"META-SPL\x01\x01\x00\x07\x00");
     }
 

@@ -18,7 +18,7 @@ use super::jar::write_jar;
 use super::job_xml::job_xml;
 use super::jobtracker::JobTrackerClient;
 use super::lines::split_lines;
-use super::split::{InputFile, Split, SplitRules, encode_splits, split_files};
+use super::split::{InputFile, InputSplit, SplitRules, encode_splits, split_files};
 use super::staging::Staging;
 use super::streaming::{InputFormat, Reducer, StreamingJob};
 
@@ -222,7 +222,7 @@ fn splits(
     files: &[InputFile],
     format: InputFormat,
     configuration: &JobConfiguration,
-) -> Result<Vec<Split>, JobClientError> {
+) -> Result<Vec<InputSplit>, JobClientError> {
     if format != InputFormat::Lines {
         let rules = SplitRules {
             wanted_maps: configuration.number("mapred.map.tasks", 1, 0)?,

@@ -1,7 +1,7 @@
 //! Hadoop's keys of JobTracker and TaskTracker (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
-use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes, Seconds};
+use super::ValueKind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;

@@ -1,7 +1,7 @@
 //! Keys of one job, read from its job.xml (1.2.1 `JobConf`, `JobInProgress`, `JobEndNotifier`).
 
-use super::Kind::{Flag, Number, OneOf, Ratio, Text};
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Percent};
+use super::ValueKind::{Flag, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;

@@ -1,7 +1,7 @@
 //! Keys of the Dynamic Priority Scheduler (its document, "Configuration") and additions to them.
 
-use super::Kind::{Class, LocalPath, Number, OneOf};
 use super::Unit::{Count, Seconds};
+use super::ValueKind::{Class, LocalPath, Number, OneOf};
 use super::keys;
 
 /// Keeps seconds, converted to milliseconds, far from overflow.

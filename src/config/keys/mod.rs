@@ -29,14 +29,14 @@ pub struct Key {
     /// Default, as written in a file; `None`: not set.
     pub default: Option<&'static str>,
     /// Values that are accepted.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// One line for the documentation.
     pub meaning: &'static str,
 }
 
 /// The type and range of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// Names separated by commas.
@@ -99,37 +99,41 @@ impl Unit {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether an expanded value is of this kind. Blanks around numbers, words and addresses are ignored.
     #[must_use]
     pub fn accepts(self, value: &str) -> bool {
         match self {
-            Kind::Text | Kind::List => true,
-            Kind::Class | Kind::LocalPath | Kind::LocalPaths | Kind::FileSystemPath => !value.trim().is_empty(),
-            Kind::Address => HostPort::parse(value).is_some(),
-            Kind::Flag => parse_flag(value).is_some(),
-            Kind::Ratio(most) => PartsPerMillion::parse(value).is_some_and(|ratio| ratio.0 <= most),
-            Kind::Number(_, least, most) => parse_number(value).is_some_and(|number| (least..=most).contains(&number)),
-            Kind::OneOf(words) => words.contains(&value.trim()),
+            ValueKind::Text | ValueKind::List => true,
+            ValueKind::Class | ValueKind::LocalPath | ValueKind::LocalPaths | ValueKind::FileSystemPath => {
+                !value.trim().is_empty()
+            }
+            ValueKind::Address => HostPort::parse(value).is_some(),
+            ValueKind::Flag => parse_flag(value).is_some(),
+            ValueKind::Ratio(most) => PartsPerMillion::parse(value).is_some_and(|ratio| ratio.0 <= most),
+            ValueKind::Number(_, least, most) => {
+                parse_number(value).is_some_and(|number| (least..=most).contains(&number))
+            }
+            ValueKind::OneOf(words) => words.contains(&value.trim()),
         }
     }
 }
 
 /// The text after "expected" in an error.
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Text => f.write_str("text"),
-            Kind::List => f.write_str("names separated by commas"),
-            Kind::Class => f.write_str("a class name"),
-            Kind::Address => f.write_str("host:port"),
-            Kind::LocalPath => f.write_str("an absolute path of this machine"),
-            Kind::LocalPaths => f.write_str("absolute paths of this machine, separated by commas"),
-            Kind::FileSystemPath => f.write_str("an absolute path or a file: URI"),
-            Kind::Flag => f.write_str("true or false"),
-            Kind::Ratio(u64::MAX) => f.write_str("a decimal number from 0"),
-            Kind::Ratio(most) => write!(f, "a decimal number from 0 to {}", PartsPerMillion(*most)),
-            Kind::Number(unit, least, most) => {
+            ValueKind::Text => f.write_str("text"),
+            ValueKind::List => f.write_str("names separated by commas"),
+            ValueKind::Class => f.write_str("a class name"),
+            ValueKind::Address => f.write_str("host:port"),
+            ValueKind::LocalPath => f.write_str("an absolute path of this machine"),
+            ValueKind::LocalPaths => f.write_str("absolute paths of this machine, separated by commas"),
+            ValueKind::FileSystemPath => f.write_str("an absolute path or a file: URI"),
+            ValueKind::Flag => f.write_str("true or false"),
+            ValueKind::Ratio(u64::MAX) => f.write_str("a decimal number from 0"),
+            ValueKind::Ratio(most) => write!(f, "a decimal number from 0 to {}", PartsPerMillion(*most)),
+            ValueKind::Number(unit, least, most) => {
                 f.write_str("a whole number")?;
                 if !unit.symbol().is_empty() {
                     write!(f, " of {}", unit.symbol())?;
@@ -141,8 +145,8 @@ impl fmt::Display for Kind {
                     (least, most) => write!(f, " from {least} to {most}"),
                 }
             }
-            Kind::OneOf([most @ .., last]) if !most.is_empty() => write!(f, "{} or {last}", most.join(", ")),
-            Kind::OneOf(words) => f.write_str(&words.concat()),
+            ValueKind::OneOf([most @ .., last]) if !most.is_empty() => write!(f, "{} or {last}", most.join(", ")),
+            ValueKind::OneOf(words) => f.write_str(&words.concat()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keys of this JobTracker that Hadoop does not have.
 
-use super::Kind::{Flag, List, LocalPath, Number, OneOf, Text};
 use super::Unit::{Bytes, Count, Days, Milliseconds};
+use super::ValueKind::{Flag, List, LocalPath, Number, OneOf, Text};
 use super::keys;
 
 const HOUR_MS: i64 = 3_600_000;

@@ -1,7 +1,7 @@
 //! Keys of Hadoop Streaming jobs (1.2.1 `StreamJob`, `PipeMapRed`, `JobConf`), read by the built-in tasktracker.
 
-use super::Kind::{Class, Flag, List, Number, Ratio, Text};
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
+use super::ValueKind::{Class, Flag, List, Number, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;

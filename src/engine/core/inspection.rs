@@ -36,7 +36,7 @@ impl<'a> Inspection<'a> {
         &self.engine.cluster.scheduler
     }
 
-    /// The registered nodes.
+    /// The registered trackers.
     pub fn nodes(self) -> &'a NodeRegistry {
         &self.engine.cluster.nodes
     }
@@ -51,13 +51,13 @@ impl<'a> Inspection<'a> {
         self.engine.jobs.live.by_queue()
     }
 
-    /// The node of a registered tracker.
-    pub fn node_of(self, tracker: &str) -> Option<TrackerId> {
-        self.engine.trackers.id_of(tracker)
+    /// The id of a registered tracker.
+    pub fn tracker_id_of(self, name: &str) -> Option<TrackerId> {
+        self.engine.trackers.id_of(name)
     }
 
-    /// Nodes that accept tasks, with the slots of their trackers.
-    pub fn nodes_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
+    /// Trackers that accept tasks, with their slots.
+    pub fn trackers_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
         let at_work = self.engine.trackers.iter().filter(move |tracker| self.engine.can_take_work(tracker, now));
         at_work.map(|tracker| (tracker.id, tracker.slots))
     }

@@ -9,7 +9,7 @@ use crate::model::{JobId, Kind, Now, TrackerId};
 use crate::scheduler::{AppId, NodeOffer};
 use crate::wire::Task;
 
-/// Most jobs that are checked for a setup or cleanup on one node.
+/// Most jobs that are checked for a setup or cleanup on one tracker.
 const MAX_CANDIDATES: usize = 100;
 
 /// What a heartbeat assigns to its tracker.
@@ -41,7 +41,7 @@ impl Engine {
         }
         if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
             let mut granting = self.jobs.grant_source(&self.cluster.nodes, now, &mut self.outbox.violations);
-            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free }, &mut granting);
+            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.launches);
         }
         self.tallies.launched += launches.len() as u64;
@@ -67,33 +67,33 @@ impl Engine {
     }
 
     /// Launches a task outside of the scheduler's grants: a job's cleanup, a task-cleanup or a job's setup; jobs by id.
-    fn assign_housekeeping(&mut self, kind: Kind, node: TrackerId, now: Now) -> Option<(AppId, Launch)> {
+    fn assign_housekeeping(&mut self, kind: Kind, tracker: TrackerId, now: Now) -> Option<(AppId, Launch)> {
         if let Some(id) = self.first_suitable(&self.cluster.housekeeping.cleanup, |job| {
-            job.can_clean_up_on(kind, node, &self.cluster.nodes)
+            job.can_clean_up_on(kind, tracker, &self.cluster.nodes)
         }) {
             let job = self.jobs.get_mut(id)?;
             return Some((
                 job.app,
-                job.launch_cleanup(kind, node, &mut self.cluster.job_context(&mut self.outbox, now)),
+                job.launch_cleanup(kind, tracker, &mut self.cluster.job_context(&mut self.outbox, now)),
             ));
         }
         if let Some(id) = self.first_suitable(&self.cluster.housekeeping.task_cleanup[kind], |job| {
-            !job.avoids(kind, node, &self.cluster.nodes)
+            !job.avoids(kind, tracker, &self.cluster.nodes)
         }) {
             let job = self.jobs.get_mut(id)?;
             return Some((
                 job.app,
-                job.launch_task_cleanup(kind, node, &mut self.cluster.job_context(&mut self.outbox, now))?,
+                job.launch_task_cleanup(kind, tracker, &mut self.cluster.job_context(&mut self.outbox, now))?,
             ));
         }
         let id = self.first_suitable(&self.cluster.housekeeping.setup, |job| {
-            job.can_set_up_on(kind, node, &self.cluster.nodes)
+            job.can_set_up_on(kind, tracker, &self.cluster.nodes)
         })?;
         let job = self.jobs.get_mut(id)?;
-        Some((job.app, job.launch_setup(kind, node, &mut self.cluster.job_context(&mut self.outbox, now))))
+        Some((job.app, job.launch_setup(kind, tracker, &mut self.cluster.job_context(&mut self.outbox, now))))
     }
 
-    /// The first suitable job of the first `MAX_CANDIDATES`; jobs behind them are left to other nodes.
+    /// The first suitable job of the first `MAX_CANDIDATES`; jobs behind them are left to other trackers.
     fn first_suitable(&self, candidates: &BTreeSet<JobId>, is_suitable: impl Fn(&Job) -> bool) -> Option<JobId> {
         let mut candidates = candidates.iter().take(MAX_CANDIDATES).copied();
         candidates.find(|id| self.jobs.get(*id).is_some_and(&is_suitable))

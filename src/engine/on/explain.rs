@@ -1,5 +1,5 @@
 //! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
-//! allocation, the job's check of a node, a round of preemption. Read-only.
+//! allocation, the job's check of a tracker, a round of preemption. Read-only.
 
 use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
 use crate::engine::core::{Engine, Read};

@@ -38,7 +38,7 @@ struct Admitted {
 // === impl Engine: heartbeats ===
 
 impl Engine {
-    pub(super) fn heartbeat(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_heartbeat(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
         self.tallies.heartbeats += 1;
         // The only look-up of its name.
         let known = self.trackers.id_of(&request.status.name);

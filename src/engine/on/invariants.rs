@@ -1,7 +1,7 @@
 //! Invariants over the whole state, and the report of all that were found broken.
 //!
 //! Where a count, a balance or a state changes, that place checks the change, in every build. What needs a walk over all
-//! jobs, nodes or accounts is checked here, in builds with debug assertions, once in a while.
+//! jobs, trackers or accounts is checked here, in builds with debug assertions, once in a while.
 
 use std::collections::BTreeMap;
 
@@ -45,9 +45,9 @@ impl Engine {
         self.outbox.violations = violations;
     }
 
-    /// The scheduler counts for each app and each node what the attempts of jobs hold.
+    /// The scheduler counts for each app and each tracker what the attempts of jobs hold.
     fn check_usage(&self, violations: &mut Violations) {
-        let mut on_nodes: BTreeMap<TrackerId, PerKind<u32>> = BTreeMap::new();
+        let mut on_trackers: BTreeMap<TrackerId, PerKind<u32>> = BTreeMap::new();
         for job in self.jobs.iter() {
             let (kept, counted) = (self.cluster.scheduler.app_running(job.app), job.running());
             violations.check(kept == counted, || {
@@ -55,14 +55,14 @@ impl Engine {
             });
             for kind in Kind::ALL {
                 for attempt in job.running_attempts(kind) {
-                    on_nodes.entry(attempt.node).or_default()[kind] += 1;
+                    on_trackers.entry(attempt.tracker).or_default()[kind] += 1;
                 }
             }
         }
-        for (node, kept) in self.cluster.scheduler.running_by_node().collect::<BTreeMap<_, _>>() {
-            let counted = on_nodes.get(&node).copied().unwrap_or_default();
+        for (tracker, kept) in self.cluster.scheduler.running_by_node().collect::<BTreeMap<_, _>>() {
+            let counted = on_trackers.get(&tracker).copied().unwrap_or_default();
             violations.check(kept == counted, || {
-                format!("{counted:?} attempts run on {node}, the scheduler counts {kept:?}")
+                format!("{counted:?} attempts run on {tracker}, the scheduler counts {kept:?}")
             });
         }
     }

@@ -111,7 +111,7 @@ impl Engine {
         if job.has_foreign_attempts() {
             return self.trackers.iter().map(|tracker| tracker.id).collect();
         }
-        job.nodes.iter().copied().filter(|node| self.trackers.get(*node).is_some()).collect()
+        job.trackers.iter().copied().filter(|tracker| self.trackers.get(*tracker).is_some()).collect()
     }
 
     fn forget_job(&mut self, id: JobId) {

@@ -15,7 +15,7 @@ use crate::scheduler::{
     AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
 };
 
-/// Most jobs of a queue that cannot use every node and that a round considers beyond those whose tasks fill the quota.
+/// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
 
 /// A queue with unfinished jobs in a round.
@@ -29,12 +29,12 @@ struct LiveQueue<'a> {
     setups: PerKind<BTreeSet<AppId>>,
 }
 
-/// Nodes that accept tasks and their incoming slots, of one kind.
+/// Trackers that accept tasks and their incoming slots, of one kind.
 #[derive(Default)]
 struct IncomingSlots {
     /// Nodes with any slots of the kind.
-    nodes: BTreeSet<TrackerId>,
-    /// Free slots and slots about to be released; no entry for nodes without any.
+    trackers: BTreeSet<TrackerId>,
+    /// Free slots and slots about to be released; no entry for trackers without any.
     slots: BTreeMap<TrackerId, u32>,
 }
 
@@ -73,9 +73,9 @@ impl Engine {
     fn cancel_undelivered_preemptions(&mut self, now: Now) {
         let mut victims = std::mem::take(&mut self.rounds.preemptions.victims);
         victims.retain(|id| {
-            let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
-            let Some(node) = node else { return false };
-            let is_reachable = self.trackers.get(node).is_some_and(|tracker| self.can_take_work(tracker, now));
+            let tracker = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
+            let Some(tracker) = tracker else { return false };
+            let is_reachable = self.trackers.get(tracker).is_some_and(|tracker| self.can_take_work(tracker, now));
             if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
                 job.cancel_preemption(*id, &mut self.cluster.scheduler);
             }
@@ -97,7 +97,7 @@ impl Engine {
         self.place_setups(&mut queues, &mut incoming);
         let mut chosen = ChosenVictims::default();
         for kind in Kind::ALL {
-            let IncomingSlots { nodes, slots } = std::mem::take(&mut incoming[kind]);
+            let IncomingSlots { trackers, slots } = std::mem::take(&mut incoming[kind]);
             let short = queues.iter().filter_map(|queue| Some((queue.name, self.short_group(queue, kind)?)));
             let (names, short): (Vec<&str>, Vec<UnderQuotaGroup>) = short.unzip();
             if short.is_empty() {
@@ -112,9 +112,9 @@ impl Engine {
                 incoming: slots.into_iter().collect(),
                 over_quota: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
             };
-            let can_use = |app: AppId, node: TrackerId| {
-                let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
-                job.is_some_and(|job| job.can_use(kind, node, &self.cluster.nodes))
+            let can_use = |app: AppId, tracker: TrackerId| {
+                let job = self.jobs.by_app(app).filter(|_| trackers.contains(&tracker));
+                job.is_some_and(|job| job.can_use(kind, tracker, &self.cluster.nodes))
             };
             let reasons: Vec<Arc<str>> = over.iter().map(|queue| queue.reason(kind).into()).collect();
             let victims = round.select_victims(can_use).into_iter();
@@ -134,13 +134,13 @@ impl Engine {
         self.jobs.live.by_queue().iter().filter_map(live_queue).collect()
     }
 
-    /// Nodes that accept tasks, each with its incoming slots.
+    /// Trackers that accept tasks, each with its incoming slots.
     fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
         let mut incoming: PerKind<IncomingSlots> = PerKind::default();
         for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
             let slots = self.cluster.scheduler.incoming(tracker.id);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
-                incoming[kind].nodes.insert(tracker.id);
+                incoming[kind].trackers.insert(tracker.id);
                 if slots[kind] > 0 {
                     incoming[kind].slots.insert(tracker.id, slots[kind]);
                 }
@@ -157,7 +157,7 @@ impl Engine {
             let setups = queue.jobs.iter().filter(|id| self.cluster.housekeeping.setup.contains(id));
             for job in setups.filter_map(|id| self.jobs.get(*id)).take(queue.room(kind) as usize) {
                 let serves = |kind: Kind, incoming: &mut IncomingSlots| {
-                    incoming.take(|node| job.can_use(kind, node, &self.cluster.nodes))
+                    incoming.take(|tracker| job.can_use(kind, tracker, &self.cluster.nodes))
                 };
                 if !serves(Kind::Reduce, &mut incoming.reduce) && !serves(Kind::Map, &mut incoming.map) {
                     queue.setups[kind].insert(job.app);
@@ -194,14 +194,13 @@ impl Engine {
 
     /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.
     fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
-        let attempts_of =
-            |job: &Job| {
-                let (job_start_ms, app) = (job.submit_ms, job.app);
-                let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, node)| {
-                    RunningAttempt { job_start_ms, app, launch_mono_ms, node, attempt: (index, attempt) }
-                });
-                attempts.collect::<Vec<_>>()
-            };
+        let attempts_of = |job: &Job| {
+            let (job_start_ms, app) = (job.submit_ms, job.app);
+            let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, tracker)| {
+                RunningAttempt { job_start_ms, app, launch_mono_ms, node: tracker, attempt: (index, attempt) }
+            });
+            attempts.collect::<Vec<_>>()
+        };
         let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
         OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
@@ -210,13 +209,15 @@ impl Engine {
 // === impl IncomingSlots ===
 
 impl IncomingSlots {
-    /// Takes a slot on a suitable node; false when there is none.
+    /// Takes a slot on a suitable tracker; false when there is none.
     fn take(&mut self, is_suitable: impl Fn(TrackerId) -> bool) -> bool {
-        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| is_suitable(**node)) else { return false };
-        let node = *node;
+        let Some((tracker, slots)) = self.slots.iter_mut().find(|(tracker, _)| is_suitable(**tracker)) else {
+            return false;
+        };
+        let tracker = *tracker;
         *slots -= 1;
         if *slots == 0 {
-            self.slots.remove(&node);
+            self.slots.remove(&tracker);
         }
         true
     }

@@ -19,8 +19,8 @@ impl Engine {
         }
     }
 
-    /// Moves demand and nodes of a host to its resolved rack. Free of cost if the host is there already, however many
-    /// nodes share it.
+    /// Moves demand and trackers of a host to its resolved rack. Free of cost if the host is there already, however
+    /// many trackers share it.
     pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
         let topology = self.cluster.scheduler.topology_mut();
         // The host may have been removed since the request.
@@ -28,14 +28,14 @@ impl Engine {
         let host_id = topology.move_host(host, rack);
         if host_id != before {
             let rack = topology.rack_of(host_id);
-            let here: Vec<_> = self.cluster.nodes.nodes_on(before).collect();
-            for node in here {
-                self.cluster.scheduler.move_node(node, host_id);
-                self.cluster.nodes.move_node(node, host_id, rack);
+            let here: Vec<_> = self.cluster.nodes.trackers_on(before).collect();
+            for tracker in here {
+                self.cluster.scheduler.move_node(tracker, host_id);
+                self.cluster.nodes.move_tracker(tracker, host_id, rack);
                 self.cluster.scheduler.topology_mut().hold_for_node(host_id);
                 self.cluster.scheduler.topology_mut().release(before);
             }
-            // Removes the host if it has no node and never had one.
+            // Removes the host if it has no tracker and never had one.
             self.cluster.scheduler.topology_mut().hold(host_id);
             self.cluster.scheduler.topology_mut().release(host_id);
         }

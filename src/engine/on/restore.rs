@@ -139,6 +139,7 @@ impl Engine {
         let spec = AppSpec {
             id: app,
             group,
+            user: accepted.spec.user.as_str().into(),
             priority: stored.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
@@ -170,16 +171,16 @@ impl Engine {
         }
     }
 
-    /// Node, host and rack of all trackers that attempts name, registered or not.
+    /// Id, host and rack of all trackers that attempts name, registered or not.
     fn locate_trackers(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
         let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
         let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
         let names: BTreeSet<&Arc<str>> = names.flatten().collect();
         let topology = self.cluster.scheduler.topology_mut();
         let locations = names.into_iter().map(|name| {
-            let node = self.trackers.id_of(name).unwrap_or_default();
+            let tracker = self.trackers.id_of(name).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
-            (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
+            (name.clone(), TrackerLocation { tracker, host: Some((host, topology.rack_of(host))) })
         });
         locations.collect()
     }

@@ -28,7 +28,7 @@ impl Engine {
 
     fn handle(&mut self, event: Event, now: Now) -> (Reply, Wait) {
         match event {
-            Event::Heartbeat { request, connection } => self.heartbeat(request, connection, now),
+            Event::Heartbeat { request, connection } => self.on_heartbeat(request, connection, now),
             Event::ConnectionClosed { connection } => {
                 self.trackers.close_connection(connection);
                 (Reply::Done, Wait::Nothing)

@@ -222,6 +222,7 @@ impl Engine {
         let spec = AppSpec {
             id: app,
             group,
+            user: accepted.spec.user.as_str().into(),
             priority: accepted.spec.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,

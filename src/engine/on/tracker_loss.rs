@@ -39,7 +39,7 @@ impl Engine {
         let Some(tracker) = self.trackers.remove(id, &mut self.outbox.violations) else { return };
         let name = &tracker.name;
         self.outbox.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
-        // The node stays until the events about its attempts are written: they contain its address.
+        // The node stays registered until the events about its attempts are written: they contain its address.
         let mut affected: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {
             if self.lose_attempt(*attempt, name, now) {
@@ -86,7 +86,7 @@ impl Engine {
             {
                 AttemptState::KilledUnclean
             }
-            // Its task-cleanup was running there: another node runs it again.
+            // Its task-cleanup was running there: another tracker runs it again.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 job.on_task_cleanup_lost(key, id.number, &mut self.cluster.job_context(&mut self.outbox, now));
                 return true;
@@ -113,7 +113,7 @@ impl Engine {
         if matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
             return;
         }
-        let node = attempt.cleanup_node.unwrap_or(attempt.node);
+        let tracker_id = attempt.cleanup_tracker.unwrap_or(attempt.tracker);
         job.end_without_report(
             key,
             id.number,
@@ -121,7 +121,7 @@ impl Engine {
             why,
             &mut self.cluster.job_context(&mut self.outbox, now),
         );
-        let Some(tracker) = self.trackers.get_mut(node) else { return };
+        let Some(tracker) = self.trackers.get_mut(tracker_id) else { return };
         tracker.attempts.remove(&id);
         if matches!(job.task(key).state, TaskState::Failed | TaskState::Killed) && !job.is_over() {
             tracker.kill_tasks.push(id);
@@ -140,7 +140,7 @@ impl Engine {
         if !held.is_empty() {
             let launching: Vec<_> = self.launching.iter().collect();
             for attempt in launching {
-                if self.launched_on(attempt).is_some_and(|node| held.contains(&node)) {
+                if self.launched_on(attempt).is_some_and(|tracker| held.contains(&tracker)) {
                     self.launching.insert(attempt, now.mono_ms);
                 }
             }
@@ -158,14 +158,14 @@ impl Engine {
         }
     }
 
-    /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
+    /// The id of the registered tracker that has not started an attempt, or its task-cleanup.
     fn launched_on(&self, id: AttemptId) -> Option<TrackerId> {
         let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
         let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
-        let node = match attempt.cleanup_node {
-            None if attempt.is_active() => attempt.node,
+        let tracker = match attempt.cleanup_tracker {
+            None if attempt.is_active() => attempt.tracker,
             cleanup => cleanup?,
         };
-        (!attempt.started && self.cluster.nodes.get(node).is_some()).then_some(node)
+        (!attempt.started && self.cluster.nodes.get(tracker).is_some()).then_some(tracker)
     }
 }

@@ -80,7 +80,7 @@ impl Engine {
         let is_pending = |id: AttemptId, is_cleanup: bool| {
             let job = self.jobs.get(id.task.job)?;
             let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
-            Some(if is_cleanup { attempt.cleanup_node.is_some() } else { attempt.is_active() })
+            Some(if is_cleanup { attempt.cleanup_tracker.is_some() } else { attempt.is_active() })
         };
         let mut launched = launched;
         launched.all(|(id, is_cleanup)| !is_reported(id) && is_pending(id, is_cleanup) == Some(true))
@@ -106,21 +106,21 @@ impl Engine {
             self.cluster.scheduler.topology_mut().release(before);
         }
         self.cluster.scheduler.move_node(id, host_id);
-        self.cluster.nodes.move_node(id, host_id, rack);
+        self.cluster.nodes.move_tracker(id, host_id, rack);
     }
 
     /// Kills attempts that the tracker ran before the restart and does not name in its first fresh report.
-    pub(super) fn fail_missing_attempts(&mut self, node: TrackerId, reported: &BTreeSet<AttemptId>, now: Now) {
-        let Some(tracker) = self.trackers.get_mut(node) else { return };
+    pub(super) fn fail_missing_attempts(&mut self, tracker_id: TrackerId, reported: &BTreeSet<AttemptId>, now: Now) {
+        let Some(tracker) = self.trackers.get_mut(tracker_id) else { return };
         let name = tracker.name.clone();
         let missing: Vec<AttemptId> = tracker.attempts.difference(reported).copied().collect();
         for id in missing {
             let Some(job) = self.jobs.get_mut(id.task.job) else { continue };
             let Some(key) = job.key_of(id.task) else { continue };
             let Some(attempt) = job.attempt(key, id.number) else { continue };
-            if attempt.cleanup_node == Some(node) {
+            if attempt.cleanup_tracker == Some(tracker_id) {
                 job.on_task_cleanup_lost(key, id.number, &mut self.cluster.job_context(&mut self.outbox, now));
-            } else if attempt.is_active() && attempt.node == node {
+            } else if attempt.is_active() && attempt.tracker == tracker_id {
                 let why = format!("{name} does not know of it any more after a restart of the JobTracker");
                 job.end_without_report(
                     key,

@@ -64,20 +64,20 @@ fn each_wrong_sum_is_found() {
         ),
         (
             |cluster| {
-                let (app, node) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
-                cluster.engine.cluster.scheduler.add_running(app, Kind::Map, node);
+                let (app, tracker) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
+                cluster.engine.cluster.scheduler.add_running(app, Kind::Map, tracker);
             },
             "job_202611210913_0001 holds PerKind { map: 2, reduce: 0 } slots",
         ),
         (
             |cluster| {
-                let (app, node) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
+                let (app, tracker) = (cluster.engine.jobs.iter().next().unwrap().app, h0(cluster));
                 let scheduler = &mut cluster.engine.cluster.scheduler;
                 let host = scheduler.topology_mut().intern_host("h0", "/default-rack");
-                scheduler.set_slots(node, Default::default());
+                scheduler.set_slots(tracker, Default::default());
                 let other = scheduler.add_node(host, Default::default());
                 scheduler.add_running(app, Kind::Map, other);
-                scheduler.remove_running(app, Kind::Map, node);
+                scheduler.remove_running(app, Kind::Map, tracker);
             },
             "PerKind { map: 2, reduce: 0 } attempts run on tracker 1, the scheduler counts PerKind { map: 1, reduce: 0 }",
         ),

@@ -1,4 +1,4 @@
-//! Which job pays what; that the sum is the queue's charge is judged in [`super::market_laws`].
+//! Which job pays what; that the sum is the queue's charge is checked in [`super::market_laws`].
 
 use crate::engine::{Caller, Event, ForeignState};
 use crate::model::{JobId, PerKind};

@@ -12,7 +12,7 @@ use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 const HOSTS: [&str; 6] = ["h0", "h1", "h2", "h3", "h4", "h5"];
 
 #[derive(Clone, Debug)]
-enum Turn {
+enum Operation {
     Beat(usize),
     LoseAnswer(usize),
     Restart(usize),
@@ -20,15 +20,15 @@ enum Turn {
     Pass(u16),
 }
 
-fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let turn = prop_oneof![
-        20 => (0..HOSTS.len()).prop_map(Turn::Beat),
-        2 => (0..HOSTS.len()).prop_map(Turn::LoseAnswer),
-        1 => (0..HOSTS.len()).prop_map(Turn::Restart),
-        1 => (0..3_usize).prop_map(Turn::Kill),
-        3 => any::<u16>().prop_map(Turn::Pass),
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let operation = prop_oneof![
+        20 => (0..HOSTS.len()).prop_map(Operation::Beat),
+        2 => (0..HOSTS.len()).prop_map(Operation::LoseAnswer),
+        1 => (0..HOSTS.len()).prop_map(Operation::Restart),
+        1 => (0..3_usize).prop_map(Operation::Kill),
+        3 => any::<u16>().prop_map(Operation::Pass),
     ];
-    prop::collection::vec(turn, 0..120)
+    prop::collection::vec(operation, 0..120)
 }
 
 /// Fails the first attempts of some tasks, in a way that depends on the ids alone.
@@ -42,7 +42,7 @@ fn fate(task: &FakeTask) -> Fate {
     }
 }
 
-fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
+fn play(operations: &[Operation]) -> (Vec<RunState>, String) {
     let mut cluster = Cluster::new(fifo());
     for host in HOSTS {
         cluster.add_tracker(host, 2, 1);
@@ -53,18 +53,18 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
         cluster.submit(spec).unwrap()
     };
     let jobs = [submit(3, 1, 1), submit(9, 2, 2), submit(1, 0, 4)];
-    for turn in turns {
-        match turn {
-            Turn::Beat(index) => {
+    for operation in operations {
+        match operation {
+            Operation::Beat(index) => {
                 cluster.beat(*index, fate);
             }
-            Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
-            Turn::Restart(index) => cluster.restart(*index),
-            Turn::Kill(index) => {
+            Operation::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
+            Operation::Restart(index) => cluster.restart(*index),
+            Operation::Kill(index) => {
                 let caller = Caller::named("alice");
                 cluster.step(Event::KillJob { id: jobs[*index], caller });
             }
-            Turn::Pass(ms) => {
+            Operation::Pass(ms) => {
                 cluster.pass_ms(u64::from(*ms));
                 cluster.timer();
             }
@@ -87,9 +87,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_job_ends_and_nothing_leaks(turns in turns()) {
-        let (ends, facts) = play(&turns);
+    fn every_job_ends_and_nothing_leaks(operations in operations()) {
+        let (ends, facts) = play(&operations);
         prop_assert!(ends.iter().all(|end| matches!(end, RunState::Succeeded | RunState::Failed | RunState::Killed)));
-        prop_assert_eq!(facts, play(&turns).1, "same events, same decisions");
+        prop_assert_eq!(facts, play(&operations).1, "same events, same decisions");
     }
 }

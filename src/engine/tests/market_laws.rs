@@ -20,7 +20,7 @@ const USERS: [&str; 3] = ["alice", "bob", "carol"];
 const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 
 #[derive(Clone, Debug)]
-enum Turn {
+enum Operation {
     Submit {
         user: usize,
         maps: u32,
@@ -44,20 +44,20 @@ enum Turn {
     Crash(u64),
 }
 
-fn turns() -> impl Strategy<Value = Vec<Turn>> {
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let user = 0..USERS.len();
-    let turn = prop_oneof![
-        3 => (user.clone(), 0..9_u32, 0..4_u32).prop_map(|(user, maps, reduces)| Turn::Submit { user, maps, reduces }),
-        16 => (0..HOSTS.len()).prop_map(Turn::Beat),
-        1 => (0..HOSTS.len()).prop_map(Turn::Restart),
-        1 => (0..20_usize).prop_map(Turn::Kill),
-        6 => (1..2_500_u64).prop_map(Turn::Pass),
-        2 => (user.clone(), 0..40_u32).prop_map(|(user, rate)| Turn::SetSpending { user, rate }),
-        2 => (user.clone(), -300..300_i32).prop_map(|(user, amount)| Turn::AddBudget { user, amount }),
-        1 => user.prop_map(Turn::Remove),
-        1 => (0..5_000_u64).prop_map(Turn::Crash),
+    let operation = prop_oneof![
+        3 => (user.clone(), 0..9_u32, 0..4_u32).prop_map(|(user, maps, reduces)| Operation::Submit { user, maps, reduces }),
+        16 => (0..HOSTS.len()).prop_map(Operation::Beat),
+        1 => (0..HOSTS.len()).prop_map(Operation::Restart),
+        1 => (0..20_usize).prop_map(Operation::Kill),
+        6 => (1..2_500_u64).prop_map(Operation::Pass),
+        2 => (user.clone(), 0..40_u32).prop_map(|(user, rate)| Operation::SetSpending { user, rate }),
+        2 => (user.clone(), -300..300_i32).prop_map(|(user, amount)| Operation::AddBudget { user, amount }),
+        1 => user.prop_map(Operation::Remove),
+        1 => (0..5_000_u64).prop_map(Operation::Crash),
     ];
-    prop::collection::vec(turn, 0..150)
+    prop::collection::vec(operation, 0..150)
 }
 
 /// Some tasks hang for a while, some fail once, most succeed.
@@ -77,8 +77,8 @@ struct Auditor {
     seen: usize,
     open: BTreeMap<String, Interval>,
     charged: BTreeMap<String, Credits>,
-    /// What the last tick has charged, until it is laid on jobs.
-    to_lay: BTreeMap<String, Credits>,
+    /// What the last tick has charged, until jobs are charged with it.
+    due_job_costs: BTreeMap<String, Credits>,
     /// Queue and cost of each job.
     jobs: BTreeMap<JobId, (String, Credits)>,
     balances: BTreeMap<String, Credits>,
@@ -95,27 +95,27 @@ impl Auditor {
                     continue;
                 }
                 Fact::JobsCharged { jobs, .. } => {
-                    self.lay(jobs);
+                    self.check_job_costs(jobs);
                     continue;
                 }
                 _ => continue,
             };
             match fact {
-                MarketFact::Ledger(entry) => self.book(entry, running),
+                MarketFact::Ledger(entry) => self.check_entry(entry, running),
                 MarketFact::Account { queue, balance, .. } => {
                     assert!(*balance >= Credits::ZERO);
                     assert_eq!(self.balances.get(queue.as_str()).copied().unwrap_or(Credits::ZERO), *balance);
                 }
                 MarketFact::Tick(tick) => {
-                    tick.charges().for_each(|entry| self.book(&entry, running));
+                    tick.charges().for_each(|entry| self.check_entry(&entry, running));
                     for queue_tick in &tick.queue_ticks {
                         assert_eq!(
                             self.balances.get(queue_tick.queue.as_str()).copied().unwrap_or_default(),
                             queue_tick.balance
                         );
                     }
-                    self.to_lay = self.charged.clone();
-                    self.turn(tick, running);
+                    self.due_job_costs = self.charged.clone();
+                    self.check_tick(tick, running);
                 }
                 MarketFact::AccountRemoved { queue } => {
                     assert!(!running.contains_key(queue.as_str()), "slots it has to pay for");
@@ -124,7 +124,7 @@ impl Auditor {
                 MarketFact::Stamp(_) => {}
             }
         }
-        assert!(self.to_lay.is_empty(), "every charge is laid on jobs");
+        assert!(self.due_job_costs.is_empty(), "every charge is a cost of jobs");
         for job in cluster.engine.jobs.iter() {
             let cost = cluster.engine.market.as_ref().unwrap().costs.of(job).unwrap().cost;
             assert_eq!(self.jobs[&job.id].1, cost, "what is shown is what is stored");
@@ -134,7 +134,7 @@ impl Auditor {
         assert_eq!(market.total(), market.ledger().expected_balance(), "credits are conserved");
     }
 
-    fn book(&mut self, entry: &LedgerEntry, running: &BTreeMap<String, PerKind<u32>>) {
+    fn check_entry(&mut self, entry: &LedgerEntry, running: &BTreeMap<String, PerKind<u32>>) {
         let zero = Credits::ZERO;
         if let LedgerAccount::Queue(queue) = &entry.debit {
             let balance = self.balances.entry(queue.as_str().to_owned()).or_insert(zero);
@@ -158,21 +158,21 @@ impl Auditor {
     }
 
     /// The jobs of each queue pay together what the queue pays, to the last unit.
-    fn lay(&mut self, jobs: &[JobCost]) {
-        let mut laid: BTreeMap<String, Credits> = BTreeMap::new();
+    fn check_job_costs(&mut self, jobs: &[JobCost]) {
+        let mut job_costs: BTreeMap<String, Credits> = BTreeMap::new();
         for job in jobs {
             let (queue, cost) = self.jobs.get_mut(&job.job).unwrap();
             let more = job.cost.checked_sub(*cost).unwrap();
             assert!(more > Credits::ZERO, "only who pays is named");
             *cost = job.cost;
-            let sum = laid.entry(queue.clone()).or_default();
+            let sum = job_costs.entry(queue.clone()).or_default();
             *sum = sum.checked_add(more).unwrap();
         }
-        assert_eq!(laid, std::mem::take(&mut self.to_lay));
+        assert_eq!(job_costs, std::mem::take(&mut self.due_job_costs));
     }
 
     /// The open intervals are over: what was bought has been paid.
-    fn turn(&mut self, tick: &Tick, running: &BTreeMap<String, PerKind<u32>>) {
+    fn check_tick(&mut self, tick: &Tick, running: &BTreeMap<String, PerKind<u32>>) {
         for (queue, interval) in &self.open {
             let owed = cost(interval, used(interval, running.get(queue)));
             assert_eq!(self.charged.get(queue).copied().unwrap_or(Credits::ZERO), owed, "{queue} owes its interval");
@@ -201,39 +201,39 @@ fn running(cluster: &Cluster) -> BTreeMap<String, PerKind<u32>> {
     queues.filter(|queue| queue.running != PerKind::default()).map(|queue| (queue.name, queue.running)).collect()
 }
 
-fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
-    match turn {
-        Turn::Submit { user, maps, reduces } => {
+fn take(cluster: &mut Cluster, operation: &Operation, jobs: &mut Vec<JobId>) {
+    match operation {
+        Operation::Submit { user, maps, reduces } => {
             cluster.pass_ms(1);
             let signature = cluster.signature(USERS[*user]);
             let submitted = cluster.submit_signed(spec(USERS[*user], USERS[*user], *maps, *reduces), signature);
             jobs.extend(submitted.ok());
         }
-        Turn::Beat(index) => preemption_laws::beat(cluster, *index, fate),
-        Turn::Restart(index) => cluster.restart(*index),
-        Turn::Kill(index) => {
+        Operation::Beat(index) => preemption_laws::beat(cluster, *index, fate),
+        Operation::Restart(index) => cluster.restart(*index),
+        Operation::Kill(index) => {
             if let Some(id) = jobs.get(*index) {
                 cluster.step(Event::KillJob { id: *id, caller: Caller::named("root") });
             }
         }
-        Turn::Pass(ms) => {
+        Operation::Pass(ms) => {
             cluster.pass_ms(*ms);
             preemption_laws::ring(cluster);
         }
-        Turn::SetSpending { user, rate } => {
+        Operation::SetSpending { user, rate } => {
             cluster.pass_ms(1);
             let rate = f64::from(*rate) / 8.0;
             drop(cluster.admin_asks(&format!("setSpending={rate}&queue={}", USERS[*user])));
         }
-        Turn::AddBudget { user, amount } => {
+        Operation::AddBudget { user, amount } => {
             cluster.pass_ms(1);
             drop(cluster.admin_asks(&format!("addBudget={amount}.5&queue={}", USERS[*user])));
         }
-        Turn::Remove(user) => {
+        Operation::Remove(user) => {
             cluster.pass_ms(1);
             drop(cluster.admin_asks(&format!("removeQueue={}", USERS[*user])));
         }
-        Turn::Crash(outage_ms) => cluster.crash(*outage_ms, fate),
+        Operation::Crash(outage_ms) => cluster.crash(*outage_ms, fate),
     }
 }
 
@@ -254,7 +254,7 @@ fn explanations_leak_nothing(cluster: &Cluster) {
     }
 }
 
-fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
+fn play(operations: &[Operation], kill_interval_ms: Option<u64>) -> String {
     let lines = [("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")];
     let mut cluster = market_under(preempting(kill_interval_ms), &lines);
     for host in HOSTS {
@@ -263,10 +263,10 @@ fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
     let mut auditor = Auditor::default();
     auditor.read(&cluster, &running(&cluster));
     let mut jobs = Vec::new();
-    for turn in turns {
-        // Time passes before the step whose facts are judged by what ran then.
+    for operation in operations {
+        // Time passes before the step whose facts are checked against what ran then.
         let before = running(&cluster);
-        take(&mut cluster, turn, &mut jobs);
+        take(&mut cluster, operation, &mut jobs);
         auditor.read(&cluster, &before);
         explanations_leak_nothing(&cluster);
     }
@@ -296,10 +296,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn credits_are_conserved_and_every_bought_interval_is_paid(turns in turns()) {
+    fn credits_are_conserved_and_every_bought_interval_is_paid(operations in operations()) {
         for kill_interval_ms in [None, Some(1_500)] {
-            let once = play(&turns, kill_interval_ms);
-            prop_assert_eq!(once, play(&turns, kill_interval_ms), "same events, same decisions");
+            let once = play(&operations, kill_interval_ms);
+            prop_assert_eq!(once, play(&operations, kill_interval_ms), "same events, same decisions");
         }
     }
 }

@@ -304,26 +304,26 @@ fn no_attempt_dies_where_the_waiting_task_may_not_run() {
     // Bob's map fails on the host that it gets.
     let bob = submit(&mut cluster, "bob", 1, 0);
     live(&mut cluster, 500, hang);
-    let node = cluster.trackers.iter().position(|tracker| !tracker.attempts.is_empty()).unwrap();
+    let tracker = cluster.trackers.iter().position(|tracker| !tracker.attempts.is_empty()).unwrap();
     let alice = submit(&mut cluster, "alice", 4, 0);
     live(&mut cluster, 500, hang);
-    cluster.beat(node, |task| if task.id.task.job == bob { Fate::Fail } else { Fate::Hang });
+    cluster.beat(tracker, |task| if task.id.task.job == bob { Fate::Fail } else { Fate::Hang });
     live(&mut cluster, 3 * KILL_INTERVAL_MS, hang);
     let lost = attempts(&cluster).into_iter().filter(|(.., attempt)| attempt.state == AttemptState::Killed);
-    let lost: Vec<_> = lost.map(|(_, id, attempt)| (id.task.job, attempt.node)).collect();
-    let other = cluster.engine.trackers.id_of(cluster.trackers[1 - node].name.as_str()).unwrap();
+    let lost: Vec<_> = lost.map(|(_, id, attempt)| (id.task.job, attempt.tracker)).collect();
+    let other = cluster.engine.trackers.id_of(cluster.trackers[1 - tracker].name.as_str()).unwrap();
     assert_eq!(lost, [(alice, other)]);
     assert_eq!(running(&cluster, "bob").map, 1);
 }
 
-/// Found by the simulator: many jobs that cannot use a node hid the one behind them that can.
+/// Found by the simulator: many jobs that cannot use a tracker hid the one behind them that can.
 #[test]
 fn a_job_that_may_use_the_slot_is_found_behind_any_number_that_may_not() {
     let mut cluster = equals();
     cluster.add_tracker("h0", 4, 1);
     cluster.add_tracker("h1", 1, 1);
     beat_all(&mut cluster, hang);
-    // Each of these has failed on the one node; one of them holds the slot of the other.
+    // Each of these has failed on the one tracker; one of them holds the slot of the other.
     for _ in 0..30 {
         cluster.pass_ms(1);
         submit(&mut cluster, "alice", 1, 0);
@@ -371,7 +371,7 @@ fn a_silent_tracker_has_nothing_to_give_and_nothing_to_lose() {
     submit(&mut cluster, "bob", 8, 0);
     live_one(&mut cluster, 120);
     let silent = cluster.engine.trackers.id_of(cluster.trackers[1].name.as_str()).unwrap();
-    assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.node != silent || !is_preempted(attempt)));
+    assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.tracker != silent || !is_preempted(attempt)));
     assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map), (2, 2));
 }
 
@@ -385,13 +385,13 @@ fn another_attempt_is_chosen_where_the_tracker_of_the_first_never_gets_its_kill(
     submit(&mut cluster, "bob", 8, 0);
     live_until(&mut cluster, |cluster| marked(cluster).len() == 2);
     let engine = &cluster.engine;
-    let node_of =
+    let tracker_id_of =
         |cluster: &Cluster, index: usize| cluster.engine.trackers.id_of(cluster.trackers[index].name.as_str()).unwrap();
     let silent = (0..2).find(|index| {
-        let node = node_of(&cluster, *index);
+        let tracker = tracker_id_of(&cluster, *index);
         marked(&cluster)
             .iter()
-            .any(|id| engine.jobs.get(id.task.job).unwrap().undelivered_preemption(*id) == Some(node))
+            .any(|id| engine.jobs.get(id.task.job).unwrap().undelivered_preemption(*id) == Some(tracker))
     });
     let calling = 1 - silent.unwrap();
     for _ in 0..200 {
@@ -399,8 +399,8 @@ fn another_attempt_is_chosen_where_the_tracker_of_the_first_never_gets_its_kill(
         cluster.timer();
         cluster.beat(calling, hang);
     }
-    let silent = node_of(&cluster, 1 - calling);
-    assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.node != silent || !is_preempted(attempt)));
+    let silent = tracker_id_of(&cluster, 1 - calling);
+    assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.tracker != silent || !is_preempted(attempt)));
     assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map), (2, 2));
 }
 

@@ -14,7 +14,7 @@ use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
 #[derive(Clone, Debug)]
-enum Turn {
+enum Operation {
     Beat(usize),
     LoseAnswer(usize),
     Restart(usize),
@@ -26,19 +26,19 @@ enum Turn {
     CrashWithin(usize),
 }
 
-fn turns(with_faults: bool) -> impl Strategy<Value = Vec<Turn>> {
+fn operations(with_faults: bool) -> impl Strategy<Value = Vec<Operation>> {
     let faults = u32::from(with_faults);
-    let turn = prop_oneof![
-        20 => (0..HOSTS.len()).prop_map(Turn::Beat),
-        2 => (0..HOSTS.len()).prop_map(Turn::LoseAnswer),
-        faults => (0..HOSTS.len()).prop_map(Turn::Restart),
-        faults => (0..3_usize).prop_map(Turn::Kill),
-        2 * faults => (0..HOSTS.len(), any::<bool>()).prop_map(|(index, fail)| Turn::KillTask(index, fail)),
-        3 => any::<u16>().prop_map(Turn::Pass),
-        3 => any::<u16>().prop_map(Turn::Crash),
-        2 => (0..HOSTS.len()).prop_map(Turn::CrashWithin),
+    let operation = prop_oneof![
+        20 => (0..HOSTS.len()).prop_map(Operation::Beat),
+        2 => (0..HOSTS.len()).prop_map(Operation::LoseAnswer),
+        faults => (0..HOSTS.len()).prop_map(Operation::Restart),
+        faults => (0..3_usize).prop_map(Operation::Kill),
+        2 * faults => (0..HOSTS.len(), any::<bool>()).prop_map(|(index, fail)| Operation::KillTask(index, fail)),
+        3 => any::<u16>().prop_map(Operation::Pass),
+        3 => any::<u16>().prop_map(Operation::Crash),
+        2 => (0..HOSTS.len()).prop_map(Operation::CrashWithin),
     ];
-    prop::collection::vec(turn, 0..100)
+    prop::collection::vec(operation, 0..100)
 }
 
 /// Fails the first attempts of some tasks, in a way that depends on the ids alone.
@@ -52,7 +52,7 @@ fn faulty(task: &FakeTask) -> Fate {
     }
 }
 
-fn play(turns: &[Turn], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Cluster {
+fn play(operations: &[Operation], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Cluster {
     let mut cluster = Cluster::new(fifo());
     for host in HOSTS {
         cluster.add_tracker(host, 2, 1);
@@ -63,33 +63,33 @@ fn play(turns: &[Turn], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Clust
         cluster.submit(spec).unwrap()
     };
     let jobs = [submit(3, 1, 1), submit(9, 2, 2), submit(1, 0, 4)];
-    for turn in turns {
-        match turn {
-            Turn::Beat(index) => {
+    for operation in operations {
+        match operation {
+            Operation::Beat(index) => {
                 cluster.beat(*index, fate);
             }
             // The answer to a registration that is lost takes its launches with it.
-            Turn::LoseAnswer(index) | Turn::CrashWithin(index)
+            Operation::LoseAnswer(index) | Operation::CrashWithin(index)
                 if !with_faults && !cluster.trackers[*index].is_registered =>
             {
                 cluster.beat(*index, fate);
             }
-            Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
-            Turn::Restart(index) => cluster.restart(*index),
-            Turn::Kill(index) => {
+            Operation::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
+            Operation::Restart(index) => cluster.restart(*index),
+            Operation::Kill(index) => {
                 cluster.step(Event::KillJob { id: jobs[*index], caller: Caller::named("alice") });
             }
-            Turn::KillTask(index, fail) => {
+            Operation::KillTask(index, fail) => {
                 if let Some(id) = cluster.trackers[*index].attempts.first().map(|task| task.id) {
                     cluster.step(Event::KillTask { id, fail: *fail, caller: Caller::named("alice") });
                 }
             }
-            Turn::Pass(ms) => {
+            Operation::Pass(ms) => {
                 cluster.pass_ms(u64::from(*ms));
                 cluster.timer();
             }
-            Turn::Crash(ms) => cluster.crash(u64::from(*ms), fate),
-            Turn::CrashWithin(index) => {
+            Operation::Crash(ms) => cluster.crash(u64::from(*ms), fate),
+            Operation::CrashWithin(index) => {
                 let durable = cluster.facts.len();
                 cluster.beat_unanswered(*index, fate);
                 cluster.facts.truncate(durable);
@@ -123,8 +123,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_job_ends_and_nothing_leaks(turns in turns(true)) {
-        let cluster = play(&turns, true, faulty);
+    fn every_job_ends_and_nothing_leaks(operations in operations(true)) {
+        let cluster = play(&operations, true, faulty);
         launched(&cluster);
         let overview = cluster.engine.build_snapshot(cluster.now).value;
         prop_assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
@@ -132,8 +132,8 @@ proptest! {
     }
 
     #[test]
-    fn where_nothing_but_the_daemon_fails_nothing_runs_twice(turns in turns(false)) {
-        let cluster = play(&turns, false, |_| Fate::Succeed);
+    fn where_nothing_but_the_daemon_fails_nothing_runs_twice(operations in operations(false)) {
+        let cluster = play(&operations, false, |_| Fate::Succeed);
         let launched = launched(&cluster);
         let tasks: BTreeSet<TaskId> = launched.iter().map(|id| id.task).collect();
         prop_assert_eq!(tasks.len(), launched.len());

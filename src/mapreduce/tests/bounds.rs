@@ -9,11 +9,11 @@ use super::stage::Stage;
 #[test]
 fn a_task_that_is_killed_without_end_is_given_up() {
     let mut stage = Stage::running(1, 0);
-    let node = stage.add_node("h1");
+    let tracker = stage.add_tracker("h1");
     for _ in 0..Task::MAX_ATTEMPTS {
         assert!(stage.job.ending().is_none());
-        let attempt = stage.launch(Kind::Map, 0, node);
-        stage.report(node, attempt, AttemptState::Killed);
+        let attempt = stage.launch(Kind::Map, 0, tracker);
+        stage.report(tracker, attempt, AttemptState::Killed);
     }
     let key = stage.job.key_of(stage.job.id.task(Kind::Map, 0)).unwrap();
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
@@ -24,9 +24,9 @@ fn a_task_that_is_killed_without_end_is_given_up() {
 #[test]
 fn texts_of_a_task_are_cut_at_characters() {
     let mut stage = Stage::running(1, 0);
-    let node = stage.add_node("h1");
-    let attempt = stage.launch(Kind::Map, 0, node);
-    stage.report_with(node, attempt, AttemptState::Running, |report| {
+    let tracker = stage.add_tracker("h1");
+    let attempt = stage.launch(Kind::Map, 0, tracker);
+    stage.report_with(tracker, attempt, AttemptState::Running, |report| {
         report.state_text = "x\u{1f600}".repeat(10_000).as_str().into();
         report.diagnostics = "\u{1f600}".repeat(10_000).as_str().into();
     });
@@ -40,11 +40,11 @@ fn texts_of_a_task_are_cut_at_characters() {
 fn attempts_of_a_job_that_has_said_enough_are_kept_short() {
     let maps = u32::try_from(2 * JOB_DIAGNOSTICS_BYTES / Diagnostics::MAX_BYTES).unwrap();
     let mut stage = Stage::running(maps, 0);
-    let node = stage.add_node("h1");
+    let tracker = stage.add_tracker("h1");
     let mut said = Vec::new();
     for map in 0..maps {
-        let attempt = stage.launch(Kind::Map, map, node);
-        stage.report_with(node, attempt, AttemptState::Running, |report| {
+        let attempt = stage.launch(Kind::Map, map, tracker);
+        stage.report_with(tracker, attempt, AttemptState::Running, |report| {
             report.diagnostics = "x".repeat(Diagnostics::MAX_BYTES).as_str().into();
         });
         let key = stage.job.key_of(attempt.task).unwrap();

@@ -16,7 +16,7 @@ fn granted(stage: &Stage) -> Vec<AttemptId> {
 #[test]
 fn the_first_to_ask_may_commit_and_a_rival_is_killed() {
     let mut stage = Stage::running(0, 1);
-    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let first = stage.launch(Kind::Reduce, 0, left);
     let rival = stage.launch(Kind::Reduce, 0, right);
     assert_eq!(stage.report(left, first, AttemptState::CommitPending).order, Some(AttemptOrder::Commit));
@@ -29,7 +29,7 @@ fn the_first_to_ask_may_commit_and_a_rival_is_killed() {
 #[test]
 fn after_a_failure_an_attempt_ordered_to_end_gets_no_permission_but_the_next_does() {
     let mut stage = Stage::running(0, 1);
-    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let first = stage.launch(Kind::Reduce, 0, left);
     let rival = stage.launch(Kind::Reduce, 0, right);
     stage.report(left, first, AttemptState::CommitPending);
@@ -44,7 +44,7 @@ fn after_a_failure_an_attempt_ordered_to_end_gets_no_permission_but_the_next_doe
 #[test]
 fn what_is_launched_after_the_winner_is_killed_however_it_ends() {
     let mut stage = Stage::running(2, 1);
-    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let first = stage.launch(Kind::Map, 0, left);
     let rival = stage.launch(Kind::Map, 0, right);
     assert_eq!(stage.report(left, first, AttemptState::Succeeded).order, None, "its output must stay");

@@ -20,57 +20,57 @@ fn ran(start_ms: i64, finish_ms: i64) -> impl FnOnce(&mut TaskStatus) {
 #[test]
 fn the_time_of_an_attempt_counts_once_its_cleanup_included() {
     let mut stage = Stage::running(1, 1);
-    let node = stage.add_node("h1");
-    let attempt = stage.launch(Kind::Map, 0, node);
-    stage.report_with(node, attempt, AttemptState::FailedUnclean, ran(1_000, 1_500));
+    let tracker = stage.add_tracker("h1");
+    let attempt = stage.launch(Kind::Map, 0, tracker);
+    stage.report_with(tracker, attempt, AttemptState::FailedUnclean, ran(1_000, 1_500));
     assert_eq!(map_slot_ms(&stage), 0);
-    stage.act(|job, context| job.launch_task_cleanup(Kind::Map, node, context)).unwrap();
-    stage.report_with(node, attempt, AttemptState::Failed, ran(1_700, 1_900));
+    stage.act(|job, context| job.launch_task_cleanup(Kind::Map, tracker, context)).unwrap();
+    stage.report_with(tracker, attempt, AttemptState::Failed, ran(1_700, 1_900));
     assert_eq!(map_slot_ms(&stage), 900);
-    let attempt = stage.launch(Kind::Map, 0, node);
-    stage.report_with(node, attempt, AttemptState::Succeeded, ran(2_000, 2_100));
-    stage.report(node, attempt, AttemptState::Failed);
+    let attempt = stage.launch(Kind::Map, 0, tracker);
+    stage.report_with(tracker, attempt, AttemptState::Succeeded, ran(2_000, 2_100));
+    stage.report(tracker, attempt, AttemptState::Failed);
     assert_eq!(map_slot_ms(&stage), 1_000, "its loss costs no time");
 }
 
 #[test]
 fn absurd_times_are_survived() {
     let mut stage = Stage::running(2, 1);
-    let node = stage.add_node("h1");
+    let tracker = stage.add_tracker("h1");
     for map in 0..2 {
-        let attempt = stage.launch(Kind::Map, map, node);
-        stage.report_with(node, attempt, AttemptState::Succeeded, ran(1, i64::MAX));
+        let attempt = stage.launch(Kind::Map, map, tracker);
+        stage.report_with(tracker, attempt, AttemptState::Succeeded, ran(1, i64::MAX));
     }
     assert_eq!(map_slot_ms(&stage), i64::MAX);
-    let backwards = stage.launch(Kind::Reduce, 0, node);
-    stage.report_with(node, backwards, AttemptState::Succeeded, ran(i64::MAX, i64::MIN));
+    let backwards = stage.launch(Kind::Reduce, 0, tracker);
+    stage.report_with(tracker, backwards, AttemptState::Succeeded, ran(i64::MAX, i64::MIN));
 }
 
 #[test]
 fn lost_output_that_no_reduce_reads_changes_nothing() {
     let mut stage = Stage::running(1, 1);
-    let node = stage.add_node("h1");
-    let map = stage.launch(Kind::Map, 0, node);
-    stage.report(node, map, AttemptState::Succeeded);
-    let reduce = stage.launch(Kind::Reduce, 0, node);
-    stage.report(node, reduce, AttemptState::Succeeded);
-    stage.report(node, map, AttemptState::Failed);
+    let tracker = stage.add_tracker("h1");
+    let map = stage.launch(Kind::Map, 0, tracker);
+    stage.report(tracker, map, AttemptState::Succeeded);
+    let reduce = stage.launch(Kind::Reduce, 0, tracker);
+    stage.report(tracker, reduce, AttemptState::Succeeded);
+    stage.report(tracker, map, AttemptState::Failed);
     assert_eq!(stage.job.finished().map, 1);
-    let cleanup = stage.act(|job, context| job.launch_cleanup(Kind::Map, node, context)).attempt;
-    stage.report(node, cleanup, AttemptState::Succeeded);
+    let cleanup = stage.act(|job, context| job.launch_cleanup(Kind::Map, tracker, context)).attempt;
+    stage.report(tracker, cleanup, AttemptState::Succeeded);
     assert_eq!(stage.job.state(), JobState::Over(JobOutcome::Succeeded));
     let facts = stage.facts.len();
-    stage.report(node, map, AttemptState::Failed);
+    stage.report(tracker, map, AttemptState::Failed);
     assert_eq!(stage.facts.len(), facts);
 }
 
 #[test]
 fn lost_output_that_is_read_is_made_again() {
     let mut stage = Stage::running(1, 1);
-    let node = stage.add_node("h1");
-    let map = stage.launch(Kind::Map, 0, node);
-    stage.report(node, map, AttemptState::Succeeded);
-    stage.report(node, map, AttemptState::Failed);
+    let tracker = stage.add_tracker("h1");
+    let map = stage.launch(Kind::Map, 0, tracker);
+    stage.report(tracker, map, AttemptState::Succeeded);
+    stage.report(tracker, map, AttemptState::Failed);
     assert_eq!((stage.job.finished().map, stage.job.pending().map), (0, 1));
 }
 
@@ -80,7 +80,7 @@ fn a_success_after_its_task_was_given_up_comes_too_late() {
         spec.map_max_attempts = 1;
         spec.max_map_failures_percent = 50;
     });
-    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let fails = stage.launch(Kind::Map, 0, left);
     let late = stage.launch(Kind::Map, 0, right);
     stage.report(left, fails, AttemptState::Failed);
@@ -101,7 +101,7 @@ fn whatever_ends_after_its_task_was_given_up_says_so() {
         spec.map_max_attempts = 1;
         spec.max_map_failures_percent = 50;
     });
-    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
     let (fails, rival) = (stage.launch(Kind::Map, 0, left), stage.launch(Kind::Map, 0, right));
     let other = stage.launch(Kind::Map, 1, right);
     stage.report(left, fails, AttemptState::Failed);
@@ -115,14 +115,14 @@ fn whatever_ends_after_its_task_was_given_up_says_so() {
 #[test]
 fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
     let mut stage = Stage::running(3, 0);
-    let node = stage.add_node("h1");
-    let [done, runs, unclean] = [0, 1, 2].map(|map| stage.launch(Kind::Map, map, node));
-    let loser = stage.launch(Kind::Map, 0, node);
-    stage.report(node, done, AttemptState::Succeeded);
-    stage.report(node, unclean, AttemptState::KilledUnclean);
+    let tracker = stage.add_tracker("h1");
+    let [done, runs, unclean] = [0, 1, 2].map(|map| stage.launch(Kind::Map, map, tracker));
+    let loser = stage.launch(Kind::Map, 0, tracker);
+    stage.report(tracker, done, AttemptState::Succeeded);
+    stage.report(tracker, unclean, AttemptState::KilledUnclean);
     stage.act(|job, context| job.decide_end(JobOutcome::Killed, "test".into(), context));
-    stage.report(node, runs, AttemptState::Killed);
-    stage.report(node, loser, AttemptState::Killed);
+    stage.report(tracker, runs, AttemptState::Killed);
+    stage.report(tracker, loser, AttemptState::Killed);
     assert_eq!(event_of(&stage, runs), CompletionStatus::TipFailed);
     assert_eq!(event_of(&stage, unclean), CompletionStatus::Killed, "it was over before");
     assert_eq!(event_of(&stage, loser), CompletionStatus::Killed, "its task is done");
@@ -131,10 +131,10 @@ fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
 #[test]
 fn a_slow_start_above_all_maps_is_all_maps() {
     let mut stage = Stage::changed(1, 1, |spec| spec.slowstart_millionths = 3_000_000);
-    let node = stage.add_node("h1");
+    let tracker = stage.add_tracker("h1");
     assert_eq!(stage.waiting().reduce, 0);
-    let map = stage.launch(Kind::Map, 0, node);
-    stage.report(node, map, AttemptState::Succeeded);
+    let map = stage.launch(Kind::Map, 0, tracker);
+    stage.report(tracker, map, AttemptState::Succeeded);
     assert_eq!(stage.waiting().reduce, 1);
 }
 

@@ -64,9 +64,9 @@ impl Job {
             // Running attempts report their progress again.
             let state = if attempt.is_active() { AttemptState::Running } else { attempt.state };
             let is_output = state == AttemptState::Succeeded && self.needs_output(key);
-            let name_of = |node| nodes.get(node).map(|info| info.name.clone());
-            let node = (attempt.is_active() || is_output).then(|| name_of(attempt.node));
-            let cleanup = attempt.cleanup_node.map(name_of);
+            let name_of = |tracker| nodes.get(tracker).map(|info| info.name.clone());
+            let tracker = (attempt.is_active() || is_output).then(|| name_of(attempt.tracker));
+            let cleanup = attempt.cleanup_tracker.map(name_of);
             let end = (!attempt.is_active() && !attempt.is_unclean()).then_some((
                 attempt.start_ms,
                 attempt.finish_ms,
@@ -75,7 +75,7 @@ impl Job {
             let said = attempt.diagnostics.joined();
             writeln!(
                 text,
-                "  {number} {role:?} {state:?} on {node:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_request:?} \
+                "  {number} {role:?} {state:?} on {tracker:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_request:?} \
                  launched {launch_ms} end {end:?} said {said:?}"
             )
             .unwrap();

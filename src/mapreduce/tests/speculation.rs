@@ -3,20 +3,22 @@
 use proptest::prelude::*;
 
 use crate::model::{AttemptId, AttemptState, Kind, TrackerId};
-use crate::scheduler::Level;
+use crate::scheduler::{Distance, Level};
 
 use super::stage::Stage;
+
+const ANYWHERE: Distance = Distance { nearest: Level::Any, farthest: Level::Any };
 
 /// A second after the minute without speculation.
 const OLD_MS: i64 = 61_000;
 
-/// Launches a waiting map or a straggler on the node.
-fn take(stage: &mut Stage, node: TrackerId) -> Option<AttemptId> {
+/// Launches a waiting map or a straggler on the tracker.
+fn take(stage: &mut Stage, tracker: TrackerId) -> Option<AttemptId> {
     stage.act(|job, context| {
-        let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;
-        let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now, context.violations);
+        let (number, hosts) = job.take_task(Kind::Map, tracker, ANYWHERE, context.nodes)?;
+        let (launch, _) = job.launch_task(Kind::Map, number, tracker, context.nodes, context.now, context.violations);
         context.scheduler.withdraw_request(job.app, Kind::Map, &hosts, 1);
-        context.scheduler.add_running(job.app, Kind::Map, node);
+        context.scheduler.add_running(job.app, Kind::Map, tracker);
         Some(launch.attempt)
     })
 }
@@ -29,16 +31,16 @@ proptest! {
     ) {
         let count = progress.len() as u32;
         let mut stage = Stage::running(count, 0);
-        let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+        let (left, right) = (stage.add_tracker("h1"), stage.add_tracker("h2"));
         stage.now.wall_ms = age_ms;
         let mut running = Vec::new();
         for (_, on_left, _) in &progress {
-            let node = if *on_left { left } else { right };
-            running.push((take(&mut stage, node).unwrap(), node));
+            let tracker = if *on_left { left } else { right };
+            running.push((take(&mut stage, tracker).unwrap(), tracker));
         }
-        for ((attempt, node), (progress, _, succeeds)) in running.iter().zip(&progress) {
+        for ((attempt, tracker), (progress, _, succeeds)) in running.iter().zip(&progress) {
             let state = if *succeeds { AttemptState::Succeeded } else { AttemptState::Running };
-            stage.report_with(*node, *attempt, state, |report| report.progress = f32::from(*progress) / 64.0);
+            stage.report_with(*tracker, *attempt, state, |report| report.progress = f32::from(*progress) / 64.0);
         }
         stage.job.assert_consistent(stage.waiting());
         let of = |(progress, _, succeeds): &(u8, bool, bool)| if *succeeds { 1.0 } else { f64::from(*progress) / 64.0 };

@@ -7,7 +7,7 @@ use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind, T
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
 use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
-/// A job on nodes that have slots for everything.
+/// A job on trackers that have slots for everything.
 pub struct Stage {
     pub job: Job,
     pub facts: Vec<JobFact>,
@@ -29,7 +29,7 @@ impl Stage {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let group = scheduler.open_group("default");
         let app = AppId::new(1);
-        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1 }).unwrap();
+        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1, user: "u".into() }).unwrap();
         let mut splits = SplitTable::builder();
         (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
         let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::with_defaults("alice", "default", maps, reduces) };
@@ -54,16 +54,16 @@ impl Stage {
             nodes: NodeRegistry::default(),
             housekeeping,
         };
-        let node = stage.add_node("h0");
-        let launch = stage.act(|job, context| job.launch_setup(Kind::Map, node, context));
-        stage.report(node, launch.attempt, AttemptState::Succeeded);
+        let tracker = stage.add_tracker("h0");
+        let launch = stage.act(|job, context| job.launch_setup(Kind::Map, tracker, context));
+        stage.report(tracker, launch.attempt, AttemptState::Succeeded);
         assert_eq!(stage.job.state(), JobState::Running);
         stage
     }
 
-    pub fn add_node(&mut self, host: &str) -> TrackerId {
+    pub fn add_tracker(&mut self, host: &str) -> TrackerId {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
-        let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
+        let tracker = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
         let info = NodeInfo {
             name: host.into(),
@@ -73,8 +73,8 @@ impl Stage {
             streaming_only: false,
             free_disk_bytes: None,
         };
-        self.nodes.insert(node, info);
-        node
+        self.nodes.insert(tracker, info);
+        tracker
     }
 
     /// Runs `act` with the job and its context.
@@ -92,10 +92,11 @@ impl Stage {
         act(&mut self.job, &mut context)
     }
 
-    /// Launches an attempt of a task on a node, whether the task waits for one or not.
-    pub fn launch(&mut self, kind: Kind, number: u32, node: TrackerId) -> AttemptId {
-        let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now, &mut Violations::default());
-        self.scheduler.add_running(self.job.app, kind, node);
+    /// Launches an attempt of a task on a tracker, whether the task waits for one or not.
+    pub fn launch(&mut self, kind: Kind, number: u32, tracker: TrackerId) -> AttemptId {
+        let (launch, _) =
+            self.job.launch_task(kind, number, tracker, &self.nodes, self.now, &mut Violations::default());
+        self.scheduler.add_running(self.job.app, kind, tracker);
         launch.attempt
     }
 
@@ -105,14 +106,14 @@ impl Stage {
     }
 
     /// A report with only a state.
-    pub fn report(&mut self, node: TrackerId, attempt: AttemptId, state: AttemptState) -> ReportResult {
-        self.report_with(node, attempt, state, |_| {})
+    pub fn report(&mut self, tracker: TrackerId, attempt: AttemptId, state: AttemptState) -> ReportResult {
+        self.report_with(tracker, attempt, state, |_| {})
     }
 
     /// A report changed by `change`.
     pub fn report_with(
         &mut self,
-        node: TrackerId,
+        tracker: TrackerId,
         attempt: AttemptId,
         state: AttemptState,
         change: impl FnOnce(&mut TaskStatus),
@@ -135,6 +136,6 @@ impl Stage {
         };
         change(&mut report);
         let key = self.job.key_of(attempt.task).unwrap();
-        self.act(|job, context| job.apply_report(key, report, node, context))
+        self.act(|job, context| job.apply_report(key, report, tracker, context))
     }
 }

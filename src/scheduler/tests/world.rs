@@ -4,8 +4,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{Kind, PerKind, TrackerId};
+use crate::model::{Kind, Now, PerKind, TrackerId};
 use crate::scheduler::*;
+
+const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -132,11 +134,11 @@ impl Model {
 }
 
 impl GrantSource for Model {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, level: Level) -> GrantResult {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult {
         self.asked += 1;
         let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
         let nearest = self.tasks.iter().filter(of_app).map(|task| self.level(node, &task.hosts)).min();
-        assert_eq!(nearest, Some(level), "{app} was offered a {kind:?} slot at the wrong level");
+        assert_eq!(nearest, Some(distance.nearest), "{app} was offered a {kind:?} slot at the wrong level");
 
         let pick = (0..self.tasks.len())
             .filter(|&i| self.tasks[i].app == app && self.can_run(&self.tasks[i], kind, node))
@@ -146,7 +148,7 @@ impl GrantSource for Model {
         let level = self.level(node, &self.tasks[pick].hosts);
         self.log.push((app.get(), kind, node, level));
         self.tasks[pick].state = State::Running(node);
-        GrantResult::Task { hosts: self.tasks[pick].hosts.clone(), is_rerun: false }
+        GrantResult::Task { hosts: self.tasks[pick].hosts.clone(), level, origin: TaskOrigin::Fresh, slots: 1 }
     }
 }
 
@@ -193,8 +195,8 @@ impl World {
     }
 
     pub(super) fn job(&mut self, number: u32, group: usize, priority: u8, start_ms: i64) -> AppId {
-        let spec =
-            AppSpec { id: AppId::new(number), group: self.groups[group], priority, start_ms, order: number.into() };
+        let (id, group, user) = (AppId::new(number), self.groups[group], "user".into());
+        let spec = AppSpec { id, group, user, priority, start_ms, order: number.into() };
         self.scheduler.add_app(spec.clone()).unwrap();
         self.model.apps.insert(spec.id, spec.clone());
         spec.id
@@ -237,7 +239,7 @@ impl World {
     pub(super) fn beat(&mut self, node: TrackerId) -> AssignmentReport {
         self.model.asked = 0;
         let free = self.model.free(node);
-        let report = self.scheduler.assign_slots(NodeOffer { node, free }, &mut self.model);
+        let report = self.scheduler.assign_slots(NodeOffer { node, free, now: NOW }, &mut self.model);
         assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
         assert_eq!(self.model.asked, report.skipped + report.granted.map + report.granted.reduce);
         report

@@ -59,7 +59,7 @@ impl Dispatcher {
     pub(super) fn take_heartbeat(&self, request: HeartbeatRequest, pending: PendingCall) {
         let connection = pending.connection();
         self.step_heartbeat(request, pending);
-        self.tracker_claims.changed(connection);
+        self.tracker_claims.notify_claimants(connection);
     }
 
     fn step_heartbeat(&self, request: HeartbeatRequest, pending: PendingCall) {

@@ -84,7 +84,7 @@ impl Service for Dispatcher {
 
     fn on_tracker_disconnected(&self, connection: u64) {
         self.owner.step(Event::ConnectionClosed { connection });
-        self.tracker_claims.changed(connection);
+        self.tracker_claims.notify_claimants(connection);
     }
 
     fn abandon_held_calls(&self) {

@@ -43,7 +43,7 @@ pub(super) enum ClaimDecision {
 
 impl TrackerClaims {
     /// Notifies claimants that a heartbeat arrived on a connection, or that it closed.
-    pub(super) fn changed(&self, connection: u64) {
+    pub(super) fn notify_claimants(&self, connection: u64) {
         if let Some(claim) = self.claims.borrow().get(&connection).and_then(Weak::upgrade) {
             claim.changed.notify_waiters();
         }

@@ -172,7 +172,7 @@ impl Quarantine {
     }
 
     /// The step that has begun has panicked: notes its sender. Returns a line for the log.
-    pub(super) fn note_panic(&self, panic: &str) -> String {
+    pub(super) fn record_panic(&self, panic: &str) -> String {
         let source = self.source.borrow();
         let frame = self.frame.borrow();
         // Only a heartbeat is stepped while its call is being handled.
@@ -250,7 +250,7 @@ mod tests {
     fn stop_in(state: &Path, event: &Event) -> String {
         let quarantine = open(state);
         quarantine.begin_step(event);
-        quarantine.note_panic("index out of bounds")
+        quarantine.record_panic("index out of bounds")
     }
 
     fn open(state: &Path) -> Quarantine {
@@ -349,7 +349,7 @@ mod tests {
                 let quarantine = open(state.path());
                 quarantine.begin_step(&event);
                 quarantine.keep_frame(b"frame");
-                quarantine.note_panic("a bug");
+                quarantine.record_panic("a bug");
             }
             let quarantine = open(state.path());
             assert_eq!(quarantine.known.borrow()[0].record.frame.as_deref(), Some("ZnJhbWU="));

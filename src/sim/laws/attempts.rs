@@ -1,4 +1,4 @@
-//! Who holds which slot, by the facts alone; and that no attempt is launched twice or after its job's end.
+//! Which attempt holds which slot, by the facts alone; and that no attempt is launched twice or after its job's end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::engine::{Engine, Fact};
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 
-/// A job as its facts tell it.
+/// A job according to its facts.
 #[derive(Clone, Debug)]
-struct JobBook {
+struct JobModel {
     queue: Arc<str>,
     is_over: bool,
     /// Attempts of it that hold a slot for work, and their trackers.
     held: BTreeMap<AttemptId, Arc<str>>,
     /// The highest number used for each task.
     last_numbers: FxHashMap<TaskId, i32>,
-    /// Who may commit, while it holds its slot.
+    /// The attempt that may commit, while it holds its slot.
     committers: FxHashMap<TaskId, AttemptId>,
-    /// Who has done a task, until that is undone.
+    /// The attempt that completed a task, until the task runs again.
     done: FxHashMap<TaskId, AttemptId>,
     maps: u32,
     reduces: u32,
@@ -30,28 +30,28 @@ struct JobBook {
     is_ending: bool,
 }
 
-/// All jobs and slots.
+/// All jobs and slots according to the facts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AttemptBooks {
-    jobs: BTreeMap<JobId, JobBook>,
+pub(super) struct AttemptModel {
+    jobs: BTreeMap<JobId, JobModel>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
     /// Jobs that are over, since the last restart.
     over: BTreeSet<JobId>,
-    /// What ended in the step at hand without success and was counted on before.
-    fallen: Vec<AttemptId>,
+    /// Attempts that ended in this step without success and were needed before.
+    lost_attempts: Vec<AttemptId>,
 }
 
-// === impl JobBook ===
+// === impl JobModel ===
 
-impl JobBook {
+impl JobModel {
     /// Whether there are reduces that may still fetch the output of maps.
     fn reads_maps(&self) -> bool {
         let is_reduce = |task: &&TaskId| task.kind == Kind::Reduce && (task.number.cast_unsigned()) < self.reduces;
         !self.is_ending && !self.may_lack_reduces && self.done.keys().filter(is_reduce).count() < self.reduces as usize
     }
 
-    /// An attempt ended that way.
+    /// Records the end of an attempt.
     fn end(&mut self, id: AttemptId, state: AttemptState) {
         if state == AttemptState::Succeeded {
             self.done.insert(id.task, id);
@@ -61,10 +61,10 @@ impl JobBook {
     }
 }
 
-// === impl AttemptBooks ===
+// === impl AttemptModel ===
 
-impl AttemptBooks {
-    /// Slots that a queue holds for work.
+impl AttemptModel {
+    /// Slots that a queue's attempts hold.
     pub(super) fn usage(&self, queue: &str) -> PerKind<u32> {
         self.usage.get(queue).copied().unwrap_or_default()
     }
@@ -82,9 +82,9 @@ impl AttemptBooks {
     }
 
     /// Applies a fact; the error says why it is impossible.
-    pub(super) fn take(&mut self, fact: &Fact) -> Result<(), String> {
+    pub(super) fn apply(&mut self, fact: &Fact) -> Result<(), String> {
         match fact {
-            Fact::Job(fact) => self.take_job(fact),
+            Fact::Job(fact) => self.apply_job_fact(fact),
             Fact::KillJobAcknowledged { job, tracker } => {
                 self.release(*job, |_, holder| holder == tracker);
                 Ok(())
@@ -98,11 +98,11 @@ impl AttemptBooks {
         }
     }
 
-    fn take_job(&mut self, fact: &JobFact) -> Result<(), String> {
+    fn apply_job_fact(&mut self, fact: &JobFact) -> Result<(), String> {
         match fact {
             JobFact::Accepted(accepted) => {
                 let queue: Arc<str> = accepted.spec.queue.as_str().into();
-                let job = JobBook {
+                let job = JobModel {
                     queue,
                     is_over: false,
                     held: BTreeMap::new(),
@@ -124,9 +124,9 @@ impl AttemptBooks {
             JobFact::AttemptEnded(ended) => {
                 let id = ended.attempt;
                 if let Some(job) = self.jobs.get_mut(&id.task.job) {
-                    let was_counted_on = job.held.contains_key(&id) || job.done.get(&id.task) == Some(&id);
-                    if was_counted_on && ended.state != AttemptState::Succeeded {
-                        self.fallen.push(id);
+                    let was_needed = job.held.contains_key(&id) || job.done.get(&id.task) == Some(&id);
+                    if was_needed && ended.state != AttemptState::Succeeded {
+                        self.lost_attempts.push(id);
                     }
                     job.end(id, ended.state);
                 }
@@ -181,7 +181,7 @@ impl AttemptBooks {
         Ok(())
     }
 
-    /// Frees the slots of a job's attempts that are meant, and forgets a job that needs none any more.
+    /// Releases the slots of a job's matching attempts, and forgets a finished job without any.
     fn release(&mut self, id: JobId, is_meant: impl Fn(&AttemptId, &Arc<str>) -> bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let usage = self.usage.entry(job.queue.clone()).or_default();
@@ -197,18 +197,18 @@ impl AttemptBooks {
         }
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub(super) fn begin_step(&mut self) {
-        self.fallen.clear();
+        self.lost_attempts.clear();
     }
 
-    /// What ended in this step without success and was counted on before.
-    pub(super) fn fallen(&self) -> &[AttemptId] {
-        &self.fallen
+    /// Attempts that ended in this step without success and were needed before.
+    pub(super) fn lost_attempts(&self) -> &[AttemptId] {
+        &self.lost_attempts
     }
 
-    /// Whether the job of an attempt still needs what this tracker has of it.
-    pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
+    /// Whether the job of an attempt still needs its work on this tracker.
+    pub(super) fn needs(&self, id: AttemptId, tracker: &str) -> bool {
         let Some(job) = self.jobs.get(&id.task.job).filter(|job| !job.is_over) else { return false };
         // Setups and cleanups are numbered behind the maps, and leave no output.
         let is_map = id.task.kind == Kind::Map && id.task.number.cast_unsigned() < job.maps;
@@ -216,10 +216,10 @@ impl AttemptBooks {
         (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|holder| **holder == *tracker)
     }
 
-    /// The daemon has restarted: it knows all jobs that it should, and none has come to life again. `acknowledged` are
+    /// Checks that a restarted daemon has all live jobs, and that no finished job is live again. `acknowledged` are
     /// those whose acceptance was acknowledged.
     pub(super) fn restart(&mut self, acknowledged: &BTreeSet<JobId>, engine: &Engine) -> Result<(), String> {
-        // What attempts of jobs that were over still held is not known any more; their trackers tell.
+        // A restart forgets the slots of attempts of finished jobs; the trackers report those.
         let over: Vec<JobId> = self.jobs.iter().filter(|(_, job)| job.is_over).map(|(id, _)| *id).collect();
         over.into_iter().for_each(|id| self.release(id, |_, _| true));
         if let Some(id) = acknowledged.iter().find(|id| !self.jobs.contains_key(id) && !self.over.contains(id)) {
@@ -231,19 +231,19 @@ impl AttemptBooks {
         match self.jobs.keys().filter(|id| !is_over_after(id)).find(|id| !known.contains(id)) {
             Some(id) => Err(format!("{id} is not over, and a restart has lost it")),
             None => match known.iter().find(|id| !self.jobs.contains_key(id)) {
-                Some(id) => Err(format!("{id} is over, and a restart takes it up again")),
+                Some(id) => Err(format!("{id} is over, and a restart runs it again")),
                 None => Ok(()),
             },
         }
     }
 
-    /// Forgets, of jobs that were acknowledged, those that are over.
+    /// Removes finished jobs from the acknowledged ones.
     pub(super) fn settle(&mut self, acknowledged: &mut BTreeSet<JobId>) {
         let over = std::mem::take(&mut self.over);
         acknowledged.retain(|id| !over.contains(id));
     }
 
-    /// The engine counts the same.
+    /// Compares the slots with the engine's counts.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let scheduler = engine.inspect().scheduler();
         let mut sum = PerKind::<u64>::default();

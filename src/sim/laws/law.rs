@@ -1,11 +1,11 @@
-//! The laws, and how a broken one is shown.
+//! The laws, and their violations.
 
 use std::fmt;
 
 /// A law of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
-    /// Facts and answers are such as edges and trackers can work with; no step panics.
+    /// Facts and answers are valid for edges and trackers; no step panics.
     Order,
     /// Credits are conserved; only buyers pay.
     Money,
@@ -13,7 +13,7 @@ pub enum Law {
     Work,
     /// A queue below its quota gets its slots in time.
     Guarantee,
-    /// Who loses slots, how many, and when.
+    /// Which queues lose slots, how many, and when.
     Preemption,
     /// Every job ends once slots are free for it.
     End,
@@ -21,23 +21,23 @@ pub enum Law {
     Replay,
 }
 
-/// A law was broken.
+/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The law.
     pub law: Law,
-    /// The moment, ms since the start of the run.
+    /// The time, ms since the start of the run.
     pub at_ms: u64,
     /// The step, counted from 1.
     pub event: u64,
-    /// What was found, with who it was found of.
+    /// The finding, with the job, attempt, queue or tracker.
     pub culprit: String,
 }
 
 // === impl Law ===
 
 impl Law {
-    /// The number of the law in docs/ARCHITECTURE.md; 0 for what goes without saying.
+    /// The number of the law in docs/ARCHITECTURE.md; 0 for the order of facts.
     pub fn number(self) -> u8 {
         match self {
             Law::Order => 0,

@@ -1,7 +1,7 @@
-//! The judge: what must hold of every step, whatever happens. It believes nothing but the facts, the replies and, where
-//! these do not tell, what [`crate::engine::Inspection`] shows.
+//! The law checker: what must hold after every step. It trusts only the facts, the replies and, where these do not
+//! suffice, [`crate::engine::Inspection`].
 //!
-//! The laws are those of docs/ARCHITECTURE.md; each has a file here. The cost of judging a step is that of what changed.
+//! The laws are those of docs/ARCHITECTURE.md; each has a file here. Checking a step costs as much as its changes.
 
 mod attempts;
 mod digest;
@@ -12,7 +12,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
-use attempts::AttemptBooks;
+use attempts::AttemptModel;
 use digest::Digest;
 use money::Auditor;
 
@@ -24,11 +24,11 @@ use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
 use super::plan::Plan;
 pub use law::{Law, Violation};
 pub(super) use money::{Change, Intent};
-use preemption::PreemptionJudge;
-pub(super) use work::Beat;
-use work::WorkJudge;
+use preemption::PreemptionChecker;
+pub(super) use work::HeartbeatOutcome;
+use work::WorkChecker;
 
-/// What a run has come to.
+/// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Steps of the engine.
@@ -43,9 +43,9 @@ pub struct Tally {
     pub preempted: u64,
     /// Ticks of the market.
     pub ticks: u64,
-    /// Rounds of preemption that found somebody to take slots from.
+    /// Rounds of preemption that chose a victim.
     pub rounds: u64,
-    /// Credits that came in, less what went out again.
+    /// Credits issued, less those withdrawn.
     pub issued: Credits,
     /// Credits charged.
     pub charged: Credits,
@@ -55,27 +55,27 @@ pub struct Tally {
     pub hash: u64,
 }
 
-/// Judges one run, step by step.
+/// Checks one run, step by step.
 #[derive(Clone, Debug)]
-pub(super) struct Judge {
+pub(super) struct LawChecker {
     start: Now,
-    /// What the daemon's clock is ahead of that of the start, ms; wraps.
-    ahead_ms: u64,
+    /// The daemon's monotonic clock less the world's, ms; wraps.
+    clock_offset_ms: u64,
     last_fact: FactNumber,
     digest: Digest,
-    attempts: AttemptBooks,
+    attempts: AttemptModel,
     money: Option<Auditor>,
-    work: WorkJudge,
-    preemption: Option<PreemptionJudge>,
+    work: WorkChecker,
+    preemption: Option<PreemptionChecker>,
     tally: Tally,
 }
 
-/// Steps between two comparisons of what the facts add up to with what the engine counts.
+/// Steps between two comparisons of the sums by the facts with the engine's counts.
 const COMPARISON_EVENTS: u64 = 1_000;
 
-// === impl Judge ===
+// === impl LawChecker ===
 
-impl Judge {
+impl LawChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
         let is_compatible = engine.policy.is_compatible();
@@ -83,30 +83,30 @@ impl Judge {
         let money = ruling_market.map(|(interval_ms, market)| Auditor::new(start.mono_ms, interval_ms, market));
         Self {
             start: *start,
-            ahead_ms: 0,
+            clock_offset_ms: 0,
             last_fact: FactNumber(0),
             digest: Digest::default(),
-            attempts: AttemptBooks::default(),
+            attempts: AttemptModel::default(),
             money,
-            work: WorkJudge::new(is_compatible),
-            preemption: plan.kill_interval_ms().map(|ms| PreemptionJudge::new(start.mono_ms, ms)),
+            work: WorkChecker::new(is_compatible),
+            preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
             tally: Tally::default(),
         }
     }
 
-    /// Takes in the facts of the start.
+    /// Applies the facts of the start.
     pub(super) fn begin(&mut self, first: FactNumber, facts: &[Fact], engine: &Engine) -> Result<(), Violation> {
-        self.take_facts(first, facts, &Intent::Start, self.start, engine)
+        self.apply_facts(first, facts, &Intent::Start, self.start, engine)
     }
 
-    /// The daemon is gone: what counts is what was durable, as another judge knew it.
-    pub(super) fn fall_back(&mut self, before: Judge) {
+    /// Rolls back to the checker at the last durable fact, after a crash.
+    pub(super) fn roll_back(&mut self, before: LawChecker) {
         let Tally { events, time_ms, crashes, .. } = self.tally;
         let tally = Tally { events, time_ms, crashes: crashes + 1, ..before.tally };
         *self = Self { digest: self.digest, tally, ..before };
     }
 
-    /// The next daemon has started, with these facts, from what was durable (law 5).
+    /// Checks the restart of the daemon, with these facts, from the durable ones (law 5).
     pub(super) fn restart(
         &mut self,
         first: FactNumber,
@@ -114,10 +114,10 @@ impl Judge {
         acknowledged: &mut BTreeSet<JobId>,
         engine: &Engine,
         now: Now,
-        ahead_ms: u64,
+        clock_offset_ms: u64,
     ) -> Result<(), Violation> {
-        self.ahead_ms = ahead_ms;
-        self.work = WorkJudge::new(self.work.is_compatible());
+        self.clock_offset_ms = clock_offset_ms;
+        self.work = WorkChecker::new(self.work.is_compatible());
         if let Some(preemption) = &mut self.preemption {
             preemption.restart(now);
         }
@@ -126,18 +126,18 @@ impl Judge {
         self.attempts.settle(acknowledged);
         let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, now));
         money.map_err(|text| self.violation(Law::Money, text))?;
-        self.take_facts(first, facts, &Intent::Restart, now, engine)?;
+        self.apply_facts(first, facts, &Intent::Restart, now, engine)?;
         self.compare(engine)
     }
 
-    /// Whether the job of an attempt still needs what this tracker has of it.
-    pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
-        self.attempts.counts_on(id, tracker)
+    /// Whether the job of an attempt still needs its work on this tracker.
+    pub(super) fn needs(&self, id: AttemptId, tracker: &str) -> bool {
+        self.attempts.needs(id, tracker)
     }
 
-    /// What ended in the last step without success and was counted on before.
-    pub(super) fn fallen(&self) -> &[AttemptId] {
-        self.attempts.fallen()
+    /// Attempts that ended in the last step without success and were needed before.
+    pub(super) fn lost_attempts(&self) -> &[AttemptId] {
+        self.attempts.lost_attempts()
     }
 
     /// When the next tick is due, by the daemon's clock; none without a market.
@@ -164,8 +164,8 @@ impl Judge {
         self.attempts.oldest_live_job()
     }
 
-    /// A step is about to be made.
-    pub(super) fn before(&mut self, is_timer: bool, engine: &Engine, now: Now) {
+    /// Prepares the check of a step.
+    pub(super) fn before_step(&mut self, is_timer: bool, engine: &Engine, now: Now) {
         if !is_timer {
             return;
         }
@@ -177,12 +177,18 @@ impl Judge {
         }
     }
 
-    /// A step was made.
-    pub(super) fn after(&mut self, step: &Step, intent: &Intent, engine: &Engine, now: Now) -> Result<(), Violation> {
+    /// Checks a step.
+    pub(super) fn after_step(
+        &mut self,
+        step: &Step,
+        intent: &Intent,
+        engine: &Engine,
+        now: Now,
+    ) -> Result<(), Violation> {
         self.tally.events += 1;
-        self.tally.time_ms = now.mono_ms.wrapping_sub(self.ahead_ms) - self.start.mono_ms;
+        self.tally.time_ms = now.mono_ms.wrapping_sub(self.clock_offset_ms) - self.start.mono_ms;
         self.digest.reply(&step.reply);
-        self.take_facts(step.first_fact, &step.facts, intent, now, engine)?;
+        self.apply_facts(step.first_fact, &step.facts, intent, now, engine)?;
         if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
             let text = format!("an answer waits for fact {}, the last is {}", step.wait_for.0, self.last_fact.0);
             return Err(self.violation(Law::Order, text));
@@ -193,7 +199,7 @@ impl Judge {
             return Err(self.violation(Law::Order, format!("{}: {}", broken.place, broken.text)));
         }
         if *intent == Intent::Timer {
-            let rounds = self.preemption.as_mut().map_or(Ok(false), |judge| judge.after_round(&step.facts, engine));
+            let rounds = self.preemption.as_mut().map_or(Ok(false), |checker| checker.after_round(&step.facts, engine));
             let rounds = rounds.map_err(|(law, text)| self.violation(law, text))?;
             self.tally.rounds += u64::from(rounds);
         }
@@ -203,21 +209,26 @@ impl Judge {
         Ok(())
     }
 
-    /// A tracker has called and got a new answer.
-    pub(super) fn after_beat(&mut self, beat: Beat<'_>, step: &Step, engine: &Engine) -> Result<(), Violation> {
-        let judged = self.work.after_beat(beat, engine).map_err(|text| (Law::Work, text)).and_then(|()| {
+    /// Checks a new answer to a heartbeat.
+    pub(super) fn after_heartbeat(
+        &mut self,
+        outcome: HeartbeatOutcome<'_>,
+        step: &Step,
+        engine: &Engine,
+    ) -> Result<(), Violation> {
+        let checked = self.work.after_heartbeat(outcome, engine).map_err(|text| (Law::Work, text)).and_then(|()| {
             let preemption = self.preemption.as_mut();
-            preemption.map_or(Ok(()), |judge| judge.after_beat(beat.tracker, &step.facts, engine))
+            preemption.map_or(Ok(()), |checker| checker.after_heartbeat(outcome.tracker, &step.facts, engine))
         });
-        judged.map_err(|(law, text)| self.violation(law, text))?;
+        checked.map_err(|(law, text)| self.violation(law, text))?;
         if self.money.is_some() {
-            let served = work::short_queues_first(beat.tracker, &step.facts, engine);
+            let served = work::short_queues_first(outcome.tracker, &step.facts, engine);
             served.map_err(|text| self.violation(Law::Guarantee, text))?;
         }
         Ok(())
     }
 
-    /// The run is over, nothing is left to do and every end is reported.
+    /// Checks the end of the run: no work is left and every KILL_JOB is acknowledged.
     pub(super) fn finish(&mut self, engine: &Engine) -> Result<(), Violation> {
         self.compare(engine)?;
         let inspection = engine.inspect();
@@ -236,7 +247,7 @@ impl Judge {
         Violation { law, at_ms: self.tally.time_ms, event: self.tally.events, culprit }
     }
 
-    fn take_facts(
+    fn apply_facts(
         &mut self,
         first: FactNumber,
         facts: &[Fact],
@@ -253,23 +264,23 @@ impl Judge {
         for fact in facts {
             self.digest.fact(fact);
             self.count(fact);
-            let judged = match (fact, &mut self.money) {
+            let checked = match (fact, &mut self.money) {
                 (Fact::Market(fact), Some(auditor)) => {
-                    auditor.take(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
+                    auditor.apply(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
-                    auditor.lay(jobs);
+                    auditor.record_job_costs(jobs);
                     Ok(())
                 }
                 (Fact::Market(_), None) => Err((Law::Money, "money moves without a market".to_owned())),
-                (fact, _) => self.attempts.take(fact).map_err(|text| (Law::Order, text)),
+                (fact, _) => self.attempts.apply(fact).map_err(|text| (Law::Order, text)),
             };
-            judged.map_err(|(law, text)| self.violation(law, text))?;
+            checked.map_err(|(law, text)| self.violation(law, text))?;
         }
         let Some(auditor) = &mut self.money else { return Ok(()) };
-        let judged = auditor.end_step(intent, engine, now);
+        let checked = auditor.end_step(intent, engine, now);
         (self.tally.issued, self.tally.charged) = auditor.totals();
-        judged.map_err(|text| self.violation(Law::Money, text))
+        checked.map_err(|text| self.violation(Law::Money, text))
     }
 
     fn count(&mut self, fact: &Fact) {
@@ -284,7 +295,7 @@ impl Judge {
         }
     }
 
-    /// What the facts add up to is what the engine counts.
+    /// Compares the sums by the facts with the engine's counts.
     fn compare(&self, engine: &Engine) -> Result<(), Violation> {
         self.attempts.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
         let (kept, counted) = (engine.inspect().scheduler().totals(), engine.inspect().scheduler().recount());

@@ -1,4 +1,4 @@
-//! Law 1: the auditor. It keeps books of its own from the market's facts, and knows who asked for what.
+//! Law 1: the auditor. It keeps its own accounts from the market's facts, and knows which request caused each step.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::engine::{Engine, JobCost};
 use crate::market::{Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick};
 use crate::model::{Credits, JobId, Kind, Now, PerKind};
 
-use super::attempts::AttemptBooks;
+use super::attempts::AttemptModel;
 
-/// What a step was made for, as far as money goes.
+/// The cause of a step, as far as money is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Intent {
-    /// The start: the budget file comes in.
+    /// The start: the budget file is applied.
     Start,
     /// A start after a crash: no money moves.
     Restart,
@@ -21,18 +21,18 @@ pub(in crate::sim) enum Intent {
     Submission(String),
     /// A request to the market.
     Request {
-        /// Who signed, whether the signature is good or not.
+        /// The signer, whether the signature is valid or not.
         user: String,
-        /// Whether that is an administrator.
+        /// Whether the signer is an administrator.
         is_administrator: bool,
-        /// What granting it would change.
+        /// The change if it is granted.
         change: Change,
     },
     /// Anything else: no money moves.
     Other,
 }
 
-/// What a request would change.
+/// The change that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Change {
     /// Nothing, or nothing that may be granted.
@@ -47,9 +47,9 @@ pub(in crate::sim) enum Change {
     Close(String),
 }
 
-/// A queue's account in the auditor's own books.
+/// A queue's account according to the facts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Book {
+struct AccountModel {
     balance: Credits,
     rate: Credits,
     open: Option<Interval>,
@@ -57,10 +57,10 @@ struct Book {
     charged: Option<Credits>,
 }
 
-/// Books of the market.
+/// The market's accounts according to the facts.
 #[derive(Clone, Debug)]
 pub(super) struct Auditor {
-    books: BTreeMap<String, Book>,
+    accounts: BTreeMap<String, AccountModel>,
     total: i128,
     issued: i128,
     charged: i128,
@@ -71,15 +71,15 @@ pub(super) struct Auditor {
     config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
     stamps: BTreeMap<(Consumer, String, u64), (i64, u32)>,
-    /// What the step at hand has used up.
+    /// The signature that this step has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
-    /// What each job has cost, and all together, units.
+    /// The cost of each job and of all jobs, units.
     costs: BTreeMap<JobId, i128>,
-    laid: i128,
+    total_job_cost: i128,
     /// Slots of the cluster before the step: it may lose trackers after its tick.
     slots: PerKind<u32>,
-    is_touched: bool,
+    has_market_facts: bool,
 }
 
 // === impl Auditor ===
@@ -87,7 +87,7 @@ pub(super) struct Auditor {
 impl Auditor {
     pub(super) fn new(start_mono_ms: u64, interval_ms: u64, config: MarketConfig) -> Self {
         Self {
-            books: BTreeMap::new(),
+            accounts: BTreeMap::new(),
             total: 0,
             issued: 0,
             charged: 0,
@@ -100,26 +100,26 @@ impl Auditor {
             used_stamp: None,
             had_tick: false,
             costs: BTreeMap::new(),
-            laid: 0,
+            total_job_cost: 0,
             slots: PerKind::default(),
-            is_touched: false,
+            has_market_facts: false,
         }
     }
 
-    /// What was issued and what was charged.
+    /// Credits issued and credits charged.
     pub(super) fn totals(&self) -> (Credits, Credits) {
         (Credits::from_units(self.issued), Credits::from_units(self.charged))
     }
 
-    /// Takes in a fact; `attempts` is who held slots when it came.
-    pub(super) fn take(
+    /// Applies a fact; `attempts` are the slots held at that time.
+    pub(super) fn apply(
         &mut self,
         fact: &MarketFact,
-        attempts: &AttemptBooks,
+        attempts: &AttemptModel,
         intent: &Intent,
         now: Now,
     ) -> Result<(), String> {
-        self.is_touched = true;
+        self.has_market_facts = true;
         match fact {
             MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
@@ -129,38 +129,38 @@ impl Auditor {
         }
     }
 
-    /// What was charged is laid on jobs.
-    pub(super) fn lay(&mut self, jobs: &[JobCost]) {
+    /// Adds the costs charged to jobs.
+    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) {
         for charged in jobs {
             let units = charged.cost.units();
-            self.laid += units - self.costs.insert(charged.job, units).unwrap_or(0);
+            self.total_job_cost += units - self.costs.insert(charged.job, units).unwrap_or(0);
         }
     }
 
-    /// When the next tick is due, by the daemon's clock that never goes back, ms.
+    /// When the next tick is due, by the daemon's monotonic clock, ms.
     pub(super) fn next_tick_mono_ms(&self) -> u64 {
         self.next_tick_mono_ms
     }
 
-    /// The daemon has restarted: what is open stays open until the first tick, one whole interval from now.
+    /// Checks a restart: open intervals stay open until the first tick, one whole interval from now.
     pub(super) fn restart(&mut self, engine: &Engine, now: Now) -> Result<(), String> {
         self.next_tick_mono_ms = now.mono_ms + self.interval_ms;
         self.compare(engine)
     }
 
-    /// The timer is about to ring.
+    /// Notes the slots before a step of the timer.
     pub(super) fn before_tick(&mut self, engine: &Engine) {
         self.slots = engine.inspect().scheduler().totals().slots.narrow();
     }
 
-    /// A step is over.
+    /// Checks the sums after a step.
     pub(super) fn end_step(&mut self, intent: &Intent, engine: &Engine, now: Now) -> Result<(), String> {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
         if *intent == Intent::Timer && !had_tick && now.mono_ms >= self.next_tick_mono_ms {
             return Err(format!("tick {} is due and does not come", self.ticks + 1));
         }
-        if !std::mem::take(&mut self.is_touched) {
+        if !std::mem::take(&mut self.has_market_facts) {
             return Ok(());
         }
         if self.total != self.issued - self.charged {
@@ -171,30 +171,30 @@ impl Auditor {
         if market != Some(self.total) {
             return Err(format!("the accounts sum to {market:?} units, by the ledger to {}", self.total));
         }
-        if self.laid != self.charged {
-            return Err(format!("{} units were charged, jobs have cost {}", self.charged, self.laid));
+        if self.total_job_cost != self.charged {
+            return Err(format!("{} units were charged, jobs have cost {}", self.charged, self.total_job_cost));
         }
         if had_tick {
-            self.judge_quotas()?;
+            self.check_quotas()?;
         }
         Ok(())
     }
 
-    /// Every account is as the facts tell it.
+    /// Compares every account with the market's.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let Some(market) = engine.market() else { return Err("there is no market".to_owned()) };
-        if market.queues().count() != self.books.len() {
+        if market.queues().count() != self.accounts.len() {
             return Err(format!(
                 "{} accounts by the facts, {} by the market",
-                self.books.len(),
+                self.accounts.len(),
                 market.queues().count()
             ));
         }
-        for (queue, book) in &self.books {
-            let account = market.account(queue);
-            let known = account.map(|account| (account.balance(), account.bid(), account.interval().copied()));
-            if known != Some((book.balance, book.rate, book.open)) {
-                return Err(format!("{queue} is {book:?} by the facts, {known:?} by the market"));
+        for (queue, account) in &self.accounts {
+            let known = market.account(queue);
+            let known = known.map(|known| (known.balance(), known.bid(), known.interval().copied()));
+            if known != Some((account.balance, account.rate, account.open)) {
+                return Err(format!("{queue} is {account:?} by the facts, {known:?} by the market"));
             }
         }
         let ledger = market.ledger();
@@ -225,7 +225,7 @@ impl Auditor {
         if is_due { Ok(()) } else { Err(format!("{user}'s signature of {timestamp_ms} is used up by {intent:?}")) }
     }
 
-    fn entry(&mut self, entry: &LedgerEntry, attempts: &AttemptBooks, intent: &Intent) -> Result<(), String> {
+    fn entry(&mut self, entry: &LedgerEntry, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
         self.rows += 1;
         if entry.number != self.rows || entry.amount <= Credits::ZERO {
             return Err(format!("row {} of the ledger is {entry:?}", self.rows));
@@ -234,10 +234,10 @@ impl Auditor {
         for (side, sign) in [(&entry.debit, -1), (&entry.credit, 1)] {
             match side {
                 LedgerAccount::Queue(queue) => {
-                    let book = self.books.entry(queue.as_str().to_owned()).or_default();
-                    book.balance = Credits::from_units(book.balance.units() + sign * units);
+                    let account = self.accounts.entry(queue.as_str().to_owned()).or_default();
+                    account.balance = Credits::from_units(account.balance.units() + sign * units);
                     self.total += sign * units;
-                    if book.balance < Credits::ZERO {
+                    if account.balance < Credits::ZERO {
                         return Err(format!("{queue:?} is overdrawn by {entry:?}"));
                     }
                 }
@@ -264,7 +264,7 @@ impl Auditor {
         }
     }
 
-    /// What changes was asked for in this very step, by one who may, with a signature of its own.
+    /// Checks that the request of this step asks for the change, by an authorized user with an unused signature.
     fn allow(&self, intent: &Intent, change: &Change) -> Result<(), String> {
         let refuse = || Err(format!("{change:?} comes of {intent:?}"));
         let Intent::Request { user, is_administrator, change: asked } = intent else { return refuse() };
@@ -274,26 +274,26 @@ impl Auditor {
     }
 
     fn account(&mut self, queue: &str, balance: Credits, rate: Credits, intent: &Intent) -> Result<(), String> {
-        match self.books.get(queue) {
-            // The row that endows it has come before.
+        match self.accounts.get(queue) {
+            // Its endowment is an earlier row.
             _ if *intent == Intent::Start => {}
             None => self.allow(intent, &Change::Open(queue.to_owned()))?,
-            Some(book) if book.rate != rate => self.allow(intent, &Change::Spending(queue.to_owned(), rate))?,
+            Some(account) if account.rate != rate => self.allow(intent, &Change::Spending(queue.to_owned(), rate))?,
             Some(_) => {}
         }
-        let book = self.books.entry(queue.to_owned()).or_default();
-        book.rate = rate;
-        if rate < Credits::ZERO || book.balance != balance {
-            return Err(format!("{queue} has {balance} at rate {rate}, by the ledger {}", book.balance));
+        let account = self.accounts.entry(queue.to_owned()).or_default();
+        account.rate = rate;
+        if rate < Credits::ZERO || account.balance != balance {
+            return Err(format!("{queue} has {balance} at rate {rate}, by the ledger {}", account.balance));
         }
         Ok(())
     }
 
-    fn close(&mut self, queue: &str, attempts: &AttemptBooks, intent: &Intent) -> Result<(), String> {
+    fn close(&mut self, queue: &str, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
         self.allow(intent, &Change::Close(queue.to_owned()))?;
-        let book = self.books.remove(queue).unwrap_or_default();
-        if book.balance != Credits::ZERO || attempts.usage(queue) != PerKind::default() {
-            return Err(format!("{queue} is closed with {} and slots it has to pay for", book.balance));
+        let account = self.accounts.remove(queue).unwrap_or_default();
+        if account.balance != Credits::ZERO || attempts.usage(queue) != PerKind::default() {
+            return Err(format!("{queue} is closed with {} and slots it has to pay for", account.balance));
         }
         Ok(())
     }
@@ -304,37 +304,37 @@ impl Auditor {
         rate: Credits,
         slots: PerKind<u32>,
         amount: Credits,
-        attempts: &AttemptBooks,
+        attempts: &AttemptModel,
     ) -> Result<(), String> {
-        let Some(book) = self.books.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
-        let Some(interval) = &book.open else { return Err(format!("{queue} is charged without an open interval")) };
+        let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
+        let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
         let used = within(attempts.usage(queue), interval.quota);
         if (rate, slots, amount) != (interval.share.rate(), used, cost(interval, used)) {
             return Err(format!(
                 "{queue} is charged {amount} for {slots:?} at {rate}; it used {used:?} of {interval:?}"
             ));
         }
-        match book.charged.replace(amount) {
+        match account.charged.replace(amount) {
             None => Ok(()),
             Some(_) => Err(format!("{queue} is charged twice for one interval")),
         }
     }
 
-    fn allocate(&mut self, queue: &str, interval: Interval, attempts: &AttemptBooks) -> Result<(), String> {
+    fn allocate(&mut self, queue: &str, interval: Interval, attempts: &AttemptModel) -> Result<(), String> {
         if attempts.usage(queue) == PerKind::default() && interval.pending == 0 {
             return Err(format!("{queue} is idle and gets {interval:?}"));
         }
-        match self.books.get_mut(queue) {
-            Some(book) => {
-                book.next = Some(interval);
+        match self.accounts.get_mut(queue) {
+            Some(account) => {
+                account.next = Some(interval);
                 Ok(())
             }
             None => Err(format!("{queue} is unknown and gets {interval:?}")),
         }
     }
 
-    /// The open intervals are over: what was bought has been paid, and what is bought now can be.
-    fn tick(&mut self, tick: &Tick, attempts: &AttemptBooks, intent: &Intent, now: Now) -> Result<(), String> {
+    /// Closes the open intervals: used slots must be paid, and the new quotas must be affordable.
+    fn tick(&mut self, tick: &Tick, attempts: &AttemptModel, intent: &Intent, now: Now) -> Result<(), String> {
         let Tick { number, price, .. } = *tick;
         self.ticks += 1;
         if number != self.ticks || now.mono_ms < self.next_tick_mono_ms || self.had_tick {
@@ -347,7 +347,7 @@ impl Auditor {
             self.entry(&entry, attempts, intent)?;
         }
         for queue_tick in &tick.queue_ticks {
-            let balance = self.books.get(queue_tick.queue.as_str()).map(|book| book.balance);
+            let balance = self.accounts.get(queue_tick.queue.as_str()).map(|account| account.balance);
             if balance != Some(queue_tick.balance) {
                 return Err(format!(
                     "{:?} has {balance:?} by the ledger, and reports {queue_tick:?}",
@@ -359,23 +359,24 @@ impl Auditor {
             self.allocate(queue.as_str(), *interval, attempts)?;
         }
         let mut rates = 0;
-        for (queue, book) in &mut self.books {
-            let owed = book
+        for (queue, account) in &mut self.accounts {
+            let owed = account
                 .open
                 .map_or(Credits::ZERO, |interval| cost(&interval, within(attempts.usage(queue), interval.quota)));
-            let paid = book.charged.take().unwrap_or(Credits::ZERO);
+            let paid = account.charged.take().unwrap_or(Credits::ZERO);
             if paid != owed {
                 return Err(format!("{queue} owes {owed} for its interval and pays {paid}"));
             }
-            book.open = book.next.take();
-            let Some(interval) = &book.open else { continue };
-            let is_funded = book.rate > Credits::ZERO && book.balance >= book.rate;
-            let expected = if is_funded { book.rate } else { Credits::ZERO };
+            account.open = account.next.take();
+            let Some(interval) = &account.open else { continue };
+            let is_funded = account.rate > Credits::ZERO && account.balance >= account.rate;
+            let expected = if is_funded { account.rate } else { Credits::ZERO };
             if interval.share.rate() != expected || (is_funded && interval.share.price() != price) {
-                return Err(format!("{queue} bids {} with {} and gets {interval:?}", book.rate, book.balance));
+                return Err(format!("{queue} bids {} with {} and gets {interval:?}", account.rate, account.balance));
             }
-            if cost(interval, interval.quota) > book.balance || (!is_funded && interval.quota != PerKind::default()) {
-                return Err(format!("{queue} has {} and is sold {interval:?}", book.balance));
+            if cost(interval, interval.quota) > account.balance || (!is_funded && interval.quota != PerKind::default())
+            {
+                return Err(format!("{queue} has {} and is sold {interval:?}", account.balance));
             }
             rates += interval.share.rate().units();
         }
@@ -386,11 +387,11 @@ impl Auditor {
         }
     }
 
-    /// No more slots are sold than there are.
-    fn judge_quotas(&self) -> Result<(), String> {
+    /// Checks that no more slots are sold than there are.
+    fn check_quotas(&self) -> Result<(), String> {
         for kind in Kind::ALL {
             let sold: u64 =
-                self.books.values().filter_map(|book| book.open).map(|open| u64::from(open.quota[kind])).sum();
+                self.accounts.values().filter_map(|account| account.open).map(|open| u64::from(open.quota[kind])).sum();
             if sold > u64::from(self.slots[kind]) {
                 return Err(format!("{sold} {kind:?} slots are sold, there are {}", self.slots[kind]));
             }

@@ -1,7 +1,7 @@
 //! Laws 3 and 4: a round of preemption orders the kills that short queues need, and no others.
 //!
-//! Who was chosen shows between the round and the next heartbeat of the attempt's tracker; then the kill is a fact, or
-//! the attempt was spared since it is done or waits for its commit.
+//! A choice is visible from the round to the next heartbeat of the attempt's tracker; then the kill is a fact, or the
+//! preemption was cancelled since the attempt is done or waits for its commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,41 +20,41 @@ struct Candidate {
     job_start_ms: i64,
     app: AppId,
     launch_mono_ms: u64,
-    node: TrackerId,
+    tracker: TrackerId,
     is_chosen: bool,
 }
 
 /// A queue after a round.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct QueueUsage {
     quota: PerKind<u32>,
-    kept: PerKind<u32>,
+    retained: PerKind<u32>,
 }
 
-/// Judges each round, and what comes of it.
+/// Checks each round, and the kills that follow.
 #[derive(Clone, Debug)]
-pub(super) struct PreemptionJudge {
+pub(super) struct PreemptionChecker {
     interval_ms: u64,
     next_mono_ms: u64,
     /// The attempts that the current round could choose; none when none is due.
     candidates: Option<Vec<Candidate>>,
-    /// Registered nodes before it.
-    nodes: usize,
-    /// Those that took work then, with their slots: a tracker whose answer was held back counts as served right after.
+    /// Registered trackers before it.
+    registered: usize,
+    /// Those that accepted tasks then, with their slots: one whose answer was delayed counts as served right after.
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
-    /// Chosen attempts whose tracker has not received the kill yet, with their node.
+    /// Chosen attempts whose tracker has not received the kill yet, with that tracker.
     marked: BTreeMap<AttemptId, TrackerId>,
 }
 
-// === impl PreemptionJudge ===
+// === impl PreemptionChecker ===
 
-impl PreemptionJudge {
+impl PreemptionChecker {
     pub(super) fn new(start_mono_ms: u64, interval_ms: u64) -> Self {
         Self {
             interval_ms,
             next_mono_ms: start_mono_ms + interval_ms,
             candidates: None,
-            nodes: 0,
+            registered: 0,
             at_work: BTreeMap::new(),
             marked: BTreeMap::new(),
         }
@@ -65,7 +65,7 @@ impl PreemptionJudge {
         *self = Self::new(now.mono_ms, self.interval_ms);
     }
 
-    /// The timer is about to ring.
+    /// Notes the candidates before a round.
     pub(super) fn before_round(&mut self, engine: &Engine, now: Now) {
         self.candidates = None;
         if now.mono_ms < self.next_mono_ms {
@@ -77,18 +77,18 @@ impl PreemptionJudge {
             return;
         }
         let inspection = engine.inspect();
-        self.nodes = inspection.nodes().len();
-        self.at_work = inspection.nodes_at_work(now).collect();
+        self.registered = inspection.nodes().len();
+        self.at_work = inspection.trackers_at_work(now).collect();
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
         let candidates = |job: &Job| {
             let of = |kind: Kind| {
-                job.preemptible_attempts(kind).map(|(launch_mono_ms, id, node)| Candidate {
+                job.preemptible_attempts(kind).map(|(launch_mono_ms, id, tracker)| Candidate {
                     queue: job.spec.queue.clone(),
                     id,
                     job_start_ms: job.submit_ms,
                     app: job.app,
                     launch_mono_ms,
-                    node,
+                    tracker,
                     is_chosen: false,
                 })
             };
@@ -97,45 +97,50 @@ impl PreemptionJudge {
         self.candidates = Some(jobs.flat_map(candidates).collect());
     }
 
-    /// The timer has rung. Returns whether an attempt must be preempted.
+    /// Checks a round. Returns whether an attempt must be preempted.
     pub(super) fn after_round(&mut self, facts: &[Fact], engine: &Engine) -> Result<bool, (Law, String)> {
         let Some(mut candidates) = self.candidates.take() else { return Ok(false) };
         let inspection = engine.inspect();
         let jobs = inspection.jobs();
         let is_marked =
             |id: &AttemptId| jobs.get(id.task.job).is_some_and(|job| job.undelivered_preemption(*id).is_some());
-        // Those whose tracker is well no more have been spared. They count again for the order of queues, unseen from here.
+        // Preemptions on unhealthy trackers were cancelled. They count again for the order of queues, unseen here.
         let marked_before = self.marked.len();
         self.marked.retain(|id, _| is_marked(id));
         let is_order_known = self.marked.len() == marked_before;
         for candidate in &mut candidates {
             candidate.is_chosen = is_marked(&candidate.id);
             if candidate.is_chosen {
-                self.marked.insert(candidate.id, candidate.node);
+                self.marked.insert(candidate.id, candidate.tracker);
             }
         }
         // What was lost with a tracker in the same step was there when the round looked: attempts, and free slots.
-        if inspection.nodes().len() < self.nodes || facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
+        if inspection.nodes().len() < self.registered || facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
             return Ok(false);
         }
         let scheduler = inspection.scheduler();
-        let standing = |queue: &String| {
+        let usage = |queue: &String| {
             let group = scheduler.group(queue)?;
             let allocation = scheduler.allocation(group);
             let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            Some((queue.clone(), Standing { quota, kept: scheduler.retained(group) }))
+            Some((queue.clone(), QueueUsage { quota, retained: scheduler.retained(group) }))
         };
-        let standings: BTreeMap<String, Standing> = inspection.live_jobs().keys().filter_map(standing).collect();
-        let round = Round { engine, at_work: std::mem::take(&mut self.at_work), standings, is_order_known };
+        let queue_usage: BTreeMap<String, QueueUsage> = inspection.live_jobs().keys().filter_map(usage).collect();
+        let round = Round { engine, at_work: std::mem::take(&mut self.at_work), queue_usage, is_order_known };
         for kind in Kind::ALL {
             let of_kind: Vec<&Candidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
-            round.judge(kind, &of_kind)?;
+            round.check(kind, &of_kind)?;
         }
         Ok(candidates.iter().any(|candidate| candidate.is_chosen))
     }
 
-    /// A tracker has called: the attempts chosen on it got their kill or were spared; no other one got a kill.
-    pub(super) fn after_beat(&mut self, tracker: &str, facts: &[Fact], engine: &Engine) -> Result<(), (Law, String)> {
+    /// Checks a heartbeat: each attempt chosen on the tracker got its kill or was cancelled; no other one got a kill.
+    pub(super) fn after_heartbeat(
+        &mut self,
+        tracker: &str,
+        facts: &[Fact],
+        engine: &Engine,
+    ) -> Result<(), (Law, String)> {
         for fact in facts {
             if let Fact::Job(JobFact::AttemptKillRequested { attempt, request: KillRequest::Preempt }) = fact
                 && self.marked.remove(attempt).is_none()
@@ -147,12 +152,12 @@ impl PreemptionJudge {
             return Ok(());
         }
         let inspection = engine.inspect();
-        let node = inspection.node_of(tracker);
+        let tracker_id = inspection.tracker_id_of(tracker);
         let is_waiting = |id: &AttemptId| {
             inspection
                 .jobs()
                 .get(id.task.job)
-                .is_some_and(|job| job.undelivered_preemption(*id) == node && node.is_some())
+                .is_some_and(|job| job.undelivered_preemption(*id) == tracker_id && tracker_id.is_some())
         };
         if let Some((id, _)) = self.marked.iter().find(|(id, _)| is_waiting(id)) {
             return Err((
@@ -160,57 +165,57 @@ impl PreemptionJudge {
                 format!("{id} must be preempted, and its tracker has called without receiving the kill"),
             ));
         }
-        self.marked.retain(|_, at| Some(*at) != node);
+        self.marked.retain(|_, at| Some(*at) != tracker_id);
         Ok(())
     }
 }
 
-/// One round that is over.
+/// One round of preemption.
 struct Round<'a> {
     engine: &'a Engine,
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
-    standings: BTreeMap<String, Standing>,
+    queue_usage: BTreeMap<String, QueueUsage>,
     is_order_known: bool,
 }
 
 // === impl Round ===
 
 impl Round<'_> {
-    fn judge(&self, kind: Kind, candidates: &[&Candidate]) -> Result<(), (Law, String)> {
+    fn check(&self, kind: Kind, candidates: &[&Candidate]) -> Result<(), (Law, String)> {
         let inspection = self.engine.inspect();
         let chosen: Vec<&Candidate> = candidates.iter().copied().filter(|one| one.is_chosen).collect();
         for victim in &chosen {
-            let standing = self.standings.get(&victim.queue);
-            if standing.is_none_or(|standing| standing.kept[kind] < standing.quota[kind]) {
-                let text = format!("{} falls below its quota: {standing:?} without {}", victim.queue, victim.id);
+            let usage = self.queue_usage.get(&victim.queue);
+            if usage.is_none_or(|usage| usage.retained[kind] < usage.quota[kind]) {
+                let text = format!("{} drops below its quota: {usage:?} without {}", victim.queue, victim.id);
                 return Err((Law::Preemption, text));
             }
         }
         let at_work: BTreeSet<TrackerId> =
-            self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(node, _)| *node).collect();
+            self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(tracker, _)| *tracker).collect();
         let jobs_of = |queue: &str| {
             let ids = inspection.live_jobs().get(queue).into_iter().flatten();
             ids.filter_map(|id| inspection.jobs().get(*id))
         };
         let sets_up = |job: &Job| inspection.housekeeping().setup.contains(&job.id);
         let is_constrained = self
-            .standings
+            .queue_usage
             .keys()
             .flat_map(|queue| jobs_of(queue))
             .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_constrained(kind));
-        self.judge_order(kind, candidates, &chosen, |one, other| {
+        self.check_order(kind, candidates, &chosen, |one, other| {
             one == other || (!is_constrained && at_work.contains(&one) && at_work.contains(&other))
         })?;
 
         let need = |counts: &dyn Fn(&Job) -> bool| -> u32 {
-            let of = |(queue, standing): (&String, &Standing)| {
+            let of = |(queue, usage): (&String, &QueueUsage)| {
                 let tasks: u32 = jobs_of(queue).filter(|job| counts(job)).map(|job| job.runnable(kind)).sum();
-                tasks.min(standing.quota[kind].saturating_sub(standing.kept[kind]))
+                tasks.min(usage.quota[kind].saturating_sub(usage.retained[kind]))
             };
-            self.standings.iter().map(of).sum()
+            self.queue_usage.iter().map(of).sum()
         };
-        let setups = self.standings.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
-        let coming: u32 = at_work.iter().map(|node| inspection.scheduler().incoming(*node)[kind]).sum();
+        let setups = self.queue_usage.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
+        let coming: u32 = at_work.iter().map(|tracker| inspection.scheduler().incoming(*tracker)[kind]).sum();
         let (victims, needed) = (chosen.len() as u32, need(&|_| true) + setups);
         if victims > needed {
             return Err((
@@ -224,9 +229,9 @@ impl Round<'_> {
         }
         let missing = need(&|job| !job.is_constrained(kind));
         let is_over =
-            |queue: &str| self.standings.get(queue).is_some_and(|standing| standing.kept[kind] > standing.quota[kind]);
+            |queue: &str| self.queue_usage.get(queue).is_some_and(|usage| usage.retained[kind] > usage.quota[kind]);
         let left = candidates.iter().find(|one| {
-            !one.is_chosen && at_work.contains(&one.node) && is_over(&one.queue) && is_live(inspection.jobs(), one)
+            !one.is_chosen && at_work.contains(&one.tracker) && is_over(&one.queue) && is_live(inspection.jobs(), one)
         });
         match left.filter(|_| missing > coming) {
             Some(left) => {
@@ -238,8 +243,8 @@ impl Round<'_> {
     }
 
     /// The order of victims: of the queues over quota the one with the latest job first, of its
-    /// attempts the one launched last. `equal`: whether slots of two nodes are of the same use.
-    fn judge_order(
+    /// attempts the one launched last. `equal`: whether slots of two trackers are of the same use.
+    fn check_order(
         &self,
         kind: Kind,
         candidates: &[&Candidate],
@@ -253,9 +258,9 @@ impl Round<'_> {
             *latest = key.max(*latest);
         }
         let has_excess: BTreeSet<&str> = self
-            .standings
+            .queue_usage
             .iter()
-            .filter(|(_, standing)| standing.kept[kind] > standing.quota[kind])
+            .filter(|(_, usage)| usage.retained[kind] > usage.quota[kind])
             .map(|(queue, _)| queue.as_str())
             .collect();
         let age = |one: &Candidate| (one.launch_mono_ms, one.job_start_ms, one.app, one.id);
@@ -268,7 +273,7 @@ impl Round<'_> {
                             && latest.get(other.queue.as_str()) > latest.get(victim.queue.as_str())
                     }
                 };
-                goes_first && !other.is_chosen && equal(other.node, victim.node)
+                goes_first && !other.is_chosen && equal(other.tracker, victim.tracker)
             };
             if let Some(other) = candidates.iter().find(before) {
                 let text =
@@ -280,7 +285,7 @@ impl Round<'_> {
     }
 }
 
-/// Whether it could still be chosen: nothing that followed in the same step took it away.
+/// Whether it could still be chosen: nothing later in the same step ended it.
 fn is_live(jobs: &crate::mapreduce::Jobs, one: &Candidate) -> bool {
     let Some(job) = jobs.get(one.id.task.job) else { return false };
     job.preemptible_attempts(one.id.task.kind).any(|(_, id, _)| id == one.id)

@@ -8,29 +8,29 @@ use crate::mapreduce::{AttemptRole, Job, JobFact};
 use crate::model::{JobId, Kind, PerKind, TrackerId};
 use crate::scheduler::SKIP_BUDGET;
 
-/// What a heartbeat left behind.
+/// The result of a heartbeat.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct Beat<'a> {
+pub(in crate::sim) struct HeartbeatOutcome<'a> {
     pub(in crate::sim) tracker: &'a str,
     /// Slots that stay free although the tracker would have taken work.
     pub(in crate::sim) free: PerKind<u32>,
 }
 
-/// Judges what heartbeats leave free.
+/// Checks the slots that heartbeats leave free.
 ///
 /// Exceptions, each on purpose: compatible first-in-first-out keeps the original's caps on a heartbeat, so nothing is
-/// judged there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a node, to spread a light load;
-/// not for two. With more jobs than one heartbeat may ask in vain the next one continues where it stopped.
+/// checked there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light
+/// load; not for two. With more jobs than one heartbeat may skip the next one continues where it stopped.
 #[derive(Clone, Debug)]
-pub(super) struct WorkJudge {
+pub(super) struct WorkChecker {
     is_compatible: bool,
-    /// Nodes whose last heartbeat left a slot of a kind free that could have been used.
+    /// Trackers whose last heartbeat left a slot of a kind free that could have been used.
     held_back: BTreeSet<(TrackerId, Kind)>,
 }
 
-// === impl WorkJudge ===
+// === impl WorkChecker ===
 
-impl WorkJudge {
+impl WorkChecker {
     pub(super) fn new(is_compatible: bool) -> Self {
         Self { is_compatible, held_back: BTreeSet::new() }
     }
@@ -39,32 +39,38 @@ impl WorkJudge {
         self.is_compatible
     }
 
-    /// A tracker that takes work has been answered.
-    pub(super) fn after_beat(&mut self, beat: Beat<'_>, engine: &Engine) -> Result<(), String> {
+    /// Checks the answer to a tracker that accepts tasks.
+    pub(super) fn after_heartbeat(&mut self, outcome: HeartbeatOutcome<'_>, engine: &Engine) -> Result<(), String> {
         let inspection = engine.inspect();
         let has_market = engine.market().is_some();
-        // A restarted process is another node.
-        let Some(node) = inspection.node_of(beat.tracker) else { return Ok(()) };
+        // A restarted process has another id.
+        let Some(tracker_id) = inspection.tracker_id_of(outcome.tracker) else { return Ok(()) };
         for kind in Kind::ALL {
-            let wanted = self.usable(beat, node, kind, inspection);
-            let is_set_aside = |wanted: &Wanted| wanted.is_aside || has_market;
+            let wanted = self.usable_work(outcome, tracker_id, kind, inspection);
+            let is_urgent = |wanted: &WaitingWork| wanted.is_housekeeping || has_market;
             let is_second = match &wanted {
                 None => {
-                    self.held_back.remove(&(node, kind));
+                    self.held_back.remove(&(tracker_id, kind));
                     false
                 }
-                Some(wanted) => !self.held_back.insert((node, kind)) || is_set_aside(wanted),
+                Some(wanted) => !self.held_back.insert((tracker_id, kind)) || is_urgent(wanted),
             };
             if let Some(wanted) = wanted.filter(|_| is_second) {
-                let (job, tracker, free) = (wanted.job, beat.tracker, beat.free[kind]);
+                let (job, tracker, free) = (wanted.job, outcome.tracker, outcome.free[kind]);
                 return Err(format!("{free} {kind:?} slots of {tracker} stay free while {job} could use one"));
             }
         }
         Ok(())
     }
 
-    fn usable(&self, beat: Beat<'_>, node: TrackerId, kind: Kind, inspection: Inspection<'_>) -> Option<Wanted> {
-        if beat.free[kind] == 0 || self.is_compatible {
+    fn usable_work(
+        &self,
+        outcome: HeartbeatOutcome<'_>,
+        tracker: TrackerId,
+        kind: Kind,
+        inspection: Inspection<'_>,
+    ) -> Option<WaitingWork> {
+        if outcome.free[kind] == 0 || self.is_compatible {
             return None;
         }
         let housekeeping = inspection.housekeeping();
@@ -79,33 +85,33 @@ impl WorkJudge {
         let first = |ids: &BTreeSet<JobId>, suits: &dyn Fn(&Job) -> bool| {
             ids.iter().find(|id| jobs.get(**id).is_some_and(suits)).copied()
         };
-        let aside = first(&housekeeping.cleanup, &|job| job.can_clean_up_on(kind, node, nodes))
-            .or_else(|| first(&housekeeping.task_cleanup[kind], &|job| !job.avoids(kind, node, nodes)))
-            .or_else(|| first(&housekeeping.setup, &|job| job.can_set_up_on(kind, node, nodes)));
-        if let Some(job) = aside {
-            return Some(Wanted { job, is_aside: true });
+        let housekeeping_job = first(&housekeeping.cleanup, &|job| job.can_clean_up_on(kind, tracker, nodes))
+            .or_else(|| first(&housekeeping.task_cleanup[kind], &|job| !job.avoids(kind, tracker, nodes)))
+            .or_else(|| first(&housekeeping.setup, &|job| job.can_set_up_on(kind, tracker, nodes)));
+        if let Some(job) = housekeeping_job {
+            return Some(WaitingWork { job, is_housekeeping: true });
         }
         if !waits || live_jobs(inspection) >= SKIP_BUDGET as usize {
             return None;
         }
         let mut live = inspection.live_jobs().values();
-        live.find_map(|ids| first(ids, &|job| can_use(job, kind, node, inspection)))
-            .map(|job| Wanted { job, is_aside: false })
+        live.find_map(|ids| first(ids, &|job| can_use(job, kind, tracker, inspection)))
+            .map(|job| WaitingWork { job, is_housekeeping: false })
     }
 }
 
-/// A job that could use a slot, for a task or for what stands beside its tasks.
-struct Wanted {
+/// A job that could use a slot, for a task or for housekeeping.
+struct WaitingWork {
     job: JobId,
-    is_aside: bool,
+    is_housekeeping: bool,
 }
 
 fn live_jobs(inspection: Inspection<'_>) -> usize {
     inspection.live_jobs().values().map(BTreeSet::len).sum()
 }
 
-fn can_use(job: &Job, kind: Kind, node: TrackerId, inspection: Inspection<'_>) -> bool {
-    job.runnable(kind) > 0 && job.can_use(kind, node, inspection.nodes())
+fn can_use(job: &Job, kind: Kind, tracker: TrackerId, inspection: Inspection<'_>) -> bool {
+    job.runnable(kind) > 0 && job.can_use(kind, tracker, inspection.nodes())
 }
 
 /// Under the market: no queue got a slot beyond its quota from a heartbeat that left a task of a queue below its quota
@@ -131,7 +137,7 @@ pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine)
         let queues: BTreeSet<&str> = launched[kind].iter().filter_map(of_queue).collect();
         let favoured = queues.into_iter().find(|queue| beyond(queue, kind).is_some_and(|slots| slots > 0));
         let Some(favoured) = favoured else { continue };
-        let Some(node) = inspection.node_of(tracker) else { continue };
+        let Some(tracker_id) = inspection.tracker_id_of(tracker) else { continue };
         if live_jobs(inspection) >= SKIP_BUDGET as usize {
             continue;
         }
@@ -140,7 +146,7 @@ pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine)
                 continue;
             }
             let mut jobs = jobs.iter().filter_map(|id| inspection.jobs().get(*id));
-            if let Some(job) = jobs.find(|job| can_use(job, kind, node, inspection)) {
+            if let Some(job) = jobs.find(|job| can_use(job, kind, tracker_id, inspection)) {
                 return Err(format!(
                     "{favoured} gets a {kind:?} slot of {tracker} beyond its quota while {} of {queue}, below its, waits",
                     job.id

@@ -4,7 +4,7 @@ use crate::daemon::child::{DaemonFolders, wait_for_files};
 use crate::dynamic_priority::market::{Market, Terms, Worker, with_budgets, with_market};
 
 /// Both queues have work for all slots and the tick has given each what it bought.
-async fn filled(market: &Market, slots: (i32, i32), jobs: &[(&str, usize, usize)]) -> Worker {
+async fn filled(market: &Market, slots: (u32, u32), jobs: &[(&str, usize, usize)]) -> Worker {
     let mut worker = market.worker(slots.0, slots.1).await;
     for &(queue, maps, reduces) in jobs {
         market.submit(queue, maps, reduces).await;

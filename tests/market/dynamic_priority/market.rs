@@ -9,14 +9,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::daemon::answered::Answered;
-use crate::daemon::clients::{IntoCall, Tracker, new_job_id, submit};
+use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, with_daemon};
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::clock::wall_ms;
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
-use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState};
+use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
 use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
@@ -48,7 +49,7 @@ pub struct Market {
 
 /// A tracker that runs what it is given and never gets done with it, but with what prepares and tidies up.
 pub struct Worker {
-    pub tracker: Tracker,
+    tracker: ScriptedTracker,
     line: IpcClient,
     aside: BTreeSet<AttemptId>,
     /// Attempts that it was told to kill, in that order.
@@ -258,10 +259,9 @@ impl Market {
     }
 
     /// A tracker with so many slots, registered.
-    pub async fn worker(&self, maps: i32, reduces: i32) -> Worker {
-        let mut tracker = Tracker::new();
-        tracker.request.status.max_map_slots = maps;
-        tracker.request.status.max_reduce_slots = reduces;
+    pub async fn worker(&self, maps: u32, reduces: u32) -> Worker {
+        let mut tracker = ScriptedTracker::new();
+        tracker.fake.slots = PerKind::new(maps, reduces);
         let line = self.rig.tracker_client().await;
         let mut worker = Worker { tracker, line, aside: BTreeSet::new(), killed: Vec::new() };
         worker.beat().await;
@@ -275,7 +275,7 @@ impl Worker {
     /// One heartbeat: what is told is done, setups and cleanups get done, all else runs on.
     pub async fn beat(&mut self) -> Vec<Action> {
         let value = self.line.call(&self.tracker.heartbeat()).await.unwrap();
-        let response = self.tracker.take(value);
+        let response = self.tracker.obey(value);
         for action in &response.actions {
             match action {
                 Action::LaunchTask(task) if task.job_setup || task.job_cleanup.is_some() || task.task_cleanup => {
@@ -287,10 +287,10 @@ impl Worker {
             }
         }
         let (aside, killed) = (&self.aside, &self.killed);
-        for task in &mut self.tracker.request.status.tasks {
-            task.state = match task.attempt {
-                attempt if killed.contains(&attempt) => AttemptState::Killed,
-                attempt if aside.contains(&attempt) => AttemptState::Succeeded,
+        for attempt in &mut self.tracker.fake.attempts {
+            attempt.state = match attempt.id {
+                id if killed.contains(&id) => AttemptState::Killed,
+                id if aside.contains(&id) => AttemptState::Succeeded,
                 _ => AttemptState::Running,
             };
         }
@@ -308,10 +308,11 @@ impl Worker {
     /// Maps and reduces of each job that run here, setups and cleanups aside.
     pub fn running(&self) -> BTreeMap<JobId, (usize, usize)> {
         let mut running: BTreeMap<JobId, (usize, usize)> = BTreeMap::new();
-        let tasks = self.tracker.request.status.tasks.iter();
-        for task in tasks.filter(|task| task.state == AttemptState::Running && !self.aside.contains(&task.attempt)) {
-            let (maps, reduces) = running.entry(task.attempt.task.job).or_default();
-            *(if task.attempt.task.kind == Kind::Map { maps } else { reduces }) += 1;
+        for attempt in &self.tracker.fake.attempts {
+            if attempt.state == AttemptState::Running && !self.aside.contains(&attempt.id) {
+                let (maps, reduces) = running.entry(attempt.id.task.job).or_default();
+                *(if attempt.kind() == Kind::Map { maps } else { reduces }) += 1;
+            }
         }
         running
     }

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use crate::daemon::child::TIMEOUT;
-use crate::daemon::clients::{IntoCall, Tracker};
+use crate::daemon::clients::IntoCall;
+use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::{RawClient, client, client_of, place, unsigned_place, upgrade};
 
 use jobtracker::model::{AttemptState, RunState};
@@ -70,12 +71,12 @@ fn a_job_goes_on_with_its_client_and_its_tracker() {
     let mut alice = client(&serving, Protocol::JobSubmission);
     let mut calls = client(&serving, Protocol::InterTracker);
     let job = alice.submit(&place, 3);
-    let mut tracker = Tracker::new();
+    let mut tracker = ScriptedTracker::new();
     let mut launched = Vec::new();
     let status = JobSubmissionCall::GetJobStatus { job: Some(job) };
     for beat in 0.. {
         let heartbeat = tracker.heartbeat();
-        let response = tracker.take(calls.call(&heartbeat));
+        let response = tracker.obey(calls.call(&heartbeat));
         for action in response.actions {
             match action {
                 Action::LaunchTask(task) => launched.push(task.status.attempt.to_string()),
@@ -169,19 +170,19 @@ fn a_tracker_is_served_on_its_own_connection_alone_after_an_upgrade_too() {
     let place = unsigned_place();
     let mut serving = place.start();
     let mut own = client(&serving, Protocol::InterTracker);
-    let mut tracker = Tracker::new();
+    let mut tracker = ScriptedTracker::new();
     let registration = tracker.heartbeat();
-    tracker.take(own.call(&registration));
+    tracker.obey(own.call(&registration));
     upgrade(&place, &mut serving, &[]);
     let heartbeat = tracker.heartbeat();
     let mut stranger = client(&serving, Protocol::InterTracker);
     let refused = std::thread::spawn(move || stranger.refused(&heartbeat));
     // Whenever the stranger is taken, the tracker calls after it.
     while !refused.is_finished() {
-        let before = tracker.request.response_id;
+        let before = tracker.fake.response_id;
         let heartbeat = tracker.heartbeat();
-        tracker.take(own.call(&heartbeat));
-        assert_eq!(tracker.request.response_id, before.wrapping_add(1));
+        tracker.obey(own.call(&heartbeat));
+        assert_eq!(tracker.fake.response_id, before.wrapping_add(1));
     }
     let text = refused.join().unwrap();
     assert!(text.contains("DisallowedTaskTrackerException: TaskTracker tracker_"), "{text}");

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use crate::daemon::child::ChildDaemon;
-use crate::daemon::clients::{IntoCall, Tracker};
+use crate::daemon::clients::IntoCall;
+use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::{Client, client, place, unsigned_place, upgrade};
 
 use jobtracker::model::AttemptState;
@@ -73,10 +74,10 @@ fn nobody_sees_an_error_over_ten_upgrades() {
     let mut alice = client(&serving, Protocol::JobSubmission);
     let job = alice.submit(&place, 200);
     all.push(asking(move |asked| {
-        let mut tracker = Tracker::new();
+        let mut tracker = ScriptedTracker::new();
         while !theirs.rung() {
             let heartbeat = tracker.heartbeat();
-            tracker.take(calls.call(&heartbeat));
+            tracker.obey(calls.call(&heartbeat));
             tracker.all_are(AttemptState::Succeeded);
             asked.fetch_add(1, Ordering::Relaxed);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::daemon::clients::Tracker;
+use crate::daemon::scripted_tracker::ScriptedTracker;
 
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptState, Kind};
@@ -27,8 +27,8 @@ pub enum Maps {
 /// Works for the JobTracker at `address` until dropped; a JobTracker that is away is called again.
 pub async fn work(address: SocketAddr, maps: Rc<Cell<Maps>>) {
     let http_port = logs().await;
-    let mut tracker = Tracker::new();
-    tracker.request.status.http_port = http_port.into();
+    let mut tracker = ScriptedTracker::new();
+    tracker.fake.http_port = http_port.into();
     let mut connection: Option<IpcClient> = None;
     loop {
         let client = match &mut connection {
@@ -45,20 +45,20 @@ pub async fn work(address: SocketAddr, maps: Rc<Cell<Maps>>) {
             connection = None;
             continue;
         };
-        let response = tracker.take(value);
+        let response = tracker.obey(value);
         assert!(
             !response.actions.iter().any(|action| matches!(action, Action::ReinitTracker)),
             "a restart loses nobody"
         );
-        for task in &mut tracker.request.status.tasks {
-            let is_ordinary_map = task.attempt.task.kind == Kind::Map && task.attempt.task.number < 1;
-            task.state = match maps.get() {
+        for attempt in &mut tracker.fake.attempts {
+            let is_ordinary_map = attempt.kind() == Kind::Map && attempt.id.task.number < 1;
+            attempt.state = match maps.get() {
                 Maps::Run if is_ordinary_map => AttemptState::Running,
                 Maps::Fail if is_ordinary_map => AttemptState::Failed,
                 _ => AttemptState::Succeeded,
             };
-            if task.state == AttemptState::Failed {
-                task.diagnostics = "the mapper ended with code 7".into();
+            if attempt.state == AttemptState::Failed {
+                attempt.plan.diagnostics = "the mapper ended with code 7".into();
             }
         }
         let pause_ms = u64::try_from(response.interval_ms).unwrap_or(0).min(50);

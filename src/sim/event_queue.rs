@@ -1,0 +1,80 @@
+//! The events of a run, in order of virtual time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// An event of the simulated world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SimEvent {
+    /// A tracker sends a heartbeat, or its next process starts.
+    Tracker(usize),
+    /// A user submits or kills jobs, or changes a priority.
+    Client(usize),
+    /// A user sends a request to the market.
+    Bidder(usize),
+    /// The next step of a submission.
+    Submission(u64),
+    /// An administrator sends a request to the market.
+    Administrator,
+    /// An administrator turns safe mode or changes the lists of hosts.
+    Intervention,
+    /// The wall clock jumps.
+    ClockStep,
+    /// The store stalls.
+    StoreStall,
+    /// The timer fires early.
+    EarlyTimer,
+    /// A crash of the JobTracker is planned.
+    Crash,
+    /// The next step of that crash.
+    CrashStep,
+    /// The JobTracker starts again.
+    Start,
+    /// A user repeats a submission that a crash interrupted.
+    Resubmission,
+}
+
+/// Scheduled events, earliest first; events of one time in the order of scheduling.
+#[derive(Debug, Default)]
+pub(super) struct EventQueue {
+    heap: BinaryHeap<Reverse<(u64, u64, SimEvent)>>,
+    scheduled: u64,
+}
+
+// === impl EventQueue ===
+
+impl EventQueue {
+    pub(super) fn schedule(&mut self, at_mono_ms: u64, event: SimEvent) {
+        self.scheduled += 1;
+        self.heap.push(Reverse((at_mono_ms, self.scheduled, event)));
+    }
+
+    /// When the next event is due.
+    pub(super) fn next_mono_ms(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((at_mono_ms, ..))| *at_mono_ms)
+    }
+
+    pub(super) fn take(&mut self) -> Option<(u64, SimEvent)> {
+        self.heap.pop().map(|Reverse((at_mono_ms, _, event))| (at_mono_ms, event))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.heap.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_of_equals_the_first_scheduled() {
+        let mut event_queue = EventQueue::default();
+        event_queue.schedule(5, SimEvent::ClockStep);
+        event_queue.schedule(3, SimEvent::Tracker(2));
+        event_queue.schedule(3, SimEvent::Tracker(1));
+        assert_eq!(event_queue.next_mono_ms(), Some(3));
+        let order: Vec<_> = std::iter::from_fn(|| event_queue.take()).collect();
+        assert_eq!(order, [(3, SimEvent::Tracker(2)), (3, SimEvent::Tracker(1)), (5, SimEvent::ClockStep)]);
+    }
+}

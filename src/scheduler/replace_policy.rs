@@ -3,35 +3,8 @@
 use crate::model::{Kind, PerKind, TrackerId};
 
 use super::change::Change;
-use super::compatible_fifo::CompatibleFifo;
-use super::dynamic::Dynamic;
-use super::fifo::Fifo;
 use super::order::OrderEntry;
-use super::policy::Policy;
-use super::{AppId, FifoOptions, GroupId, Scheduler};
-
-/// A policy with its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyOptions {
-    /// First in, first out.
-    Fifo(FifoOptions),
-    /// The market.
-    Dynamic,
-}
-
-// === impl PolicyOptions ===
-
-impl PolicyOptions {
-    pub(super) fn build(self) -> Box<dyn Policy> {
-        match self {
-            Self::Fifo(FifoOptions { compatible: true, pad_millionths }) => {
-                Box::new(CompatibleFifo::new(pad_millionths))
-            }
-            Self::Fifo(FifoOptions { compatible: false, pad_millionths }) => Box::new(Fifo::new(pad_millionths)),
-            Self::Dynamic => Box::new(Dynamic::default()),
-        }
-    }
-}
+use super::{AppId, GroupId, PolicyOptions, Scheduler};
 
 // === impl Scheduler: another policy ===
 
@@ -41,10 +14,13 @@ impl Scheduler {
     pub fn replace_policy(&mut self, options: PolicyOptions) {
         self.policy = options.build();
         self.orders = PerKind::default();
+        let apps = self.apps_by_submission();
+        // Before the first notification, which may move any app.
+        apps.iter().for_each(|&id| self.place_in_leaf(id));
         let groups: Vec<GroupId> = self.groups.iter().map(|(_, id, _)| id).collect();
         groups.into_iter().for_each(|id| self.notify(&Change::GroupOpened(id)));
         self.notify(&Change::ClusterSlots);
-        for id in self.apps_by_submission() {
+        for id in apps {
             self.enter_app(id);
         }
         let mut nodes: Vec<TrackerId> = self.nodes.keys().copied().collect();
@@ -61,7 +37,6 @@ impl Scheduler {
     /// Orders an app under a policy that has just taken over, and notifies it of what it may count.
     fn enter_app(&mut self, id: AppId) {
         let Some(size) = self.apps.get(&id).map(|app| app.size) else { return };
-        self.place_in_leaf(id);
         self.notify(&Change::AppAdded(id));
         self.notify(&Change::Size { app: id, size });
         self.enqueue_waiting(id);

@@ -48,7 +48,7 @@ impl Engine {
 
     fn explain_job(&self, job: &Job, sees_names: bool, now: Now) -> Explained {
         let place = |kind| self.cluster.scheduler.queue_position(job.app, kind);
-        let group = self.cluster.scheduler.group(&job.spec.queue);
+        let group = self.cluster.scheduler.group_of(job.app).or_else(|| self.cluster.scheduler.group(&job.spec.queue));
         let bought = self.ruling_market().and(group).map(|group| self.cluster.scheduler.allocation(group));
         let case = Case {
             job,

@@ -1,4 +1,4 @@
-//! The rounds of the ruling policy: each policy says how often they are due, and what they do.
+//! The rounds of the ruling policy, which says how often they are due.
 
 use crate::engine::core::Engine;
 use crate::model::Now;

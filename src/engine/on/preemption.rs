@@ -18,13 +18,13 @@ use crate::scheduler::{
 /// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
 
-/// A queue with unfinished jobs in a round.
+/// A queue with unfinished jobs in a round; what the policy orders as one group.
 struct LiveQueue<'a> {
     name: &'a str,
     group: GroupId,
     claim: Claim,
     retained: PerKind<u32>,
-    jobs: &'a BTreeSet<JobId>,
+    jobs: BTreeSet<JobId>,
     /// Jobs whose setup has no slot, by the kind of slot that it needs.
     setups: PerKind<BTreeSet<AppId>>,
 }
@@ -86,13 +86,14 @@ impl Engine {
 
     /// Chooses victims by the current state, without marking them.
     pub(super) fn choose_victims(&self, now: Now) -> ChosenVictims {
-        let mut queues = self.live_queues();
+        let mut queues = self.queues_in_a_round();
         let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
             queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
         };
         if !any(|queue, kind| queue.room(kind)) || !any(|queue, kind| queue.excess(kind)) {
             return ChosenVictims::default();
         }
+        self.keep_live_queues(&mut queues);
         let mut incoming = self.incoming_slots(now);
         self.place_setups(&mut queues, &mut incoming);
         let mut chosen = ChosenVictims::default();
@@ -123,15 +124,34 @@ impl Engine {
         chosen
     }
 
-    /// All queues with unfinished jobs: no other queue is short of slots, and others release what they hold.
-    fn live_queues(&self) -> Vec<LiveQueue<'_>> {
-        let live_queue = |(name, jobs)| {
-            let name: &String = name;
-            let group = self.cluster.scheduler.group(name)?;
-            let (claim, retained) = (self.cluster.scheduler.claim(group), self.cluster.scheduler.retained(group));
-            Some(LiveQueue { name, group, claim, retained, jobs, setups: PerKind::default() })
-        };
-        self.jobs.live.by_queue().iter().filter_map(live_queue).collect()
+    /// All queues, by name, without their jobs.
+    fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
+        let scheduler = &self.cluster.scheduler;
+        let groups = scheduler.group_usages().map(|usage| LiveQueue {
+            name: usage.name,
+            group: usage.id,
+            claim: scheduler.claim(usage.id),
+            retained: scheduler.retained(usage.id),
+            jobs: BTreeSet::new(),
+            setups: PerKind::default(),
+        });
+        groups.collect()
+    }
+
+    /// Adds the unfinished jobs of each queue and drops queues without any: these are not short of slots, and release
+    /// what they hold.
+    fn keep_live_queues(&self, queues: &mut Vec<LiveQueue<'_>>) {
+        let mut jobs: BTreeMap<GroupId, BTreeSet<JobId>> = BTreeMap::new();
+        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
+            // A job is submitted to one queue and may be ordered in another group.
+            if let Some(group) = self.cluster.scheduler.group_of(job.app) {
+                jobs.entry(group).or_default().insert(job.id);
+            }
+        }
+        queues.retain_mut(|queue| {
+            queue.jobs = jobs.remove(&queue.group).unwrap_or_default();
+            !queue.jobs.is_empty()
+        });
     }
 
     /// Trackers that accept tasks, each with its incoming slots.

@@ -108,7 +108,7 @@ fn a_restart_under_another_scheduler_ends_what_was_sold_without_a_charge() {
     let accounts = cluster.engine.market().unwrap();
     assert_eq!((accounts.price(), accounts.account("alice").unwrap().interval()), (Credits::ZERO, None));
     assert_eq!((ticks(&cluster), balance(&cluster, "alice")), (sold + 1, credits("100")));
-    // Its job needs no account to go on, and the market's ticks have ended.
+    // Its job needs no account to continue, and the ticks have ended.
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     assert_eq!((ticks(&cluster), balance(&cluster, "alice")), (sold + 1, credits("100")));
     cluster.crash(0, |_| Fate::Hang);

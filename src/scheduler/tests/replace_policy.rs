@@ -33,7 +33,9 @@ fn replace(world: &mut World, policy: PolicyOptions) {
 /// A scheduler that has had this policy alone, with the same groups, apps, demand and usage.
 pub(super) fn built_afresh(world: &World, policy: PolicyOptions) -> Scheduler {
     let mut scheduler = under(policy);
-    (0..world.groups.len()).for_each(|group| drop(scheduler.open_group(&format!("q{group}"))));
+    for group in 0..world.groups.len() {
+        scheduler.open_group(&format!("q{group}"));
+    }
     for spec in world.model.apps.values() {
         scheduler.add_app(spec.clone()).unwrap();
     }

@@ -401,7 +401,7 @@ mod tests {
     fn health_reports_stuck_threads() {
         let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
         let (_store, durable) = watch::channel(durable);
-        let (handle, requests) = OwnerHandle::new(durable, None, None);
+        let (handle, requests) = OwnerHandle::new(durable, MarketPresence::Absent, None, None);
         requests.serving().set(true);
         let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
         assert!(health(0).is_ready && health(0).text == "ok");

@@ -42,7 +42,8 @@ pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Resu
     Ok(())
 }
 
-fn read_optional(path: &Path, file: &str) -> Result<Option<Vec<u8>>, ConfigError> {
+/// The bytes of a file; none if it does not exist.
+pub(super) fn read_optional(path: &Path, file: &str) -> Result<Option<Vec<u8>>, ConfigError> {
     let unreadable =
         |reason: String| ConfigError::Unreadable { file: Arc::from(file), reason, limit_bytes: LONGEST_FILE_BYTES };
     match open_named_by_conf(path).and_then(|file| file.read_limited(LONGEST_FILE_BYTES)) {

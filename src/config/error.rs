@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::scheduler::capacity::CapacityConfigError;
+
 use super::xml::XmlError;
 pub use crate::wire::limits::excerpt;
 
@@ -120,6 +122,16 @@ pub enum ConfigError {
         value: String,
         /// The system's error.
         reason: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The Capacity scheduler refuses a value, or all of them together; in the original's words first.
+    #[error("{error} ({place}; expected {expected})")]
+    CapacityScheduler {
+        /// What is wrong.
+        error: CapacityConfigError,
+        /// File, line, key and value; of what is missing, the file and the key.
+        place: String,
         /// What was expected.
         expected: &'static str,
     },

@@ -4,6 +4,7 @@
 mod count;
 mod counter_limits;
 mod credits;
+mod decimal;
 mod end_notification;
 mod fact_number;
 mod id;
@@ -20,6 +21,7 @@ mod violations;
 pub use count::{Count, lower, raise};
 pub use counter_limits::CounterLimits;
 pub use credits::{Credits, CreditsError};
+pub use decimal::Decimal;
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};

@@ -13,6 +13,7 @@
 
 mod app;
 mod assign;
+pub mod capacity;
 mod change;
 mod compatible_fifo;
 mod demand;

@@ -25,7 +25,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("fs", &[]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
-    ("config", &["fs", "model", "wire::limits"]),
+    ("config", &["fs", "model", "scheduler::capacity", "wire::limits"]),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
     ("web", &["api", "engine", "http", "market", "model", "process_stat"]),
     (
@@ -106,7 +106,7 @@ const IMPURE: &[(&str, &str)] = &[
 /// Modules of `std` that no pure room uses.
 const IMPURE_STD: &[&str] = &["std::fs", "std::net", "std::thread", "std::process", "std::env", "std::os"];
 
-/// Files that handle Hadoop's own floats: progress of tasks and load of trackers. Never money, never a key of an order.
+/// Files that handle Hadoop's own floats: progress of tasks, load of trackers, numbers in texts. Never money, never a key of an order.
 pub const FLOATS: &[&str] = &[
     "src/mapreduce/attempt.rs",
     "src/mapreduce/job.rs",
@@ -114,6 +114,7 @@ pub const FLOATS: &[&str] = &[
     "src/mapreduce/report.rs",
     "src/mapreduce/task.rs",
     "src/mapreduce/view.rs",
+    "src/scheduler/capacity/java_float.rs",
     "src/sim/attempt.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",

@@ -2,6 +2,7 @@
 //!
 //! `docs/configuration.md` is generated from these tables. Do not add keys that nothing reads.
 
+mod capacity;
 mod cluster;
 mod job;
 mod market;
@@ -10,11 +11,14 @@ mod streaming;
 
 use std::fmt;
 
+pub use capacity::*;
 pub use cluster::*;
 pub use job::*;
 pub use market::*;
 pub use own::*;
 pub use streaming::*;
+
+use crate::model::Decimal;
 
 use super::host_port::HostPort;
 use super::parts_per_million::PartsPerMillion;
@@ -55,6 +59,8 @@ pub enum ValueKind {
     Flag,
     /// A ratio, at most this many millionths.
     Ratio(u64),
+    /// A decimal number.
+    Decimal,
     /// A whole number.
     Number(Unit, i64, i64),
     /// One of these words.
@@ -111,6 +117,7 @@ impl ValueKind {
             ValueKind::Address => HostPort::parse(value).is_some(),
             ValueKind::Flag => parse_flag(value).is_some(),
             ValueKind::Ratio(most) => PartsPerMillion::parse(value).is_some_and(|ratio| ratio.0 <= most),
+            ValueKind::Decimal => Decimal::parse(value).is_some(),
             ValueKind::Number(_, least, most) => {
                 parse_number(value).is_some_and(|number| (least..=most).contains(&number))
             }
@@ -133,6 +140,7 @@ impl fmt::Display for ValueKind {
             ValueKind::Flag => f.write_str("true or false"),
             ValueKind::Ratio(u64::MAX) => f.write_str("a decimal number from 0"),
             ValueKind::Ratio(most) => write!(f, "a decimal number from 0 to {}", PartsPerMillion(*most)),
+            ValueKind::Decimal => f.write_str("a decimal number"),
             ValueKind::Number(unit, least, most) => {
                 f.write_str("a whole number")?;
                 if !unit.symbol().is_empty() {

@@ -1,0 +1,224 @@
+//! `capacity-scheduler.xml`: the Capacity scheduler's own file, read alone.
+//!
+//! `${name}` finds only keys of this file and system properties; `-D` and the site files do not reach it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::model::Decimal;
+use crate::scheduler::capacity::{CapacityConfig, CapacityConfigError, WrittenConfig, WrittenQueue};
+
+use super::conf_folder::read_optional;
+use super::configuration::{Configuration, Setting};
+use super::error::{ConfigError, Warning};
+use super::keys;
+use super::keys::Key;
+
+/// Name of the file in the conf folder.
+pub const CAPACITY_FILE: &str = "capacity-scheduler.xml";
+
+/// Reads the file of a conf folder for the queues of `mapred.queue.names`, in their order. A missing file lacks every
+/// value, so the first queue lacks its capacity.
+///
+/// # Errors
+/// The first [`ConfigError`] of the file: unreadable, malformed, a value of the wrong kind, a value or the whole refused
+/// by the scheduler.
+pub fn read_capacity_file(
+    folder: &Path,
+    properties: &BTreeMap<String, String>,
+    queues: &[String],
+) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
+    let path = folder.join(CAPACITY_FILE);
+    let file = path.display().to_string();
+    let bytes = read_optional(&path, &file)?;
+    parse_capacity_file(&file, bytes.as_deref(), properties, queues)
+}
+
+fn parse_capacity_file(
+    file: &str,
+    bytes: Option<&[u8]>,
+    properties: &BTreeMap<String, String>,
+    queues: &[String],
+) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
+    let mut configuration = Configuration::new(properties.clone());
+    if let Some(bytes) = bytes {
+        configuration.add_file(file, bytes)?;
+    }
+    let values = Values { file, configuration: &configuration };
+    let written = WrittenConfig {
+        maximum_system_jobs: configuration.number(&keys::CAPACITY_SYSTEM_JOBS)?,
+        init_poll_interval_ms: configuration.number(&keys::CAPACITY_POLL_INTERVAL)?,
+        init_worker_threads: configuration.number(&keys::CAPACITY_WORKER_THREADS)?,
+        maximum_tasks_per_heartbeat: configuration.number(&keys::CAPACITY_TASKS_PER_HEARTBEAT)?,
+        maximum_tasks_after_off_switch: configuration.number(&keys::CAPACITY_TASKS_AFTER_OFF_SWITCH)?,
+        queues: queues.iter().map(|queue| values.queue(queue)).collect::<Result<_, _>>()?,
+    };
+    let config = CapacityConfig::new(&written).map_err(|error| values.refusal(error, queues))?;
+    let mut warnings = configuration.warnings();
+    warnings.extend(values.warnings(queues));
+    Ok((config, warnings))
+}
+
+/// The values of one file.
+struct Values<'a> {
+    file: &'a str,
+    configuration: &'a Configuration,
+}
+
+// === impl Values: queues ===
+
+impl Values<'_> {
+    fn queue(&self, name: &str) -> Result<WrittenQueue, ConfigError> {
+        let number = |key, default| self.parsed(key, default, name, |value| keys::parse_number(value)?.try_into().ok());
+        let decimal = |key, default| self.parsed(key, default, name, Decimal::parse);
+        let capacity = match self.of_queue(&keys::QUEUE_CAPACITY, name)? {
+            Some(setting) => Some(setting),
+            None => self.of_queue(&keys::QUEUE_GUARANTEED_CAPACITY, name)?,
+        };
+        Ok(WrittenQueue {
+            name: name.to_owned(),
+            capacity: capacity.map(|setting| parse(&setting, &keys::QUEUE_CAPACITY, Decimal::parse)).transpose()?,
+            maximum_capacity: decimal(&keys::QUEUE_MAXIMUM_CAPACITY, None)?,
+            minimum_user_limit_percent: number(&keys::QUEUE_USER_LIMIT, Some(&keys::CAPACITY_DEFAULT_USER_LIMIT))?,
+            user_limit_factor: decimal(&keys::QUEUE_USER_FACTOR, Some(&keys::CAPACITY_DEFAULT_USER_FACTOR))?,
+            supports_priority: self.parsed(
+                &keys::QUEUE_PRIORITY,
+                Some(&keys::CAPACITY_DEFAULT_PRIORITY),
+                name,
+                keys::parse_flag,
+            )?,
+            maximum_active_tasks: number(&keys::QUEUE_TASKS, Some(&keys::CAPACITY_DEFAULT_QUEUE_TASKS))?,
+            maximum_active_tasks_per_user: number(&keys::QUEUE_USER_TASKS, Some(&keys::CAPACITY_DEFAULT_USER_TASKS))?,
+            init_accept_jobs_factor: number(&keys::QUEUE_ACCEPT_FACTOR, Some(&keys::CAPACITY_DEFAULT_ACCEPT_FACTOR))?,
+        })
+    }
+
+    /// A queue's value, else the system's default, else that of the key.
+    fn parsed<T>(
+        &self,
+        key: &'static Key,
+        default: Option<&'static Key>,
+        queue: &str,
+        parse_value: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        match (self.of_queue(key, queue)?, default) {
+            (Some(setting), _) => parse(&setting, key, parse_value),
+            (None, Some(default)) => parse(&self.configuration.required(default)?, default, parse_value),
+            (None, None) => Err(ConfigError::NotSet { key: key.name, expected: key.kind.to_string() }),
+        }
+    }
+
+    /// A queue's value; none if it is not set or blank.
+    fn of_queue(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
+        Ok(self.configuration.queue_setting(key, queue)?.filter(|setting| !setting.value.trim().is_empty()))
+    }
+}
+
+fn parse<T>(setting: &Setting, key: &Key, parse_value: impl Fn(&str) -> Option<T>) -> Result<T, ConfigError> {
+    parse_value(&setting.value)
+        .filter(|_| key.kind.accepts(&setting.value))
+        .ok_or_else(|| setting.bad_value(key.kind.to_string()))
+}
+
+// === impl Values: refusals ===
+
+/// The keys that decide a refused value, the first that is set, and what was expected of them.
+type Culprit = (&'static [&'static Key], &'static str);
+
+const POSITIVE: &str = "a number above 0";
+const SHARE: &str = "percent from 0 to 100";
+
+fn culprit(error: &CapacityConfigError) -> Culprit {
+    use CapacityConfigError as Error;
+    match error {
+        Error::NoCapacity { .. } | Error::Capacity { .. } => {
+            (&[&keys::QUEUE_CAPACITY, &keys::QUEUE_GUARANTEED_CAPACITY], SHARE)
+        }
+        Error::MaximumCapacity { .. } => (&[&keys::QUEUE_MAXIMUM_CAPACITY], "percent up to 100"),
+        Error::MaximumBelowCapacity { .. } => (&[&keys::QUEUE_MAXIMUM_CAPACITY], "at least the queue's capacity"),
+        Error::UserLimit { .. } => {
+            (&[&keys::QUEUE_USER_LIMIT, &keys::CAPACITY_DEFAULT_USER_LIMIT], "percent from 1 to 100")
+        }
+        Error::UserLimitFactor { .. } => (&[&keys::QUEUE_USER_FACTOR, &keys::CAPACITY_DEFAULT_USER_FACTOR], POSITIVE),
+        Error::InitAcceptJobsFactor { .. } => {
+            (&[&keys::QUEUE_ACCEPT_FACTOR, &keys::CAPACITY_DEFAULT_ACCEPT_FACTOR], POSITIVE)
+        }
+        Error::ContradictingLimits { .. } => (
+            &[&keys::QUEUE_USER_TASKS, &keys::CAPACITY_DEFAULT_USER_TASKS],
+            "at most maximum-initialized-active-tasks of the queue",
+        ),
+        Error::MaximumSystemJobs { .. } => (&[&keys::CAPACITY_SYSTEM_JOBS], POSITIVE),
+        Error::InitPollInterval { .. } => (&[&keys::CAPACITY_POLL_INTERVAL], POSITIVE),
+        Error::InitWorkerThreads { .. } => (&[&keys::CAPACITY_WORKER_THREADS], POSITIVE),
+        Error::NoQueue | Error::NamedTwice { .. } | Error::QueueRemoved { .. } => {
+            (&[], "queues in mapred.queue.names, each once")
+        }
+        Error::SumOfCapacities { .. } => (&[], "the capacities of all queues in mapred.queue.names to add to 100"),
+    }
+}
+
+impl Values<'_> {
+    /// The scheduler's error with the place of the value.
+    fn refusal(&self, error: CapacityConfigError, queues: &[String]) -> ConfigError {
+        let (deciding, expected) = culprit(&error);
+        let queue = error.queue().or_else(|| queues.first().map(String::as_str)).unwrap_or_default();
+        let mut settings =
+            deciding.iter().filter_map(|key| self.configuration.queue_setting(key, queue).ok().flatten());
+        let place = match (settings.next(), deciding.first()) {
+            (Some(setting), _) => format!("{}: {} = {:?}", setting.origin, setting.name, setting.shown),
+            (None, Some(key)) => format!("{}: {} is not set", self.file, key.for_queue(queue)),
+            (None, None) => self.file.to_owned(),
+        };
+        ConfigError::CapacityScheduler { error, place, expected }
+    }
+}
+
+// === impl Values: warnings ===
+
+impl Values<'_> {
+    fn warnings(&self, queues: &[String]) -> Vec<Warning> {
+        let mut found = Vec::new();
+        for (name, _, origin) in self.configuration.written() {
+            let ignored = |remark: String| Warning::Ignored { origin: origin.clone(), remark };
+            if let Some((_, reason)) = keys::CAPACITY_OBSOLETE.iter().find(|(key, _)| is_spelled(key, name)) {
+                found.push(ignored(format!("{name} {reason}")));
+                continue;
+            }
+            let Some(key) = keys::CAPACITY.iter().find(|key| key.is_spelled(name)) else {
+                found.push(Warning::NothingReads { key: name.to_owned(), origin: origin.clone(), similar: None });
+                continue;
+            };
+            let is_of_queue = |queue: &&String| key.for_queue(queue) == name;
+            match queues.iter().find(is_of_queue) {
+                Some(queue) if *key == keys::QUEUE_GUARANTEED_CAPACITY => {
+                    found.extend(self.guaranteed_capacity(name, queue));
+                }
+                None => found.push(ignored(format!("{name}: no such queue in mapred.queue.names"))),
+                Some(_) => {}
+            }
+        }
+        found
+    }
+
+    fn guaranteed_capacity(&self, name: &str, queue: &str) -> Option<Warning> {
+        let setting = self.configuration.named(name).ok().flatten()?;
+        let capacity = keys::QUEUE_CAPACITY.for_queue(queue);
+        let remark = match self.of_queue(&keys::QUEUE_CAPACITY, queue).ok().flatten() {
+            Some(_) => format!("is ignored beside {capacity}"),
+            None => format!("is a key of Hadoop 0.19; use {capacity}"),
+        };
+        Some(Warning::Contradiction { key: setting.name, value: setting.value, origin: setting.origin, remark })
+    }
+}
+
+/// Whether `name` is an obsolete key, for any queue.
+fn is_spelled(key: &str, name: &str) -> bool {
+    match key.split_once("<queue>") {
+        Some((head, tail)) => name.starts_with(head) && name.ends_with(tail) && name.len() > head.len() + tail.len(),
+        None => key == name,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/capacity_file.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! The checked configuration of all queues.
+
+use std::collections::BTreeSet;
+
+use crate::model::Decimal;
+
+use super::{CapacityConfigError, JobLimits, SlotShare, WrittenConfig, WrittenQueue};
+
+/// A configuration that passed every check; replaced as a whole by [`CapacityConfig::reload`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityConfig {
+    pub(super) maximum_tasks_per_heartbeat: u32,
+    pub(super) maximum_tasks_after_off_switch: u32,
+    /// In the order of `mapred.queue.names`, which breaks the first ties.
+    pub(super) queues: Vec<CapacityQueue>,
+}
+
+/// The settings of one queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityQueue {
+    pub(super) name: String,
+    pub(super) capacity: Decimal,
+    pub(super) maximum_capacity: Option<Decimal>,
+    pub(super) minimum_user_limit_percent: u32,
+    pub(super) user_limit_factor: Decimal,
+    pub(super) supports_priority: bool,
+    pub(super) job_limits: JobLimits,
+}
+
+// === impl CapacityConfig ===
+
+impl CapacityConfig {
+    /// Checks what is written, in the original's order.
+    ///
+    /// # Errors
+    /// The first [`CapacityConfigError`].
+    pub fn new(written: &WrittenConfig) -> Result<Self, CapacityConfigError> {
+        if written.queues.is_empty() {
+            return Err(CapacityConfigError::NoQueue);
+        }
+        let mut names = BTreeSet::new();
+        let mut queues = Vec::with_capacity(written.queues.len());
+        for queue in &written.queues {
+            if !names.insert(&queue.name) {
+                return Err(CapacityConfigError::NamedTwice { queue: queue.name.clone() });
+            }
+            queues.push(CapacityQueue::new(queue, written.maximum_system_jobs)?);
+        }
+        let sum: Decimal = queues.iter().map(|queue| queue.capacity).sum();
+        if sum.floor() != 100 {
+            return Err(CapacityConfigError::SumOfCapacities { sum });
+        }
+        if written.init_poll_interval_ms <= 0 {
+            return Err(CapacityConfigError::InitPollInterval { value_ms: written.init_poll_interval_ms });
+        }
+        if written.init_worker_threads <= 0 {
+            return Err(CapacityConfigError::InitWorkerThreads { value: written.init_worker_threads });
+        }
+        let count = |value: i32| u32::try_from(value).unwrap_or_default();
+        Ok(Self {
+            maximum_tasks_per_heartbeat: count(written.maximum_tasks_per_heartbeat),
+            maximum_tasks_after_off_switch: match written.maximum_tasks_after_off_switch {
+                // The original counts down from it and stops at zero, which it never meets.
+                ..0 => u32::MAX,
+                most => count(most),
+            },
+            queues,
+        })
+    }
+
+    /// Its queues, in the order of `mapred.queue.names`.
+    pub fn queues(&self) -> &[CapacityQueue] {
+        &self.queues
+    }
+
+    /// The settings of a queue.
+    pub fn queue(&self, name: &str) -> Option<&CapacityQueue> {
+        self.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// Most maps of one heartbeat; looked at after a map was granted, so zero grants one.
+    pub fn maximum_tasks_per_heartbeat(&self) -> u32 {
+        self.maximum_tasks_per_heartbeat
+    }
+
+    /// Most maps that a heartbeat may grant after an off-switch map.
+    pub fn maximum_tasks_after_off_switch(&self) -> u32 {
+        self.maximum_tasks_after_off_switch
+    }
+}
+
+// === impl CapacityQueue ===
+
+impl CapacityQueue {
+    fn new(written: &WrittenQueue, maximum_system_jobs: i32) -> Result<Self, CapacityConfigError> {
+        let queue = || written.name.clone();
+        let hundred = Decimal::whole(100);
+        let Some(capacity) = written.capacity else { return Err(CapacityConfigError::NoCapacity { queue: queue() }) };
+        if capacity < Decimal::ZERO || capacity > hundred {
+            return Err(CapacityConfigError::Capacity { queue: queue(), value: capacity });
+        }
+        let maximum_capacity = Some(written.maximum_capacity).filter(|maximum| *maximum > Decimal::ZERO);
+        if let Some(value) = maximum_capacity.filter(|maximum| *maximum > hundred) {
+            return Err(CapacityConfigError::MaximumCapacity { queue: queue(), value });
+        }
+        if let Some(value) = maximum_capacity.filter(|maximum| *maximum < capacity) {
+            return Err(CapacityConfigError::MaximumBelowCapacity { queue: queue(), value });
+        }
+        let value = written.minimum_user_limit_percent;
+        let Some(minimum_user_limit_percent) = u32::try_from(value).ok().filter(|percent| (1..=100).contains(percent))
+        else {
+            return Err(CapacityConfigError::UserLimit { queue: queue(), value });
+        };
+        if written.user_limit_factor <= Decimal::ZERO {
+            return Err(CapacityConfigError::UserLimitFactor { queue: queue(), value: written.user_limit_factor });
+        }
+        let Some(maximum_system_jobs) = u32::try_from(maximum_system_jobs).ok().filter(|jobs| *jobs > 0) else {
+            return Err(CapacityConfigError::MaximumSystemJobs { value: maximum_system_jobs });
+        };
+        let value = written.init_accept_jobs_factor;
+        let Some(accept_factor) = u32::try_from(value).ok().filter(|factor| *factor > 0) else {
+            return Err(CapacityConfigError::InitAcceptJobsFactor { queue: queue(), value });
+        };
+        // The limits on jobs cannot contradict each other: those for each user are at most a whole of the queue's.
+        if written.maximum_active_tasks < written.maximum_active_tasks_per_user {
+            return Err(CapacityConfigError::ContradictingLimits { queue: queue() });
+        }
+        Ok(Self {
+            name: queue(),
+            capacity,
+            maximum_capacity,
+            minimum_user_limit_percent,
+            user_limit_factor: written.user_limit_factor,
+            supports_priority: written.supports_priority,
+            job_limits: JobLimits::new(
+                maximum_system_jobs,
+                capacity,
+                minimum_user_limit_percent,
+                accept_factor,
+                i64::from(written.maximum_active_tasks),
+                i64::from(written.maximum_active_tasks_per_user),
+            ),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its share of the cluster, percent.
+    pub fn capacity(&self) -> Decimal {
+        self.capacity
+    }
+
+    /// What it never exceeds, percent of the cluster; none: no limit.
+    pub fn maximum_capacity(&self) -> Option<Decimal> {
+        self.maximum_capacity
+    }
+
+    /// The part of the queue below which no user is limited, percent.
+    pub fn minimum_user_limit_percent(&self) -> u32 {
+        self.minimum_user_limit_percent
+    }
+
+    /// Multiples of the queue's capacity that one user may hold.
+    pub fn user_limit_factor(&self) -> Decimal {
+        self.user_limit_factor
+    }
+
+    /// Whether jobs are ordered by priority. Fixed when the queue is created; a reload does not change it.
+    pub fn supports_priority(&self) -> bool {
+        self.supports_priority
+    }
+
+    /// Its limits on jobs and active tasks.
+    pub fn job_limits(&self) -> &JobLimits {
+        &self.job_limits
+    }
+
+    /// Its share of a cluster with so many slots of a kind.
+    pub fn slot_share(&self, cluster_slots: u64) -> SlotShare {
+        SlotShare::new(self.capacity, self.maximum_capacity, cluster_slots)
+    }
+}

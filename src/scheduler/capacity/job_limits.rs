@@ -1,0 +1,48 @@
+//! Limits on jobs and tasks of a queue, derived from its share of the system's jobs.
+
+use crate::model::Decimal;
+
+/// How many jobs a queue accepts and initialises (1.2.1 `CapacitySchedulerQueue.initializeQueue`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Jobs initialising or running at once.
+    pub initialized: u64,
+    /// The same for each user.
+    pub initialized_per_user: u64,
+    /// Jobs waiting, initialising or running.
+    pub accepted: u64,
+    /// The same for each user.
+    pub accepted_per_user: u64,
+    /// Maps and reduces of initialising and running jobs. May be negative, and then refuses every job.
+    pub active_tasks: i64,
+    /// The same for each user.
+    pub active_tasks_per_user: i64,
+}
+
+// === impl JobLimits ===
+
+impl JobLimits {
+    /// `capacity` percent of `maximum_system_jobs`, of which each user gets `user_limit_percent`, both rounded up; the
+    /// jobs accepted are `accept_factor` times as many.
+    pub fn new(
+        maximum_system_jobs: u32,
+        capacity: Decimal,
+        user_limit_percent: u32,
+        accept_factor: u32,
+        active_tasks: i64,
+        active_tasks_per_user: i64,
+    ) -> Self {
+        let jobs = u64::from(maximum_system_jobs);
+        let initialized = capacity.percent_of_rounded_up(jobs);
+        // Rounding up twice rounds up once.
+        let initialized_per_user = capacity.percent_of_rounded_up(jobs * u64::from(user_limit_percent)).div_ceil(100);
+        Self {
+            initialized,
+            initialized_per_user,
+            accepted: initialized.saturating_mul(u64::from(accept_factor)),
+            accepted_per_user: initialized_per_user.saturating_mul(u64::from(accept_factor)),
+            active_tasks,
+            active_tasks_per_user,
+        }
+    }
+}

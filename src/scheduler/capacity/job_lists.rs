@@ -1,0 +1,271 @@
+//! The life of jobs in a queue: waiting, initialising, running, gone.
+//!
+//! The original polls; here [`JobLists::initialize_jobs`] is called when something changed that a limit depends on. It
+//! walks only jobs that may begin: each user's first waiting job, while the user is below its limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::scheduler::AppId;
+
+use super::user_jobs::{UserJobs, is_within};
+use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
+
+/// A job of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedJob {
+    /// Its app.
+    pub id: AppId,
+    /// Its user.
+    pub user: Arc<str>,
+    /// Its maps and reduces, finished ones included.
+    pub tasks: u64,
+    /// Its place among the queue's jobs.
+    pub rank: JobRank,
+    /// How far it has come.
+    pub stage: JobStage,
+}
+
+/// All jobs of one queue, with the counts that its limits need.
+#[derive(Debug)]
+pub struct JobLists {
+    limits: JobLimits,
+    // Looked up, never iterated.
+    jobs: FxHashMap<AppId, ListedJob>,
+    waiting: BTreeMap<JobRank, AppId>,
+    initializing: BTreeMap<JobRank, AppId>,
+    running: BTreeMap<JobRank, AppId>,
+    users: BTreeMap<Arc<str>, UserJobs>,
+    /// The first waiting job of each user that is below its limits.
+    candidates: BTreeSet<JobRank>,
+    /// Waiting jobs by tasks: a job too large for the queue now holds up the jobs behind it.
+    sizes: BTreeSet<(u64, JobRank)>,
+    /// Maps and reduces of initialising and running jobs.
+    active_tasks: u64,
+}
+
+// === impl JobLists: accepting ===
+
+impl JobLists {
+    /// A queue without jobs.
+    pub fn new(limits: JobLimits) -> Self {
+        Self {
+            limits,
+            jobs: FxHashMap::default(),
+            waiting: BTreeMap::new(),
+            initializing: BTreeMap::new(),
+            running: BTreeMap::new(),
+            users: BTreeMap::new(),
+            candidates: BTreeSet::new(),
+            sizes: BTreeSet::new(),
+            active_tasks: 0,
+        }
+    }
+
+    /// Whether the queue accepts a job of `user` with so many maps and reduces. `job` and `queue` are named in the error.
+    ///
+    /// # Errors
+    /// The first limit that refuses it.
+    pub fn check_job(&self, job: &str, queue: &str, user: &str, tasks: u64) -> Result<(), RefusedJob> {
+        let (job, queue, user_counts) = (|| job.to_owned(), || queue.to_owned(), self.user_counts(user));
+        let user = || user.to_owned();
+        let limit = self.limits.active_tasks_per_user;
+        if !is_within(0, tasks, limit) {
+            return Err(RefusedJob::TooManyTasks { job: job(), user: user(), tasks, limit, queue: queue() });
+        }
+        let (counts, limit) = (self.counts(), self.limits.accepted);
+        if counts.accepted() >= limit {
+            return Err(RefusedJob::QueueFull { job: job(), user: user(), queue: queue(), counts, limit });
+        }
+        let (counts, limit) = (user_counts, self.limits.accepted_per_user);
+        if counts.accepted() >= limit {
+            return Err(RefusedJob::UserFull { job: job(), user: user(), counts, limit, queue: queue() });
+        }
+        Ok(())
+    }
+
+    /// Adds a job in its stage, whatever the limits: a submission was checked before, and jobs that a restart or a
+    /// change of the policy brings are accepted already.
+    pub fn add_job(&mut self, job: ListedJob) {
+        self.remove_job(job.id);
+        let user = Arc::clone(&job.user);
+        self.list(&job);
+        self.jobs.insert(job.id, job);
+        self.update_candidate(&user);
+    }
+
+    /// Removes a job, in whatever stage, and gives back its active tasks.
+    pub fn remove_job(&mut self, id: AppId) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        self.unlist(&job);
+        self.update_candidate(&job.user);
+        if self.users.get(&job.user).is_some_and(|user| user.counts.accepted() == 0) {
+            self.users.remove(&job.user);
+        }
+    }
+
+    /// Replaces the limits; no job that is accepted or initialised is affected.
+    pub fn set_limits(&mut self, limits: JobLimits) {
+        self.limits = limits;
+        for user in self.users.values_mut() {
+            user.candidate = user.first_permitted(&limits);
+        }
+        self.candidates = self.users.values().filter_map(|user| user.candidate).collect();
+    }
+}
+
+// === impl JobLists: stages ===
+
+impl JobLists {
+    /// Moves waiting jobs to initialising while the limits allow it; their ids, in the order of the queue.
+    pub fn initialize_jobs(&mut self) -> Vec<AppId> {
+        let mut begun = Vec::new();
+        let mut last = None;
+        while let Some((rank, id)) = self.next_job(last) {
+            self.set_stage(id, JobStage::Initializing);
+            begun.push(id);
+            last = Some(rank);
+        }
+        begun
+    }
+
+    /// Moves a job to another stage. A waiting job that is already running skips a stage.
+    pub fn set_stage(&mut self, id: AppId, stage: JobStage) {
+        self.change_job(id, |job| job.stage = stage);
+    }
+
+    /// Moves a job to another place in its stage, after a change of its priority or start time.
+    pub fn set_rank(&mut self, id: AppId, rank: JobRank) {
+        self.change_job(id, |job| job.rank = rank);
+    }
+
+    /// Sets the number of a job's maps and reduces.
+    pub fn set_tasks(&mut self, id: AppId, tasks: u64) {
+        self.change_job(id, |job| job.tasks = tasks);
+    }
+
+    /// The next job to initialise, after the one that this round initialised `last`.
+    fn next_job(&self, last: Option<JobRank>) -> Option<(JobRank, AppId)> {
+        if self.counts().initialized() >= self.limits.initialized {
+            return None;
+        }
+        let &rank = self.candidates.first()?;
+        let id = *self.waiting.get(&rank)?;
+        // A waiting job that is too large for the queue ends the round, even if its user is over a limit.
+        let room = u64::try_from(self.limits.active_tasks).ok()?.checked_sub(self.active_tasks)?;
+        let too_large = self.sizes.range((room.checked_add(1)?, JobRank::FIRST)..);
+        let is_before = |stop: JobRank| stop <= rank && last.is_none_or(|last| last < stop);
+        if too_large.into_iter().any(|&(_, stop)| is_before(stop)) {
+            return None;
+        }
+        Some((rank, id))
+    }
+
+    fn change_job(&mut self, id: AppId, change: impl FnOnce(&mut ListedJob)) {
+        let Some(mut job) = self.jobs.remove(&id) else { return };
+        self.unlist(&job);
+        change(&mut job);
+        self.list(&job);
+        let user = Arc::clone(&job.user);
+        self.jobs.insert(id, job);
+        self.update_candidate(&user);
+    }
+}
+
+// === impl JobLists: queries ===
+
+impl JobLists {
+    /// Jobs by stage.
+    pub fn counts(&self) -> StageCounts {
+        StageCounts {
+            waiting: self.waiting.len() as u64,
+            initializing: self.initializing.len() as u64,
+            running: self.running.len() as u64,
+        }
+    }
+
+    /// Jobs of one user by stage.
+    pub fn user_counts(&self, user: &str) -> StageCounts {
+        self.users.get(user).map_or(StageCounts::default(), |user| user.counts)
+    }
+
+    /// Users with a job in any stage.
+    pub fn users(&self) -> u64 {
+        self.users.len() as u64
+    }
+
+    /// Maps and reduces of initialising and running jobs.
+    pub fn active_tasks(&self) -> u64 {
+        self.active_tasks
+    }
+
+    /// The same for one user.
+    pub fn user_active_tasks(&self, user: &str) -> u64 {
+        self.users.get(user).map_or(0, |user| user.active_tasks)
+    }
+
+    /// A job of the queue.
+    pub fn job(&self, id: AppId) -> Option<&ListedJob> {
+        self.jobs.get(&id)
+    }
+
+    /// All jobs as clients list them: initialising, running, then waiting ones, each in the order of the queue.
+    pub fn listed(&self) -> impl Iterator<Item = AppId> {
+        [&self.initializing, &self.running, &self.waiting].into_iter().flat_map(|list| list.values().copied())
+    }
+}
+
+// === impl JobLists: counts ===
+
+impl JobLists {
+    fn stage_list(&mut self, stage: JobStage) -> &mut BTreeMap<JobRank, AppId> {
+        match stage {
+            JobStage::Waiting => &mut self.waiting,
+            JobStage::Initializing => &mut self.initializing,
+            JobStage::Running => &mut self.running,
+        }
+    }
+
+    fn list(&mut self, job: &ListedJob) {
+        self.stage_list(job.stage).insert(job.rank, job.id);
+        let user = self.users.entry(Arc::clone(&job.user)).or_default();
+        *user.counts.count_mut(job.stage) += 1;
+        if job.stage == JobStage::Waiting {
+            user.waiting.insert(job.rank, job.tasks);
+            self.sizes.insert((job.tasks, job.rank));
+        } else {
+            user.active_tasks = user.active_tasks.saturating_add(job.tasks);
+            self.active_tasks = self.active_tasks.saturating_add(job.tasks);
+        }
+    }
+
+    /// Reverts [`Self::list`].
+    fn unlist(&mut self, job: &ListedJob) {
+        self.stage_list(job.stage).remove(&job.rank);
+        let Some(user) = self.users.get_mut(&job.user) else { return };
+        let count = user.counts.count_mut(job.stage);
+        *count = count.saturating_sub(1);
+        if job.stage == JobStage::Waiting {
+            user.waiting.remove(&job.rank);
+            self.sizes.remove(&(job.tasks, job.rank));
+        } else {
+            user.active_tasks = user.active_tasks.saturating_sub(job.tasks);
+            self.active_tasks = self.active_tasks.saturating_sub(job.tasks);
+        }
+    }
+
+    /// Called after each change of a user's jobs.
+    fn update_candidate(&mut self, user: &str) {
+        let Some(user) = self.users.get_mut(user) else { return };
+        let candidate = user.first_permitted(&self.limits);
+        let before = std::mem::replace(&mut user.candidate, candidate);
+        if before != candidate {
+            if let Some(before) = before {
+                self.candidates.remove(&before);
+            }
+            self.candidates.extend(candidate);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How far the jobs of a queue have come.
+
+use std::fmt;
+
+/// How far a job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobStage {
+    /// Accepted; nothing of it runs.
+    Waiting,
+    /// Its setup may run.
+    Initializing,
+    /// Its setup has ended.
+    Running,
+}
+
+/// Jobs of a queue, or of one user in it, by stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StageCounts {
+    /// [`JobStage::Waiting`].
+    pub waiting: u64,
+    /// [`JobStage::Initializing`].
+    pub initializing: u64,
+    /// [`JobStage::Running`].
+    pub running: u64,
+}
+
+// === impl StageCounts ===
+
+impl StageCounts {
+    /// Initialising or running.
+    pub fn initialized(&self) -> u64 {
+        self.initializing.saturating_add(self.running)
+    }
+
+    /// In any stage.
+    pub fn accepted(&self) -> u64 {
+        self.waiting.saturating_add(self.initialized())
+    }
+
+    pub(super) fn count_mut(&mut self, stage: JobStage) -> &mut u64 {
+        match stage {
+            JobStage::Waiting => &mut self.waiting,
+            JobStage::Initializing => &mut self.initializing,
+            JobStage::Running => &mut self.running,
+        }
+    }
+}
+
+/// As the refusal of a job counts them.
+impl fmt::Display for StageCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { waiting, initializing, running } = self;
+        write!(f, "{waiting} waiting jobs, {initializing} initializing jobs and {running} running jobs")
+    }
+}

@@ -1,0 +1,42 @@
+//! The Capacity scheduler (Hadoop 1.2.1 `CapacityTaskScheduler`): each queue has a share of the cluster, may use what
+//! the others leave up to a maximum, and divides it among its users.
+//!
+//! [`CapacityConfig`] is the checked configuration, [`JobLists`] the life of jobs in a queue, [`SlotShare`] and
+//! [`UserLimit`] the limits on slots, [`QueueReport`] and [`JobReport`] the texts. All numbers are exact: percentages are
+//! decimals, ratios compare by cross-multiplication.
+
+mod capacity_config;
+mod config_error;
+mod java_float;
+mod job_limits;
+mod job_lists;
+mod job_rank;
+mod job_stage;
+mod locality_wait;
+mod refused_job;
+mod reload;
+mod report;
+mod slot_memory;
+mod slot_share;
+mod slot_usage;
+mod user_jobs;
+mod user_limit;
+mod written_config;
+
+#[cfg(test)]
+mod tests;
+
+pub use capacity_config::{CapacityConfig, CapacityQueue};
+pub use config_error::CapacityConfigError;
+pub use job_limits::JobLimits;
+pub use job_lists::{JobLists, ListedJob};
+pub use job_rank::JobRank;
+pub use job_stage::{JobStage, StageCounts};
+pub use locality_wait::{LocalityWait, WaitFactor};
+pub use refused_job::RefusedJob;
+pub use report::{JobReport, KindReport, QueueReport};
+pub use slot_memory::SlotMemory;
+pub use slot_share::SlotShare;
+pub use slot_usage::SlotUsage;
+pub use user_limit::{SlotVerdict, UserLimit};
+pub use written_config::{WrittenConfig, WrittenQueue};

@@ -1,0 +1,108 @@
+//! The texts about queues and jobs that clients and pages show, byte for byte those of the original (1.2.1
+//! `CapacitySchedulerQueue.toString`, `CapacityTaskScheduler.getJobQueueSchedInfo`).
+
+use std::fmt;
+
+use crate::model::PerKind;
+
+use super::java_float::{JavaFloat, JavaPercent};
+use super::{CapacityQueue, SlotShare, SlotUsage, StageCounts};
+
+const SEPARATOR: &str = "-------------";
+
+/// The scheduling information of a queue. Every line ends with a newline.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueReport<'a> {
+    /// Its settings.
+    pub queue: &'a CapacityQueue,
+    /// Its slots.
+    pub slots: PerKind<KindReport<'a>>,
+    /// Its jobs.
+    pub jobs: StageCounts,
+    /// Users with a job in it.
+    pub users: u64,
+}
+
+/// One kind of slot in a [`QueueReport`].
+#[derive(Clone, Copy, Debug)]
+pub struct KindReport<'a> {
+    /// The queue's share of the cluster.
+    pub share: SlotShare,
+    /// What it uses.
+    pub usage: &'a SlotUsage,
+}
+
+/// The scheduling information of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobReport {
+    /// Attempts that run.
+    pub running: PerKind<u32>,
+    /// Slots of one task.
+    pub slots_per_task: PerKind<u32>,
+    /// Nodes reserved for it.
+    pub reserved_nodes: PerKind<u32>,
+}
+
+// === impl QueueReport ===
+
+impl fmt::Display for QueueReport<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Queue configuration")?;
+        writeln!(f, "Capacity Percentage: {}%", JavaFloat(self.queue.capacity()))?;
+        writeln!(f, "User Limit: {}%", self.queue.minimum_user_limit_percent())?;
+        writeln!(f, "Priority Supported: {}", if self.queue.supports_priority() { "YES" } else { "NO" })?;
+        writeln!(f, "{SEPARATOR}\nMap tasks\n{}{SEPARATOR}", self.slots.map)?;
+        writeln!(f, "Reduce tasks\n{}{SEPARATOR}", self.slots.reduce)?;
+        writeln!(f, "Job info")?;
+        writeln!(f, "Number of Waiting Jobs: {}", self.jobs.waiting)?;
+        writeln!(f, "Number of Initializing Jobs: {}", self.jobs.initializing)?;
+        writeln!(f, "Number of users who have submitted jobs: {}", self.users)
+    }
+}
+
+// === impl KindReport ===
+
+impl fmt::Display for KindReport<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SlotShare { capacity, maximum } = self.share;
+        let occupied = u64::from(self.usage.occupied);
+        writeln!(f, "Capacity: {capacity} slots")?;
+        if let Some(maximum) = maximum {
+            writeln!(f, "Maximum capacity: {maximum} slots")?;
+        }
+        let used = JavaPercent { part: occupied, whole: u64::from(capacity) };
+        writeln!(f, "Used capacity: {occupied} ({used}% of Capacity)")?;
+        writeln!(f, "Running tasks: {}", self.usage.running_tasks)?;
+        if occupied > 0 {
+            writeln!(f, "Active users:")?;
+        }
+        for (user, &slots) in self.usage.by_user.iter().filter(|(_, slots)| **slots > 0 && occupied > 0) {
+            let part = JavaPercent { part: u64::from(slots), whole: occupied };
+            writeln!(f, "User '{user}': {slots} ({part}% of used capacity)")?;
+        }
+        Ok(())
+    }
+}
+
+// === impl JobReport ===
+
+impl fmt::Display for JobReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots = |count: u32, slots: u32| u64::from(count) * u64::from(slots);
+        let Self { running, slots_per_task: each, reserved_nodes: reserved } = self;
+        write!(
+            f,
+            "{} running map tasks using {} map slots. {} additional slots reserved. ",
+            running.map,
+            slots(running.map, each.map),
+            slots(reserved.map, each.map)
+        )?;
+        write!(
+            f,
+            "{} running reduce tasks using {} reduce slots. {} additional slots reserved.",
+            running.reduce,
+            slots(running.reduce, each.reduce),
+            slots(reserved.reduce, each.reduce)
+        )
+    }
+}

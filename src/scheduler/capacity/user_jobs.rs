@@ -1,0 +1,34 @@
+//! The jobs of one user in a queue.
+
+use std::collections::BTreeMap;
+
+use super::{JobLimits, JobRank, StageCounts};
+
+/// The jobs of one user in a queue.
+#[derive(Debug, Default)]
+pub(super) struct UserJobs {
+    pub(super) counts: StageCounts,
+    /// Maps and reduces of initialising and running jobs.
+    pub(super) active_tasks: u64,
+    /// Waiting jobs with their tasks.
+    pub(super) waiting: BTreeMap<JobRank, u64>,
+    /// The user's entry among the queue's candidates.
+    pub(super) candidate: Option<JobRank>,
+}
+
+// === impl UserJobs ===
+
+impl UserJobs {
+    /// The user's first waiting job, if the user's limits let it begin. A later job never overtakes it.
+    pub(super) fn first_permitted(&self, limits: &JobLimits) -> Option<JobRank> {
+        let (&rank, &tasks) = self.waiting.first_key_value()?;
+        let has_room = self.counts.initialized() < limits.initialized_per_user
+            && is_within(self.active_tasks, tasks, limits.active_tasks_per_user);
+        has_room.then_some(rank)
+    }
+}
+
+/// Whether `active` tasks and `more` stay within a limit that may be negative.
+pub(super) fn is_within(active: u64, more: u64, limit: i64) -> bool {
+    u64::try_from(limit).is_ok_and(|limit| active.saturating_add(more) <= limit)
+}

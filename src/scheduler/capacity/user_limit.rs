@@ -1,0 +1,66 @@
+//! How many slots of its queue one user may hold.
+
+use crate::model::Decimal;
+
+use super::SlotShare;
+
+/// What a queue's limits say about one more task of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotVerdict {
+    /// It may run.
+    Allowed,
+    /// The queue would exceed its maximum.
+    QueueAtMaximum {
+        /// The maximum, slots.
+        maximum: u32,
+    },
+    /// The user would exceed the user limit.
+    UserAtLimit {
+        /// The limit, slots.
+        limit: u64,
+    },
+}
+
+/// The user limit of a queue for one kind of slot, at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimit {
+    /// The queue's slots.
+    pub share: SlotShare,
+    /// Slots that the queue occupies.
+    pub occupied: u32,
+    /// Users with a running job that has pending tasks.
+    pub active_users: u32,
+    /// `minimum-user-limit-percent`.
+    pub minimum_percent: u32,
+    /// `user-limit-factor`.
+    pub factor: Decimal,
+}
+
+// === impl UserLimit ===
+
+impl UserLimit {
+    /// Slots that one user may hold, tasks of `slots` each.
+    ///
+    /// Below capacity the queue's capacity is divided; above it, what the queue would occupy. A queue counts as having
+    /// room for one task, so that queues of less than one slot progress.
+    pub fn slots(&self, slots: u32) -> u64 {
+        let capacity = u64::from(self.share.capacity.max(slots));
+        let wanted = u64::from(self.occupied) + u64::from(slots);
+        let current = capacity.max(wanted);
+        let equal_part = current.div_ceil(u64::from(self.active_users.max(1)));
+        let minimum = (u64::from(self.minimum_percent) * current).div_ceil(100);
+        equal_part.max(minimum).min(self.factor.times(capacity))
+    }
+
+    /// Whether a user that occupies `by_user` slots may take `slots` more.
+    pub fn verdict(&self, by_user: u32, slots: u32) -> SlotVerdict {
+        if let Some(maximum) = self.share.maximum.filter(|_| !self.share.has_room(self.occupied, slots)) {
+            return SlotVerdict::QueueAtMaximum { maximum };
+        }
+        let limit = self.slots(slots);
+        if u64::from(by_user) + u64::from(slots) > limit {
+            return SlotVerdict::UserAtLimit { limit };
+        }
+        SlotVerdict::Allowed
+    }
+}

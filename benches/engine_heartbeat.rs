@@ -13,7 +13,6 @@ use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_ma
 use world::{BusyTracker, World};
 
 use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReadProgress, ReportKind};
-use jobtracker::market::MarketConfig;
 use jobtracker::model::Kind;
 use jobtracker::scheduler::FifoOptions;
 
@@ -27,7 +26,7 @@ fn fifo() -> PolicyConfig {
 }
 
 fn dynamic() -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None }
 }
 
 type Named = (&'static str, fn() -> PolicyConfig);

@@ -12,7 +12,6 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use world::{BusyTracker, HOSTS, World};
 
 use jobtracker::engine::PolicyConfig;
-use jobtracker::market::MarketConfig;
 
 const QUEUES: [usize; 3] = [100, 1_000, 10_000];
 const RUNNING: usize = 100_000;
@@ -24,7 +23,7 @@ fn market() -> PolicyConfig {
 }
 
 fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms }
 }
 
 /// All slots of a thousand trackers are in use, and three times as many tasks wait.

@@ -137,12 +137,17 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     };
     let others =
         if settings.queues.acls_enabled { "users in access lists" } else { "any user (mapred.acls.enabled is off)" };
-    let jobs = match &settings.scheduler {
-        SchedulerKind::Fifo(_) => format!("jobs may be submitted and killed by {others}"),
-        SchedulerKind::Dynamic(market) => format!(
+    let jobs = match (&settings.scheduler, &settings.market) {
+        (SchedulerKind::Dynamic(_), Some(market)) => format!(
             "jobs may be submitted, signed, by the users in {}, and killed by {others}; budgets in {}",
             market.acl_file.display(),
             market.budget_file.display()
+        ),
+        (_, None) => format!("jobs may be submitted and killed by {others}"),
+        (_, Some(market)) => format!(
+            "jobs may be submitted and killed by {others}; the market does not rule, it keeps the accounts of the users \
+             in {}",
+            market.acl_file.display()
         ),
     };
     let started = StartedJobTracker {

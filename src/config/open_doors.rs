@@ -240,7 +240,9 @@ impl Values<'_> {
     /// Files that local users can read or change.
     fn files(&self) -> Vec<OpenDoor> {
         let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
-        if self.has_market() {
+        // Where the ACL file is, there is a market, whether it rules or not.
+        let acl_file = self.configuration.local_path(&keys::ACL_FILE).ok().flatten();
+        if acl_file.is_some_and(|path| path.exists()) {
             doors
                 .extend(self.writable(&keys::ACL_FILE, "local users can make themselves administrators of the market"));
             doors.extend(self.readable(&keys::ACL_FILE, "local users can read every signing key"));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::config::settings::{BudgetStoreKind, DynamicSettings};
+use crate::config::settings::{BudgetStoreKind, MarketSettings, SchedulerKind};
 use crate::engine::{Engine, ForeignState};
 use crate::market::BudgetLine;
 use crate::server::{SystemDirAtStart, engine_config, no_minute};
@@ -28,10 +28,10 @@ pub(super) struct StartState {
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
-/// Builds the engine from the loaded state, and the writer of the budget file if there is a market.
+/// Builds the engine from the loaded state, and the writer of the budget file if there is a market with one.
 pub(super) fn build_engine(
     settings: &Settings,
-    market: Option<(&DynamicSettings, Precedence)>,
+    precedence: Precedence,
     store: &Store,
     found: StartState,
     http: SocketAddr,
@@ -39,9 +39,9 @@ pub(super) fn build_engine(
     let StartState { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
-    let budget = match market {
+    let budget = match settings.market.as_ref().filter(|market| has_budgets(settings, market, &opened)) {
         None => None,
-        Some((market, precedence)) => {
+        Some(market) => {
             let path = &market.budget_file;
             let image = match market.budget_store {
                 BudgetStoreKind::File => BudgetPublisher::open(store, &opened, path, precedence)?,
@@ -81,6 +81,17 @@ pub(super) fn build_engine(
         image
     });
     Ok((image, engine, clock))
+}
+
+/// Whether the market has its budgets, or must have them. One that does not rule waits for them without accounts.
+fn has_budgets(settings: &Settings, market: &MarketSettings, opened: &LoadedState) -> bool {
+    let is_ruling = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
+    let has_budgets = is_ruling || !opened.first_start || market.budget_file.exists();
+    if !has_budgets {
+        let path = market.budget_file.display();
+        tracing::info!("the market has no accounts: there is no budget file {path}; the next start reads it");
+    }
+    has_budgets
 }
 
 /// Logs what an edited budget file has changed; all of it is in the ledger.

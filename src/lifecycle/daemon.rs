@@ -18,6 +18,7 @@ use crate::server::{
     Requests, StoreGone, Submissions, Targets,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
+use crate::web::MarketPresence;
 
 /// Maximum time for answering the calls in progress before a hand-over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -97,13 +98,19 @@ impl Daemon {
         let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
+        let market = match engine.market() {
+            None => MarketPresence::Absent,
+            Some(market) if market.is_ruling() => MarketPresence::Ruling,
+            Some(_) => MarketPresence::Idle,
+        };
         sink.append(first_fact, facts);
         let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
         let resolver = RackResolver::new(&settings.trackers);
         let submissions = Submissions::new(owner.clone(), resolver.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
-        let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
+        let budget = budget_image.as_ref().map(|image| image.watch());
+        let (handle, requests) = OwnerHandle::new(store, market, acl, budget);
         let broken_invariants = BrokenInvariants::default();
         let handle = handle.with_stuck_threads(submissions.stuck()).with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));

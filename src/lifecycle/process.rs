@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::config::settings::SchedulerKind;
 use crate::ipc::InheritedConnection;
 use crate::model::JobId;
 use crate::server::{AclFile, host_lists, make_staging_root, make_system_dir};
@@ -143,7 +142,7 @@ fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort
         )));
     }
     check_schema(&state)?;
-    if let SchedulerKind::Dynamic(market) = &settings.scheduler {
+    if let Some(market) = &settings.market {
         AclFile::open(market.acl_file.clone())?;
     }
     host_lists(&settings.trackers)?;

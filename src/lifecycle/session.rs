@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::Clock;
-use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::config::settings::HttpLimits;
 use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
@@ -93,10 +93,7 @@ impl DaemonProcess<'_> {
     ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
-        let market = match &settings.scheduler {
-            SchedulerKind::Dynamic(market) => Some(market),
-            SchedulerKind::Fifo(_) => None,
-        };
+        let market = settings.market.as_ref();
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
         if let Some(acl) = &acl {
             acl.warn_of_others();
@@ -122,8 +119,7 @@ impl DaemonProcess<'_> {
         let leftovers = Leftovers::of(&opened, &predecessors);
         let handed_over = self.handed_over.clone();
         let found = StartState { opened, predecessors, system_dir, handed_over };
-        let market_precedence = market.map(|market| (market, precedence));
-        let (budget_image, engine, clock) = build_engine(settings, market_precedence, &store, found, http_address)?;
+        let (budget_image, engine, clock) = build_engine(settings, precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
         let parts = DaemonParts {
@@ -142,9 +138,9 @@ impl DaemonProcess<'_> {
         let owner = daemon.owner().clone();
         owner.set_quarantine(quarantine.clone());
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
-        let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
+        let shows_money = market.is_some_and(|market| market.is_public);
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, has_market, shows_money });
+        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());

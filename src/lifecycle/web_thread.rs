@@ -28,8 +28,6 @@ pub(super) struct WebOptions {
     pub(super) limits: HttpLimits,
     /// Names that requests may be addressed to.
     pub(super) names: ServedNames,
-    /// Whether the scheduler has a market.
-    pub(super) has_market: bool,
     /// Whether unsigned requests see shares and costs.
     pub(super) shows_money: bool,
 }
@@ -60,7 +58,6 @@ impl WebThread {
             owner,
             names: options.names.clone(),
             host: host_name(),
-            has_market: options.has_market,
             shows_money: options.shows_money,
             limits,
         };

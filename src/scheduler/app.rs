@@ -15,7 +15,7 @@ use super::{AppId, GroupId};
 pub struct AppSpec {
     /// Its id.
     pub id: AppId,
-    /// Its group; never changes.
+    /// Its group, until [`Scheduler::move_app`](super::Scheduler::move_app).
     pub group: GroupId,
     /// Its user; some policies limit what one user gets.
     pub user: Arc<str>,
@@ -56,6 +56,10 @@ pub(super) struct App {
     pub(super) running: PerKind<u32>,
     /// Slots that they hold.
     pub(super) held: PerKind<u32>,
+    /// Held slots that are being released.
+    pub(super) releasing: PerKind<u32>,
+    /// As last set, for a policy that takes over.
+    pub(super) size: AppSize,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
@@ -72,7 +76,8 @@ impl AppSpec {
 // === impl App ===
 
 impl App {
-    pub(super) fn new(spec: AppSpec, home: GroupId, leaf: GroupId) -> Self {
+    pub(super) fn new(spec: AppSpec) -> Self {
+        let (home, leaf) = (spec.group, spec.group);
         Self {
             spec,
             home,
@@ -83,6 +88,8 @@ impl App {
             tables: PerKind::default(),
             running: PerKind::default(),
             held: PerKind::default(),
+            releasing: PerKind::default(),
+            size: AppSize::default(),
             pending: PerKind::default(),
             draining: false,
         }

@@ -31,8 +31,9 @@ impl Scheduler {
     /// Fills the free slots of a node. Granted tasks count as running when this returns.
     pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {
         let NodeOffer { node: id, free, now } = offer;
-        let Some(node) = self.nodes.get(&id) else { return AssignmentReport::default() };
+        let Some(node) = self.nodes.get_mut(&id) else { return AssignmentReport::default() };
         let in_use = PerKind::new(node.in_use(Kind::Map), node.in_use(Kind::Reduce));
+        node.reported = Some((in_use, now));
         self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
         let mut heartbeat = Heartbeat::new(id, now, free);
         let mut searches = PerKind::new(self.start_search(Kind::Map, &offer), self.start_search(Kind::Reduce, &offer));

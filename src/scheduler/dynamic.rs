@@ -8,13 +8,14 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, OrderClass};
+use crate::model::{Kind, OrderClass, PerKind};
 
 use super::app::App;
 use super::group::Group;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
+use super::preemption::Claim;
 use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]
@@ -75,6 +76,13 @@ impl Policy for Dynamic {
 
     fn allocation(&self, group: GroupId) -> Allocation {
         self.allocations.get(&group).copied().unwrap_or_default()
+    }
+
+    /// The quota; without payment it is void.
+    fn claim(&self, group: GroupId) -> Claim {
+        let Allocation { quota, rate_units } = self.allocation(group);
+        let paid = if rate_units > 0 { quota } else { PerKind::default() };
+        Claim { due: paid, kept: paid }
     }
 
     fn class_of(&self, key: &GroupKey) -> Option<OrderClass> {

@@ -55,6 +55,7 @@ pub(super) struct GroupSums {
     pub(super) apps: u32,
     pub(super) running: PerKind<u32>,
     pub(super) held: PerKind<u32>,
+    pub(super) releasing: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
     pub(super) pending: u64,
 }
@@ -63,8 +64,8 @@ pub(super) struct GroupSums {
 
 impl Group {
     pub(super) fn sums(&self) -> GroupSums {
-        let &Group { apps, running, held, waiting, pending, .. } = self;
-        GroupSums { apps, running, held, waiting, pending }
+        let &Group { apps, running, held, releasing, waiting, pending, .. } = self;
+        GroupSums { apps, running, held, releasing, waiting, pending }
     }
 }
 

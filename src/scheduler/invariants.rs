@@ -77,6 +77,7 @@ impl Scheduler {
                 for kind in Kind::ALL {
                     sum.running[kind] += app.running[kind];
                     sum.held[kind] += app.held[kind];
+                    sum.releasing[kind] += app.releasing[kind];
                     sum.waiting[kind] += app.tables[kind].waiting();
                     sum.pending += u64::from(app.pending[kind]);
                 }

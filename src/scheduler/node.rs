@@ -1,6 +1,6 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Kind, PerKind, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, Violations, lower, raise};
 
 use super::order::OrderEntry;
 use super::reservation::Reservation;
@@ -35,6 +35,8 @@ pub(super) struct Node {
     pub(super) held: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
+    /// Slots in use at the start of its last heartbeat, for a policy that takes over; none before the first.
+    pub(super) reported: Option<(PerKind<u32>, Now)>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
@@ -54,6 +56,7 @@ impl Node {
             occupied: PerKind::default(),
             held: PerKind::default(),
             releasing: PerKind::default(),
+            reported: None,
             withheld: PerKind::default(),
             resume: PerKind::default(),
             reserved: PerKind::default(),

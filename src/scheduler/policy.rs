@@ -19,6 +19,7 @@ use super::group::Group;
 use super::heartbeat::Heartbeat;
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
+use super::preemption::Claim;
 use super::verdict::Verdict;
 use super::view::View;
 use super::{AppId, AppSpec, GroupId, Level};
@@ -140,6 +141,11 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()
+    }
+
+    /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
+    fn claim(&self, _group: GroupId) -> Claim {
+        Claim::default()
     }
 
     /// The buyer class of a leaf by its key; none where slots are not bought.

@@ -9,9 +9,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::model::TrackerId;
+use crate::model::{PerKind, TrackerId};
 
 use super::AppId;
+
+/// What a policy grants a group in a round of preemption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// Slots up to which it takes slots from others while its tasks wait.
+    pub due: PerKind<u32>,
+    /// Slots that it does not lose.
+    pub kept: PerKind<u32>,
+}
 
 /// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest
 /// first.

@@ -3,14 +3,15 @@
 
 use crate::model::{Kind, PerKind, TrackerId, lower, raise};
 
-use super::{Allocation, AppId, GroupId, Scheduler};
+use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
 
 impl Scheduler {
     /// Counts the slots of an attempt as being released: its end is decided.
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
-        let Some(app) = self.apps.get(&id) else { return };
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        raise(&mut app.releasing[kind], slots, &mut self.violations);
         self.groups.update_path(app.home, |group| raise(&mut group.releasing[kind], slots, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.releasing[kind], slots, &mut self.violations);
@@ -20,7 +21,8 @@ impl Scheduler {
     /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
     /// [`Self::remove_running`].
     pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
-        let Some(app) = self.apps.get(&id) else { return };
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        lower(&mut app.releasing[kind], slots, &mut self.violations);
         self.groups.update_path(app.home, |group| lower(&mut group.releasing[kind], slots, &mut self.violations));
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.releasing[kind], slots, &mut self.violations);
@@ -57,6 +59,11 @@ impl Scheduler {
             })
         };
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
+    }
+
+    /// What a group may take and keep in a round of preemption.
+    pub fn claim(&self, group: GroupId) -> Claim {
+        self.policy.claim(group)
     }
 
     /// What a group has bought; nothing unless the policy is the market.

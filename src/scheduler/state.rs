@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,17 +10,16 @@ use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
 use super::change::{Change, Moves, Reaction};
-use super::compatible_fifo::CompatibleFifo;
-use super::dynamic::Dynamic;
-use super::fifo::Fifo;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::{GroupTree, Order};
-use super::policy::{LaunchRules, Leaf, Policy};
+use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
 use super::view::View;
-use super::{Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Topology, Totals};
+use super::{
+    Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
+};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +50,7 @@ pub struct GroupUsage<'a> {
     pub pending: u64,
 }
 
-/// Grants slots under one policy, chosen at construction.
+/// Grants slots under one policy at a time.
 ///
 /// Unknown ids have no effect: an attempt may outlive its node.
 pub struct Scheduler {
@@ -81,6 +79,14 @@ impl fmt::Debug for Scheduler {
     }
 }
 
+/// Empty orders, sorted as the policy demands.
+pub(super) fn orders_for(policy: &dyn Policy) -> PerKind<Order> {
+    match policy.sorts_at_fixed_moments() {
+        true => PerKind::new(Order::sorted_at_fixed_moments(), Order::sorted_at_fixed_moments()),
+        false => PerKind::default(),
+    }
+}
+
 /// The tree of groups with their keys for one kind, as the policy computes them.
 pub(super) struct KeyedGroups<'a> {
     pub(super) policy: &'a dyn Policy,
@@ -106,24 +112,17 @@ impl GroupTree for KeyedGroups<'_> {
 impl Scheduler {
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        match options.compatible {
-            true => Self::with_policy(Box::new(CompatibleFifo::new(options.pad_millionths))),
-            false => Self::with_policy(Box::new(Fifo::new(options.pad_millionths))),
-        }
+        Self::with_policy(PolicyOptions::Fifo(options).build())
     }
 
     /// A scheduler under the market.
     pub fn dynamic() -> Self {
-        Self::with_policy(Box::new(Dynamic::default()))
+        Self::with_policy(PolicyOptions::Dynamic.build())
     }
 
     pub(super) fn with_policy(policy: Box<dyn Policy>) -> Self {
-        let order = || match policy.sorts_at_fixed_moments() {
-            true => Order::sorted_at_fixed_moments(),
-            false => Order::default(),
-        };
         Self {
-            orders: PerKind::new(order(), order()),
+            orders: orders_for(&*policy),
             policy,
             topology: Topology::default(),
             groups: Groups::default(),
@@ -188,7 +187,7 @@ impl Scheduler {
         Ok(())
     }
 
-    fn forget_group(&mut self, group: GroupId) {
+    pub(super) fn forget_group(&mut self, group: GroupId) {
         Kind::ALL.into_iter().for_each(|kind| self.orders[kind].forget(group));
         self.notify(&Change::GroupClosed(group));
     }
@@ -327,27 +326,11 @@ impl Scheduler {
         if self.groups.get(group).is_none() {
             return Err(AddAppError::GroupNotOpen { app: id, group });
         }
-        let (home, leaf) = match self.policy.leaf_of(&spec) {
-            Leaf::Root => (group, GroupId::ROOT),
-            Leaf::Group => (group, group),
-            Leaf::Child(name) => {
-                let child = self.open_unlisted_group(group, &name);
-                (child, child)
-            }
-        };
-        self.groups.add_app(home, &mut self.violations);
         self.to_begin.insert(id);
-        self.apps.insert(id, App::new(spec, home, leaf));
+        self.apps.insert(id, App::new(spec));
+        self.enter_home(id);
         self.notify(&Change::AppAdded(id));
         Ok(())
-    }
-
-    fn open_unlisted_group(&mut self, parent: GroupId, name: &Arc<str>) -> GroupId {
-        let (child, is_new) = self.groups.open_unlisted(parent, name);
-        if is_new {
-            self.notify(&Change::GroupOpened(child));
-        }
-        child
     }
 
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
@@ -361,6 +344,7 @@ impl Scheduler {
         self.end_reservations_of_app(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
+        app.size = AppSize::default();
         let home = app.home;
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
@@ -390,6 +374,9 @@ impl Scheduler {
 
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.size = size;
+        }
         self.notify(&Change::Size { app: id, size });
     }
 
@@ -488,12 +475,11 @@ impl Scheduler {
 
     /// Drops a removed app that holds no slot any more.
     pub(super) fn forget_drained(&mut self, id: AppId) {
-        let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
-        let closed = self.groups.remove_app(app.home, &mut self.violations);
-        self.apps.remove(&id);
-        if let Some(group) = closed {
-            self.forget_group(group);
+        if self.apps.get(&id).is_none_or(|app| !app.is_drained()) {
+            return;
         }
+        self.leave_home(id);
+        self.apps.remove(&id);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::config::settings::{QueueState, Queues, SchedulerKind, TrackerSettings};
+use crate::config::settings::{MarketSettings, QueueState, Queues, SchedulerKind, TrackerSettings};
 use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig};
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
@@ -39,6 +39,7 @@ pub fn engine_config(
     Ok(EngineConfig {
         identifier: fresh_identifier(wall_ms, used),
         policy: policy(&settings.scheduler),
+        market: settings.market.as_ref().map(market_config),
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
         administrators_acl: settings.queues.administrators_acl.clone(),
@@ -81,12 +82,15 @@ fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
         SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
             alloc_interval_ms: dynamic.alloc_interval_ms,
             kill_interval_ms: dynamic.kill_interval_ms,
-            market: MarketConfig {
-                signature_window_ms: dynamic.signature_window_ms,
-                job_signature_uses: dynamic.job_signature_uses,
-                job_signature_window_ms: dynamic.job_signature_window_ms,
-            },
         },
+    }
+}
+
+fn market_config(market: &MarketSettings) -> MarketConfig {
+    MarketConfig {
+        signature_window_ms: market.signature_window_ms,
+        job_signature_uses: market.job_signature_uses,
+        job_signature_window_ms: market.job_signature_window_ms,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::engine::{ClusterSnapshot, Event, Explained, Read, Reply};
 use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
-use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
+use crate::web::{Health, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
@@ -39,6 +39,7 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct OwnerHandle {
     requests: mpsc::Sender<Request>,
+    market: MarketPresence,
     acl: Option<Arc<AclFile>>,
     budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
@@ -82,6 +83,7 @@ impl OwnerHandle {
     /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
     pub fn new(
         store: watch::Receiver<Durable>,
+        market: MarketPresence,
         acl: Option<Arc<AclFile>>,
         budget: Option<BudgetStatus>,
     ) -> (Self, Requests) {
@@ -89,6 +91,7 @@ impl OwnerHandle {
         let serving = Arc::new(AtomicBool::new(false));
         let handle = Self {
             requests: sender,
+            market,
             acl,
             budget,
             store,
@@ -154,6 +157,10 @@ impl OwnerHandle {
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
         self.request(|reply| Request::Market(Box::new(request), reply)).await
+    }
+
+    fn market_presence(&self) -> MarketPresence {
+        self.market
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
@@ -394,7 +401,7 @@ mod tests {
     fn health_reports_stuck_threads() {
         let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
         let (_store, durable) = watch::channel(durable);
-        let (handle, requests) = OwnerHandle::new(durable, None, None);
+        let (handle, requests) = OwnerHandle::new(durable, MarketPresence::Absent, None, None);
         requests.serving().set(true);
         let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
         assert!(health(0).is_ready && health(0).text == "ok");

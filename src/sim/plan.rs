@@ -108,18 +108,12 @@ impl Plan {
 
     /// Time between ticks, ms; none without a market.
     pub fn alloc_interval_ms(&self) -> Option<u64> {
-        match self.engine.policy {
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(alloc_interval_ms),
-            PolicyConfig::Fifo(_) => None,
-        }
+        self.engine.policy.update_interval_ms()
     }
 
     /// Time between rounds of preemption, ms; none without.
     pub fn kill_interval_ms(&self) -> Option<u64> {
-        match self.engine.policy {
-            PolicyConfig::Dynamic { kill_interval_ms, .. } => kill_interval_ms,
-            PolicyConfig::Fifo(_) => None,
-        }
+        self.engine.policy.preemption_interval_ms()
     }
 
     /// The budget file of the first start.
@@ -182,21 +176,26 @@ pub(super) fn plain_rate(random: &mut Random) -> Credits {
 }
 
 fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], preempts: bool) -> EngineConfig {
-    let policy = match policy {
+    let (policy, market) = match policy {
         PolicyChoice::Fifo => {
-            PolicyConfig::Fifo(FifoOptions { compatible: random.one_in(4), ..FifoOptions::default() })
+            let options = FifoOptions { compatible: random.one_in(4), ..FifoOptions::default() };
+            (PolicyConfig::Fifo(options), None)
         }
-        PolicyChoice::Dynamic => PolicyConfig::Dynamic {
-            alloc_interval_ms: random.between(300, 10_000),
-            kill_interval_ms: preempts.then(|| random.between(300, 8_000)),
-            market: MarketConfig {
+        PolicyChoice::Dynamic => {
+            let policy = PolicyConfig::Dynamic {
+                alloc_interval_ms: random.between(300, 10_000),
+                kill_interval_ms: preempts.then(|| random.between(300, 8_000)),
+            };
+            let market = MarketConfig {
                 job_signature_uses: random.between(1, 3) as u32,
                 signature_window_ms: random.between(1_000, 300_000),
                 ..MarketConfig::default()
-            },
-        },
+            };
+            (policy, Some(market))
+        }
     };
     EngineConfig {
+        market,
         queues: users.iter().map(|user| QueueConfig::open(&user.name)).collect(),
         daemon_user: super::ADMINISTRATOR.to_owned(),
         heartbeat: HeartbeatConfig {

@@ -19,7 +19,7 @@ use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
-use super::owner::{Health, Owner, OwnerGone};
+use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response;
 use super::response::fresh;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -32,7 +32,8 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
         return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
-    let WebState { has_market, shows_money, .. } = *state;
+    let has_market = state.owner.market_presence() != MarketPresence::Absent;
+    let shows_money = state.shows_money;
     let health = state.owner.health();
     let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
-pub use owner::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone};
+pub use owner::{Health, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
 pub use state::WebState;
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has

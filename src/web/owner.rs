@@ -16,6 +16,9 @@ pub trait Owner: Send + Sync + 'static {
     /// [`OwnerGone`] if no answer will come. The operation may have been performed.
     fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
 
+    /// Whether there is a market now, and whether it rules. Answers at once.
+    fn market_presence(&self) -> MarketPresence;
+
     /// Reads a part of a queue's durable ledger entries; none if the queue never existed. Does not use the owner
     /// thread.
     ///
@@ -69,6 +72,17 @@ pub trait Owner: Send + Sync + 'static {
 
     /// Health of the daemon. Answers at once, even if the owner does not.
     fn health(&self) -> Health;
+}
+
+/// Whether there is a market, and whether it assigns the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketPresence {
+    /// There is none.
+    Absent,
+    /// It keeps accounts while another scheduler assigns the slots.
+    Idle,
+    /// It assigns the slots.
+    Ruling,
 }
 
 /// The answer to a `/scheduler` request, or its refusal.

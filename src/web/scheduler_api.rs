@@ -11,14 +11,21 @@ use crate::api::{Explanation, QueueStatuses};
 use crate::market::answer::{render, render_error, short_host};
 use crate::market::{Answer, HistoryPage, Operation, ParsedQuery, StatementPage};
 
-use super::owner::{LedgerUnreadable, Owner, OwnerGone};
-use super::response::{JSON, XML, fresh, json, json_refusal};
+use super::owner::{LedgerUnreadable, MarketPresence, Owner, OwnerGone};
+use super::response::{JSON, XML, fresh, json, json_refusal, text};
 use super::signed_request::{HttpRequest, answer_json, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// Handles `/scheduler`.
 pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
+    let has_operation = request.uri.query().is_some_and(|query| !query.is_empty());
+    if !has_operation && state.owner.market_presence() == MarketPresence::Idle {
+        return text(
+            StatusCode::NOT_FOUND,
+            "The scheduler in use has no page; the market answers /scheduler?OPERATION",
+        );
+    }
     match request_market(&state, request, ParsedQuery::parse, error).await {
         Ok(answer) => fresh(StatusCode::OK, XML, render(&answer, short_host(&state.host))),
         Err(refusal) => *refusal,
@@ -90,10 +97,13 @@ async fn read_history<O: Owner>(
     found.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such queue".to_owned()))
 }
 
-/// Handles `/scheduler/explain`: why a job has the slots that it has. Signed by the queue's user or an administrator;
-/// without a market there are no keys, and unsigned requests are answered, with no more than the start page shows.
+/// Handles `/scheduler/explain`: why a job has the slots that it has. Signed by the queue's user or an administrator
+/// while a market rules; else unsigned requests are answered, with no more than the start page shows.
 pub(super) async fn explain<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
-    let permitted = if state.has_market { permit_signed(&state, request).await } else { permit_unsigned(&request) };
+    let permitted = match state.owner.market_presence() {
+        MarketPresence::Ruling => permit_signed(&state, request).await,
+        MarketPresence::Idle | MarketPresence::Absent => permit_unsigned(&request),
+    };
     let (job, sees_names) = match permitted {
         Ok(permitted) => permitted,
         Err(refusal) => return *refusal,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest, VerifiedUser, signature};
 
 use super::denied::access_denied;
-use super::owner::Owner;
+use super::owner::{MarketPresence, Owner};
 use super::response::{JSON, fresh, json_refusal, text, with_allow};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
@@ -50,7 +50,7 @@ pub(super) async fn request_market<O: Owner>(
     error: impl Fn(StatusCode, &str) -> Response<Body>,
 ) -> Result<Answer, Box<Response<Body>>> {
     let HttpRequest { method, uri, headers } = request;
-    if !state.has_market {
+    if state.owner.market_presence() == MarketPresence::Absent {
         let message = "The scheduler in use has no market; /scheduler belongs to the dynamic one";
         return Err(Box::new(text(StatusCode::NOT_FOUND, message)));
     }

@@ -12,7 +12,7 @@ use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::market::answer::short_host;
 use crate::model::PerKind;
 
-use super::owner::{Health, Owner, OwnerGone};
+use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response::{HTML, fresh, text};
 use super::start_page_rows::{JobRow, Part, QueueRow, TrackerRow};
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -40,7 +40,7 @@ struct StartPage<'a> {
     host: &'a str,
     overview: &'a ClusterSnapshot,
     health: Health,
-    has_market: bool,
+    is_market_ruling: bool,
     shows_money: bool,
     started: String,
     uptime: String,
@@ -63,14 +63,15 @@ struct Rows<R> {
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
-    fn new<O>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
+    fn new<O: Owner>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
+        let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
         StartPage {
             host: short_host(&state.host),
             overview,
             health,
-            has_market: state.has_market,
-            shows_money: state.shows_money,
+            is_market_ruling,
+            shows_money: is_market_ruling && state.shows_money,
             started: format_time(overview.start_ms),
             uptime: format_duration(overview.at_ms.saturating_sub(overview.start_ms)),
             at: format_time(overview.at_ms),

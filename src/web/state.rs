@@ -16,9 +16,7 @@ pub struct WebState<O> {
     pub names: ServedNames,
     /// Name of this host, as the `<host>` element and the page show it; cut at the first dot there.
     pub host: String,
-    /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
-    pub has_market: bool,
-    /// Whether unsigned requests see shares of queues and costs of jobs. They always see the price.
+    /// Whether unsigned requests see shares of queues and costs of jobs of a ruling market. They always see the price.
     pub shows_money: bool,
     /// Limits of connections and requests.
     pub limits: WebLimits,

@@ -10,4 +10,5 @@
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod dynamic_priority;
+mod idle_market;
 mod web_server;

@@ -15,6 +15,7 @@ mod foreign_jobtracker;
 mod fsync_before_reply;
 mod full_disk;
 mod hostile_files;
+mod idle_market;
 mod operate;
 #[path = "../../examples/load/staging.rs"]
 mod staging;

@@ -15,13 +15,13 @@ keys! {
     KILL_INTERVAL = "mapred.priority-scheduler.kill-interval", Number(Seconds, 0, YEARS), Some("0"),
         "Time between two rounds of preemption, in which queues above their quotas lose attempts to queues below theirs. 0: no preemption.";
     BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
-        "Lines of queue, budget, spending rate. Imported at the first start; afterwards an image of the state database.";
+        "Lines of queue, budget, spending rate. Imported at the first start with a market; afterwards an image of the state database.";
     BUDGET_STORE = "mapred.dynamic-scheduler.store", Class, Some("org.apache.hadoop.mapred.FileAllocationStore"),
-        "Back-end that budgets are imported from at the first start and published to afterwards. Only the budget file is available.";
+        "Back-end that budgets are imported from at the first start with a market and published to afterwards. Only the budget file is available.";
     ENFORCING_SCHEDULER = "mapred.dynamic-scheduler.scheduler", Class, Some("org.apache.hadoop.mapred.PriorityScheduler"),
         "Scheduler that assigns slots by the shares of the market. Only this one is available.";
     ACL_FILE = "mapred.priority-scheduler.acl-file", LocalPath, Some("/etc/hadoop.acl"),
-        "Lines of user, role (`user` or `admin`), key. Must exist; re-read when it changes.";
+        "Lines of user, role (`user` or `admin`), key; re-read when it changes. Must exist for the Dynamic Priority Scheduler; where it exists under another scheduler, the market keeps accounts.";
     SIGNATURE_WINDOW = "mapred.priority-scheduler.signature-window", Number(Seconds, 1, YEARS), Some("300"),
         "Maximum difference between the timestamp of a signed request and the server's clock.";
     JOB_SIGNATURE_USES = "mapred.dynamic-scheduler.job-signature-uses", Number(Count, 1, 1_000_000), Some("1"),

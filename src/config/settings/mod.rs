@@ -2,6 +2,7 @@
 
 mod directories;
 mod limits;
+mod market;
 mod named_files;
 mod queues;
 pub mod reread;
@@ -14,8 +15,9 @@ use std::sync::Arc;
 
 pub use directories::Directories;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
+pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
-pub use scheduler::{BudgetStoreKind, DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
+pub use scheduler::{DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
@@ -111,6 +113,8 @@ pub struct Settings {
     pub directories: Directories,
     /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
+    /// The market; `None`: the scheduler needs none, and there is no ACL file.
+    pub market: Option<MarketSettings>,
     /// Queues and access lists.
     pub queues: Queues,
     /// Heartbeat intervals.
@@ -155,11 +159,13 @@ impl Settings {
             &settings.configuration,
             &settings.trackers,
             &settings.scheduler,
+            settings.market.as_ref(),
         )?);
         Ok((settings, warnings))
     }
 
-    /// Validates every value without reading the disk, except for this machine's names in `/etc/hosts`.
+    /// Validates every value without reading the disk, except for this machine's names in `/etc/hosts`; looks whether
+    /// there is an ACL file.
     ///
     /// # Errors
     /// The first [`ConfigError`].
@@ -175,6 +181,7 @@ impl Settings {
         for key in keys::JOB {
             configuration.checked(key)?;
         }
+        let scheduler = SchedulerKind::from_configuration(&configuration)?;
         let settings = Settings {
             sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
             conf_dir,
@@ -185,7 +192,8 @@ impl Settings {
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
-            scheduler: SchedulerKind::from_configuration(&configuration)?,
+            market: MarketSettings::find(&configuration, &scheduler)?,
+            scheduler,
             queues: Queues::from_configuration(&configuration)?,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,

@@ -9,13 +9,14 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::open_named_by_conf;
 
-use super::{SchedulerKind, TrackerSettings};
+use super::{MarketSettings, SchedulerKind, TrackerSettings};
 
 /// Checks each named file.
 pub(super) fn check_named_files(
     configuration: &Configuration,
     trackers: &TrackerSettings,
     scheduler: &SchedulerKind,
+    market: Option<&MarketSettings>,
 ) -> Result<Vec<Warning>, ConfigError> {
     // Without a hosts file Hadoop continues and admits every host; this daemon does not start.
     check_readable(configuration, &keys::HOSTS, trackers.hosts_file.as_deref(), "a readable file of host names")?;
@@ -26,25 +27,29 @@ pub(super) fn check_named_files(
         "a readable file of host names",
     )?;
     check_readable(configuration, &keys::TOPOLOGY_SCRIPT, trackers.topology_script.as_deref(), "a program")?;
-    let SchedulerKind::Dynamic(dynamic) = scheduler else { return Ok(Vec::new()) };
+    let Some(market) = market else { return Ok(Vec::new()) };
     check_readable(
         configuration,
         &keys::ACL_FILE,
-        Some(&dynamic.acl_file),
+        Some(&market.acl_file),
         "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
     )?;
     // After the first start the state database has the money, and a missing image is written again.
-    if dynamic.budget_file.exists() {
+    if market.budget_file.exists() {
         check_readable(
             configuration,
             &keys::BUDGET_FILE,
-            Some(&dynamic.budget_file),
+            Some(&market.budget_file),
             "a readable file of queues and budgets",
         )?;
         return Ok(Vec::new());
     }
+    // A market that does not rule may begin without accounts.
+    if !matches!(scheduler, SchedulerKind::Dynamic(_)) {
+        return Ok(Vec::new());
+    }
     let origin = configuration.required(&keys::BUDGET_FILE)?.origin;
-    Ok(vec![Warning::NoBudgetFile { file: dynamic.budget_file.clone(), origin }])
+    Ok(vec![Warning::NoBudgetFile { file: market.budget_file.clone(), origin }])
 }
 
 fn check_readable(

@@ -130,10 +130,10 @@ fn the_market_has_its_documented_defaults() {
     ];
     let options = options(None, &overrides.each_ref().map(String::as_str));
     let (settings, warnings) = Settings::load(&options).unwrap();
-    let expected = DynamicSettings {
+    let expected = DynamicSettings { alloc_interval_ms: 20_000, kill_interval_ms: None };
+    assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
+    let expected = MarketSettings {
         budget_store: BudgetStoreKind::File,
-        alloc_interval_ms: 20_000,
-        kill_interval_ms: None,
         budget_file: budget.clone(),
         acl_file: acl,
         signature_window_ms: 300_000,
@@ -141,11 +141,34 @@ fn the_market_has_its_documented_defaults() {
         job_signature_uses: 1,
         is_public: false,
     };
-    assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
+    assert_eq!(settings.market, Some(expected));
     assert!(matches!(&warnings[..], [Warning::NoBudgetFile { file, .. }] if *file == budget));
     insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; the first start requires it");
     fs::write(&budget, "").unwrap();
     assert_eq!(Settings::load(&options).unwrap().1, []);
+}
+
+#[test]
+fn under_another_scheduler_there_is_a_market_where_the_acl_file_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let acl = folder.path().join("acl");
+    let named = format!("mapred.priority-scheduler.acl-file={}", acl.display());
+    assert_eq!(standalone(&[&named]).market, None);
+    let bad_window = "mapred.priority-scheduler.signature-window=soon";
+    assert_eq!(standalone(&[&named, bad_window]).market, None, "nothing reads the key");
+    fs::write(&acl, "root admin key\n").unwrap();
+    let (settings, warnings) = Settings::load(&options(None, &[&named])).unwrap();
+    assert!(matches!(settings.scheduler, SchedulerKind::Fifo(_)));
+    assert_eq!(settings.market.map(|market| market.acl_file), Some(acl.clone()));
+    assert_eq!(warnings, [], "it may begin without accounts");
+    let refused = refusals(&[&[&named, bad_window]]);
+    assert!(refused.starts_with("-D: mapred.priority-scheduler.signature-window = \"soon\": expected"), "{refused}");
+    fs::remove_file(&acl).unwrap();
+    fs::create_dir(&acl).unwrap();
+    let refused = refusals(&[&[&named]]).replace(&folder.path().display().to_string(), "HERE");
+    let expected =
+        "-D: mapred.priority-scheduler.acl-file = \"HERE/acl\": not a regular file; expected a readable file";
+    assert!(refused.starts_with(expected), "{refused}");
 }
 
 /// The original names its parts by class; a cluster with a class of its own must get an error.
@@ -167,9 +190,7 @@ fn parts_of_the_market_go_by_their_classes() {
     ];
     let configuration = options(None, &named).configuration().unwrap();
     let (settings, _) = Settings::from_configuration(configuration, None).unwrap();
-    assert!(
-        matches!(settings.scheduler, SchedulerKind::Dynamic(market) if market.budget_store == BudgetStoreKind::File)
-    );
+    assert_eq!(settings.market.map(|market| market.budget_store), Some(BudgetStoreKind::File));
 }
 
 #[test]

@@ -14,7 +14,9 @@ pub struct EngineConfig {
     pub identifier: Identifier,
     /// The scheduling policy.
     pub policy: PolicyConfig,
-    /// The queues of a daemon without a market; under a market the accounts are the queues.
+    /// The market, which keeps accounts under every policy and rules under the dynamic one; none: no market.
+    pub market: Option<MarketConfig>,
+    /// The queues, unless a market rules: then its accounts are the queues.
     pub queues: Vec<QueueConfig>,
     /// Whether queue and job access lists are checked (`mapred.acls.enabled`).
     pub acls_enabled: bool,
@@ -46,11 +48,13 @@ pub struct EngineConfig {
 // === impl EngineConfig ===
 
 impl EngineConfig {
-    /// A daemon that configures nothing and has no queue, with heartbeats as short as they may be. For simulations, tests and benchmarks.
+    /// A daemon that configures nothing, has no queue, and a market only if it rules, with heartbeats as short as they may be. For simulations, tests and benchmarks.
     pub fn with_defaults(identifier: Identifier, policy: PolicyConfig) -> Self {
+        let market = policy.is_market().then(MarketConfig::default);
         Self {
             identifier,
             policy,
+            market,
             queues: Vec::new(),
             acls_enabled: false,
             administrators_acl: " ".to_owned(),
@@ -80,14 +84,33 @@ pub enum PolicyConfig {
         /// Time between rounds of preemption, ms (`mapred.priority-scheduler.kill-interval`); none = no attempt is ever
         /// preempted.
         kill_interval_ms: Option<u64>,
-        /// The market's own settings.
-        market: MarketConfig,
     },
 }
 
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
+    /// Whether the market rules.
+    pub fn is_market(&self) -> bool {
+        matches!(self, PolicyConfig::Dynamic { .. })
+    }
+
+    /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.
+    pub fn update_interval_ms(&self) -> Option<u64> {
+        match self {
+            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(*alloc_interval_ms),
+        }
+    }
+
+    /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
+    pub fn preemption_interval_ms(&self) -> Option<u64> {
+        match self {
+            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Dynamic { kill_interval_ms, .. } => *kill_interval_ms,
+        }
+    }
+
     /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.scheduler.compatible`).
     pub fn is_compatible(&self) -> bool {
         matches!(self, PolicyConfig::Fifo(options) if options.compatible)

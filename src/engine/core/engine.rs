@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Refusal,
-    Submissions, Tracker, TrackerRecovery, Trackers,
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal, Rounds, Submissions,
+    Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
 use crate::model::{FactNumber, Now};
@@ -26,7 +26,8 @@ pub struct Engine {
     pub(in crate::engine) launching: Launching,
     pub(in crate::engine) submissions: Submissions,
     pub(in crate::engine) market: Option<MarketState>,
-    pub(in crate::engine) preemptions: Preemptions,
+    /// Recurring work of the ruling policy.
+    pub(in crate::engine) rounds: Rounds,
     /// Recovery from another JobTracker's use of the system directory.
     pub(in crate::engine) foreign_recovery: ForeignRecovery,
     /// The administrator who turned safe mode on; none while it is off.
@@ -69,9 +70,14 @@ impl Engine {
         self.outbox.last_fact()
     }
 
-    /// The accounts, for the budget file; none without a market.
+    /// The accounts, whether the market rules or not; none without a market.
     pub fn market(&self) -> Option<&Market> {
         self.market.as_ref().map(|market| &market.accounts)
+    }
+
+    /// The accounts of a market that rules: these are the queues, their jobs need signatures, slots have a price.
+    pub(in crate::engine) fn ruling_market(&self) -> Option<&Market> {
+        self.market().filter(|market| market.is_ruling())
     }
 
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.

@@ -23,7 +23,7 @@ pub struct ReadSubmission {
     pub splits: Arc<SplitTable>,
     /// Credentials that the client sent.
     pub credentials: Credentials,
-    /// The verified signature of the job; `Missing` where the scheduler requires none.
+    /// The verified signature of the job; not used unless a market rules.
     pub signature: JobSignature,
     /// Random bytes: the password of the job token.
     pub token_secret: [u8; 20],

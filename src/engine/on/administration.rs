@@ -103,8 +103,8 @@ impl Engine {
             let text = format!("Couldn't find queue '{}' during refresh!", gone.name);
             return Err(Refusal::IllegalArgument(text));
         }
-        // Under a market the accounts are the queues; a configured queue of the same name adds its access lists only.
-        if self.market.is_none() {
+        // Under a ruling market the accounts are the queues; a configured queue of the same name adds its access lists only.
+        if self.ruling_market().is_none() {
             for queue in &queues {
                 self.cluster.scheduler.open_group(&queue.name);
             }

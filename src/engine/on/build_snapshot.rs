@@ -28,7 +28,7 @@ impl Engine {
                 share,
             }
         };
-        let queues = match self.market() {
+        let queues = match self.ruling_market() {
             None => self.config.queues.iter().map(|config| queue(&config.name, None)).collect(),
             Some(market) => {
                 let share = |name| market.account(name).map(|account| account.published().share.to_string());
@@ -54,7 +54,7 @@ impl Engine {
             attempts_launched: self.tallies.launched,
             attempts_preempted: self.tallies.preempted,
             heartbeats: self.tallies.heartbeats,
-            price: self.market().map(|market| market.price().to_string()),
+            price: self.ruling_market().map(|market| market.price().to_string()),
             queues,
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
             trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),

@@ -2,7 +2,7 @@
 //! allocation, the job's check of a tracker, a round of preemption. Read-only.
 
 use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
-use crate::engine::core::{Engine, PolicyConfig, Read};
+use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
 use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
@@ -21,7 +21,7 @@ struct Case<'a> {
     now: Now,
     /// Its positions in the order of waiting jobs.
     places: PerKind<Option<QueuePosition>>,
-    /// The allocation of its queue; none without a market.
+    /// The allocation of its queue; none unless a market rules.
     bought: Option<Allocation>,
     /// Slots that its queue holds.
     held: PerKind<u32>,
@@ -48,8 +48,8 @@ impl Engine {
 
     fn explain_job(&self, job: &Job, sees_names: bool, now: Now) -> Explained {
         let place = |kind| self.cluster.scheduler.queue_position(job.app, kind);
-        let group = self.cluster.scheduler.group(&job.spec.queue);
-        let bought = self.market().and(group).map(|group| self.cluster.scheduler.allocation(group));
+        let group = self.cluster.scheduler.group_of(job.app).or_else(|| self.cluster.scheduler.group(&job.spec.queue));
+        let bought = self.ruling_market().and(group).map(|group| self.cluster.scheduler.allocation(group));
         let case = Case {
             job,
             sees_names,
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Why the queue has no allocation; none if it has one.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
-        let account = self.market()?.account(&case.job.spec.queue)?;
+        let account = self.ruling_market()?.account(&case.job.spec.queue)?;
         let (bid, bidding) = (account.bid(), bidding?);
         if bid.units() == 0 {
             Some(PendingReason::NoBid)
@@ -200,7 +200,7 @@ impl Engine {
             if rate_units > 0 {
                 holders.others_within_quota += held.min(quota);
                 holders.others_above_quota += held.saturating_sub(quota);
-            } else if self.market.is_some() {
+            } else if self.ruling_market().is_some() {
                 holders.others_unpaid += held;
             }
             if case.sees_names && held > 0 {
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     fn buyer(&self, case: &Case<'_>) -> Option<Buyer> {
-        let market = self.market()?;
+        let market = self.ruling_market()?;
         let account = market.account(&case.job.spec.queue)?;
         let Interval { share, quota, .. } = account.interval().copied().unwrap_or_default();
         Some(Buyer {
@@ -229,7 +229,7 @@ impl Engine {
     }
 
     fn preempted(&self, case: &Case<'_>) -> Option<Preempted> {
-        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return None };
+        let interval_ms = self.config.policy.preemption_interval_ms()?;
         let id = case.job.id;
         let running = self.cluster.scheduler.totals().running;
         let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
@@ -240,7 +240,7 @@ impl Engine {
             let victims = self.choose_victims(case.now).victims;
             Some(narrow(victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()))
         };
-        let last = self.preemptions.last_of(id);
+        let last = self.rounds.preemptions.last_of(id);
         let so_far = last.map_or(0, |last| last.so_far);
         let last = last.map(|last| LastRound {
             at_ms: last.at_ms,

@@ -142,7 +142,7 @@ impl Engine {
         check_texts(job.id, spec)?;
         self.check_tasks(job.id, spec, &job.splits)?;
         self.config.limits.check_memory(job.id, spec)?;
-        if self.market.is_some() && spec.queue != spec.user {
+        if self.ruling_market().is_some() && spec.queue != spec.user {
             return Err(Refusal::AccessDenied(format!(
                 "it is a job of {} for queue {}: only its owner may use a queue",
                 excerpt(&spec.user),

@@ -119,7 +119,7 @@ impl Engine {
             if let Some(market) = &mut self.market {
                 market.costs.forget(&job);
             }
-            self.preemptions.forget_job(id);
+            self.rounds.preemptions.forget_job(id);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
 use crate::api::QueueStatus;
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::JobCost;
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
@@ -35,10 +35,10 @@ impl Engine {
         }
     }
 
-    /// The competing bids of a queue now; none without a market or for an unknown queue.
+    /// The competing bids of a queue now; none for an unknown queue and unless a market rules.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
         let slots = self.cluster.scheduler.totals().slots.narrow();
-        let market = self.market()?;
+        let market = self.ruling_market()?;
         let (usage, _) = queue_usage(market, &self.cluster.scheduler);
         market.bidding(queue, &usage, slots, self.alloc_interval_ms())
     }
@@ -46,24 +46,26 @@ impl Engine {
     /// The live status of one queue, or of all.
     fn queue_status(&self, queue: Option<&QueueName>) -> Vec<QueueStatus> {
         let Some(market) = self.market() else { return Vec::new() };
-        let ((usage, _), interval_ms) = (queue_usage(market, &self.cluster.scheduler), self.alloc_interval_ms());
+        let (usage, _) = match market.is_ruling() {
+            true => queue_usage(market, &self.cluster.scheduler),
+            // A configured queue may have the name of an account.
+            false => Default::default(),
+        };
+        let interval_ms = self.alloc_interval_ms();
         match queue {
             Some(queue) => market.live_queue_status([queue], &usage, interval_ms),
             None => market.live_queue_status(market.queues(), &usage, interval_ms),
         }
     }
 
-    /// What a job has cost so far; none without a market.
+    /// What a job has cost so far; none unless a market rules.
     pub(super) fn cost_of(&self, job: &Job) -> Option<&JobCost> {
-        self.market.as_ref()?.costs.of(job)
+        self.market.as_ref().filter(|market| market.accounts.is_ruling())?.costs.of(job)
     }
 
-    /// Time between two ticks, ms; 0 without a market.
+    /// Time between two ticks, ms; 0 unless a market rules.
     fn alloc_interval_ms(&self) -> u64 {
-        match self.config.policy {
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => alloc_interval_ms,
-            PolicyConfig::Fifo(_) => 0,
-        }
+        self.ruling_market().and(self.config.policy.update_interval_ms()).unwrap_or(0)
     }
 }
 

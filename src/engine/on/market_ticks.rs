@@ -1,6 +1,6 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
-use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
+use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{Effect, Fact};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
 use crate::model::{Credits, Now, PerKind, QueueName};
@@ -11,17 +11,27 @@ use super::market_queries::queue_usage;
 // === impl Engine: market ===
 
 impl Engine {
-    /// Opens the configured queues, or those of the restored market.
-    pub(super) fn open_queues(&mut self, restored: &[MarketFact], now: Now) {
-        let Some(market) = &mut self.market else {
+    /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.
+    pub(super) fn restore_market(&mut self, restored: &[MarketFact], now: Now) {
+        let Some(market) = &mut self.market else { return };
+        for fact in restored {
+            market.accounts.apply(fact);
+        }
+        if !self.config.policy.is_market()
+            && let Some(fact) = market.accounts.suspend(now)
+        {
+            self.outbox.record(Fact::Market(fact));
+        }
+    }
+
+    /// Opens the configured queues, or those of the ruling market.
+    pub(super) fn open_queues(&mut self) {
+        let Some(market) = self.market.as_ref().filter(|market| market.accounts.is_ruling()) else {
             for queue in &self.config.queues {
                 self.cluster.scheduler.open_group(&queue.name);
             }
             return;
         };
-        for fact in restored {
-            market.accounts.apply(fact);
-        }
         let mut allocations = Vec::new();
         for queue in market.accounts.queues() {
             let group = self.cluster.scheduler.open_group(queue.as_str());
@@ -30,21 +40,15 @@ impl Engine {
             allocations.extend(interval.map(|interval| (group, allocation(interval))));
         }
         self.cluster.scheduler.set_allocations(&allocations);
-        if let PolicyConfig::Dynamic { alloc_interval_ms, kill_interval_ms, .. } = &self.config.policy {
-            // The first tick comes one whole interval after the start: downtime is not charged.
-            market.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
-            self.preemptions.next_round_mono_ms =
-                kill_interval_ms.map_or(u64::MAX, |interval_ms| now.mono_ms + interval_ms);
-        }
     }
 
-    /// Seeds the market with the budget file, once in the life of the state store. Opens its queues.
+    /// Seeds the market with the budget file, once in the life of the state store. Opens its queues if it rules.
     pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) {
         let Some(market) = &mut self.market else { return };
         for fact in market.accounts.seed_budgets(lines, now) {
             self.outbox.record(Fact::Market(fact));
         }
-        for queue in market.accounts.queues() {
+        for queue in market.accounts.queues().filter(|_| market.accounts.is_ruling()) {
             self.cluster.scheduler.open_group(queue.as_str());
         }
     }
@@ -54,7 +58,9 @@ impl Engine {
     pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
         let live_jobs = self.jobs.live.by_queue();
-        let applied = market.accounts.apply_budget_file(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
+        let is_ruling = market.accounts.is_ruling();
+        let is_busy = |queue: &QueueName| is_ruling && live_jobs.contains_key(queue.as_str());
+        let applied = market.accounts.apply_budget_file(lines, now, is_busy);
         market.budgets_changed = true;
         self.apply_queue_changes(applied.changes);
         for fact in applied.facts {
@@ -63,8 +69,11 @@ impl Engine {
         applied.messages
     }
 
-    /// Opens and closes scheduler groups as the market opened and closed queues.
+    /// Opens and closes scheduler groups as the ruling market opened and closed queues.
     fn apply_queue_changes(&mut self, changes: Vec<QueueChange>) {
+        if self.ruling_market().is_none() {
+            return;
+        }
         for change in changes {
             match change {
                 QueueChange::Added(queue) => {
@@ -83,13 +92,9 @@ impl Engine {
         }
     }
 
-    /// Charges the interval that ends and opens the next one. A late tick counts once.
-    pub(super) fn tick_when_due(&mut self, now: Now) {
-        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
-        let Some(market) = self.market.as_mut().filter(|market| now.mono_ms >= market.next_tick_mono_ms) else {
-            return;
-        };
-        market.next_tick_mono_ms = next_on_grid(market.next_tick_mono_ms, alloc_interval_ms, now);
+    /// Charges the interval that ends and opens the next one, if the market rules.
+    pub(super) fn tick_market(&mut self, now: Now) {
+        let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
         let slots = self.cluster.scheduler.totals().slots.narrow();
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
         let tick = market.accounts.tick(&usage, slots, now);
@@ -120,15 +125,21 @@ impl Engine {
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let (live_jobs, submissions, scheduler) =
             (self.jobs.live.by_queue(), &self.submissions, &self.cluster.scheduler);
+        let is_ruling = market.accounts.is_ruling();
         let busy = |queue: &QueueName| {
             let queue = queue.as_str();
             // Attempts of completed jobs hold slots that the queue still pays for.
             let holds_slots =
                 || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
-            live_jobs.contains_key(queue) || holds_slots() || submissions.has_any_for(queue)
+            // Jobs of other policies owe the account nothing.
+            is_ruling && (live_jobs.contains_key(queue) || holds_slots() || submissions.has_any_for(queue))
         };
         let handled = market.accounts.handle_request(request, now, busy);
         market.budgets_changed |= handled.facts.iter().any(is_money);
+        // No tick comes that would write them.
+        if !is_ruling && std::mem::take(&mut market.budgets_changed) {
+            self.outbox.request(Effect::WriteBudgetImage);
+        }
         self.apply_queue_changes(handled.changes);
         for fact in handled.facts {
             self.outbox.record(Fact::Market(fact));
@@ -136,13 +147,6 @@ impl Engine {
         // The answer may show durable state only.
         (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
-}
-
-/// The first time after `now` that is a whole number of intervals after `due_mono_ms`, which has passed.
-pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 {
-    let interval_ms = interval_ms.max(1);
-    let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;
-    due_mono_ms.saturating_add((missed + 1).saturating_mul(interval_ms))
 }
 
 fn allocation(interval: &Interval) -> Allocation {

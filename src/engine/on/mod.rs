@@ -16,6 +16,7 @@ mod long_read;
 mod market_queries;
 mod market_ticks;
 mod orders;
+mod policy_rounds;
 mod preemption;
 mod queries;
 mod racks;

@@ -1,30 +1,30 @@
-//! Preemption: queues below their quota get slots back from queues above theirs (Dynamic Priority Scheduler document,
-//! section Preemption).
+//! Preemption: queues below what is due to them get slots back from queues that hold more (Dynamic Priority Scheduler
+//! document, section Preemption).
 //!
-//! A round compares the market's quotas with running attempts and marks victims; each is killed at the next heartbeat
+//! A round compares the policy's claims with running attempts and marks victims; each is killed at the next heartbeat
 //! of its tracker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
-use crate::scheduler::{AppId, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
-
-use super::market_ticks::next_on_grid;
+use crate::scheduler::{
+    AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
+};
 
 /// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
 
-/// A queue with unfinished jobs in a round.
+/// A queue with unfinished jobs in a round; what the policy orders as one group.
 struct LiveQueue<'a> {
     name: &'a str,
     group: GroupId,
-    quota: PerKind<u32>,
-    kept: PerKind<u32>,
-    jobs: &'a BTreeSet<JobId>,
+    claim: Claim,
+    retained: PerKind<u32>,
+    jobs: BTreeSet<JobId>,
     /// Jobs whose setup has no slot, by the kind of slot that it needs.
     setups: PerKind<BTreeSet<AppId>>,
 }
@@ -50,37 +50,28 @@ pub(super) struct ChosenVictims {
 // === impl Engine: rounds of preemption ===
 
 impl Engine {
-    /// Runs a round when it is due: marks as many attempts as queues below their quota need slots.
-    pub(super) fn preempt_when_due(&mut self, now: Now) {
-        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return };
-        if now.mono_ms < self.preemptions.next_round_mono_ms {
-            return;
-        }
-        self.preemptions.next_round_mono_ms = next_on_grid(self.preemptions.next_round_mono_ms, interval_ms, now);
-        // Nothing is killed in safe mode.
-        if self.is_in_safe_mode() {
-            return;
-        }
+    /// Runs a round: marks as many attempts as queues with room need slots.
+    pub(super) fn preempt(&mut self, now: Now) {
         self.cancel_undelivered_preemptions(now);
         let ChosenVictims { victims, short } = self.choose_victims(now);
         if victims.is_empty() {
             return;
         }
-        self.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
+        self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
         let text = format!("{} attempts are preempted for queues below their quota", victims.len());
         self.outbox.log_line(LogLevel::Info, text);
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
                 job.preempt(id, &reason, &mut self.cluster.scheduler);
-                self.preemptions.victims.push(id);
+                self.rounds.preemptions.victims.push(id);
             }
         }
     }
 
     /// Cancels preemptions not yet delivered whose tracker is no longer healthy; this round picks other victims.
     fn cancel_undelivered_preemptions(&mut self, now: Now) {
-        let mut victims = std::mem::take(&mut self.preemptions.victims);
+        let mut victims = std::mem::take(&mut self.rounds.preemptions.victims);
         victims.retain(|id| {
             let tracker = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(tracker) = tracker else { return false };
@@ -90,18 +81,19 @@ impl Engine {
             }
             is_reachable
         });
-        self.preemptions.victims = victims;
+        self.rounds.preemptions.victims = victims;
     }
 
     /// Chooses victims by the current state, without marking them.
     pub(super) fn choose_victims(&self, now: Now) -> ChosenVictims {
-        let mut queues = self.live_queues();
+        let mut queues = self.queues_in_a_round();
         let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
             queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
         };
         if !any(|queue, kind| queue.room(kind)) || !any(|queue, kind| queue.excess(kind)) {
             return ChosenVictims::default();
         }
+        self.keep_live_queues(&mut queues);
         let mut incoming = self.incoming_slots(now);
         self.place_setups(&mut queues, &mut incoming);
         let mut chosen = ChosenVictims::default();
@@ -132,18 +124,34 @@ impl Engine {
         chosen
     }
 
-    /// All queues with unfinished jobs: no other queue is short of slots, and others release what they hold.
-    fn live_queues(&self) -> Vec<LiveQueue<'_>> {
-        let live_queue = |(name, jobs)| {
-            let name: &String = name;
-            let group = self.cluster.scheduler.group(name)?;
-            let allocation = self.cluster.scheduler.allocation(group);
-            // A quota without payment is void.
-            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            let kept = self.cluster.scheduler.retained(group);
-            Some(LiveQueue { name, group, quota, kept, jobs, setups: PerKind::default() })
-        };
-        self.jobs.live.by_queue().iter().filter_map(live_queue).collect()
+    /// All queues, by name, without their jobs.
+    fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
+        let scheduler = &self.cluster.scheduler;
+        let groups = scheduler.group_usages().map(|usage| LiveQueue {
+            name: usage.name,
+            group: usage.id,
+            claim: scheduler.claim(usage.id),
+            retained: scheduler.retained(usage.id),
+            jobs: BTreeSet::new(),
+            setups: PerKind::default(),
+        });
+        groups.collect()
+    }
+
+    /// Adds the unfinished jobs of each queue and drops queues without any: these are not short of slots, and release
+    /// what they hold.
+    fn keep_live_queues(&self, queues: &mut Vec<LiveQueue<'_>>) {
+        let mut jobs: BTreeMap<GroupId, BTreeSet<JobId>> = BTreeMap::new();
+        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
+            // A job is submitted to one queue and may be ordered in another group.
+            if let Some(group) = self.cluster.scheduler.group_of(job.app) {
+                jobs.entry(group).or_default().insert(job.id);
+            }
+        }
+        queues.retain_mut(|queue| {
+            queue.jobs = jobs.remove(&queue.group).unwrap_or_default();
+            !queue.jobs.is_empty()
+        });
     }
 
     /// Trackers that accept tasks, each with its incoming slots.
@@ -248,14 +256,14 @@ impl IncomingSlots {
 // === impl LiveQueue ===
 
 impl LiveQueue<'_> {
-    /// Slots below the quota.
+    /// Slots that are due to it and that it does not retain.
     fn room(&self, kind: Kind) -> u32 {
-        self.quota[kind].saturating_sub(self.kept[kind])
+        self.claim.due[kind].saturating_sub(self.retained[kind])
     }
 
-    /// Slots above the quota.
+    /// Slots that it may lose.
     fn excess(&self, kind: Kind) -> u32 {
-        self.kept[kind].saturating_sub(self.quota[kind])
+        self.retained[kind].saturating_sub(self.claim.kept[kind])
     }
 
     /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
@@ -264,7 +272,7 @@ impl LiveQueue<'_> {
             Kind::Map => "map slots",
             Kind::Reduce => "reduce slots",
         };
-        let (queue, kept, quota) = (self.name, self.kept[kind], self.quota[kind]);
+        let (queue, kept, quota) = (self.name, self.retained[kind], self.claim.kept[kind]);
         format!(
             "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
         )

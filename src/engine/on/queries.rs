@@ -108,7 +108,7 @@ impl Engine {
 impl Engine {
     /// All queues, by name.
     pub fn queues(&self) -> Read<Vec<JobQueueInfo>> {
-        let value = match self.market() {
+        let value = match self.ruling_market() {
             Some(market) => market.queues().map(|queue| queue_info(queue.as_str(), true)).collect(),
             None => self.config.queues.iter().map(|queue| queue_info(&queue.name, queue.running)).collect(),
         };
@@ -117,7 +117,7 @@ impl Engine {
 
     /// A queue; none for an unknown one.
     pub fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
-        let value = match self.market() {
+        let value = match self.ruling_market() {
             Some(market) => {
                 market.queues().find(|queue| queue.as_str() == name).map(|queue| queue_info(queue.as_str(), true))
             }
@@ -139,7 +139,7 @@ impl Engine {
             (!operations.is_empty()).then(|| QueueAclsInfo { queue: name.into(), operations })
         };
         let open = !self.config.acls_enabled;
-        let value = match self.market() {
+        let value = match self.ruling_market() {
             // A queue of the market accepts jobs of its own user only; access lists add nothing.
             Some(market) => market
                 .queues()
@@ -166,7 +166,7 @@ impl Engine {
             "*".to_owned()
         } else if let Some(queue) = configured() {
             written(&queue.administer_acl)
-        } else if self.market.is_some() {
+        } else if self.ruling_market().is_some() {
             // Queues of a market have no access lists, and their names are confidential.
             " ".to_owned()
         } else {
@@ -204,7 +204,7 @@ impl Engine {
 
     /// The fact that answers about queues wait for: queues of a market change by facts.
     fn market_fact(&self) -> FactNumber {
-        match self.market {
+        match self.ruling_market() {
             Some(_) => self.outbox.last_fact(),
             None => FactNumber::default(),
         }

@@ -33,7 +33,7 @@ pub struct ClusterSnapshot {
     pub attempts_preempted: u64,
     /// Heartbeats processed since the daemon started.
     pub heartbeats: u64,
-    /// Price of the market at the last tick, as exact decimal; none without a market.
+    /// Price of the market at the last tick, as exact decimal; none unless a market rules.
     pub price: Option<String>,
     /// All queues, by name.
     pub queues: Vec<QueueSnapshot>,
@@ -52,7 +52,7 @@ pub struct QueueSnapshot {
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
-    /// Share of the market at the last tick, as exact decimal; none without a market.
+    /// Share of the market at the last tick, as exact decimal; none unless a market rules.
     pub share: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct JobSnapshot {
     pub finished: PerKind<u32>,
     /// Attempts running.
     pub running: PerKind<u32>,
-    /// Cost up to the last tick, as exact decimal; none without a market.
+    /// Cost up to the last tick, as exact decimal; none unless a market rules.
     pub cost: Option<String>,
     /// Why it failed; empty unless it failed.
     pub failure_info: String,

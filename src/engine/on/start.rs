@@ -2,7 +2,7 @@
 
 use crate::engine::core::{Engine, EngineConfig, PolicyConfig, Tallies};
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Preemptions, Submissions,
+    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds, Submissions,
     Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
@@ -17,12 +17,11 @@ use super::restore::Restored;
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
-        let (scheduler, market) = match &config.policy {
-            PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
-            PolicyConfig::Dynamic { market, .. } => {
-                (Scheduler::dynamic(), Some(MarketState::new(Market::new(*market, now.wall_ms))))
-            }
+        let scheduler = match &config.policy {
+            PolicyConfig::Fifo(options) => Scheduler::fifo(*options),
+            PolicyConfig::Dynamic { .. } => Scheduler::dynamic(),
         };
+        let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
         let cluster = Cluster {
             nodes: match scheduler.launch_rules().counts_all_hosts {
                 true => NodeRegistry::counting_all_hosts(),
@@ -46,14 +45,20 @@ impl Engine {
             launching: Launching::default(),
             submissions: Submissions::after(restored.last_order),
             market,
-            preemptions: Preemptions::default(),
+            rounds: Rounds {
+                // The first tick comes one whole interval after the start: downtime is not charged.
+                update: Round::every(config.policy.update_interval_ms(), now),
+                preemption: Round::every(config.policy.preemption_interval_ms(), now),
+                ..Rounds::default()
+            },
             foreign_recovery: ForeignRecovery::default(),
             safe_mode: None,
             tallies: Tallies::default(),
             steps_since_check: 0,
             config,
         };
-        engine.open_queues(&restored.market, now);
+        engine.restore_market(&restored.market, now);
+        engine.open_queues();
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
         engine
     }

@@ -64,8 +64,8 @@ impl Engine {
             Event::ConfigurationRead { queues, hosts } => self.on_configuration_read(queues, hosts, now),
             Event::Market(request) => self.handle_market_request(*request, now),
             Event::Timer { durable } => {
-                self.tick_when_due(now);
-                // After the tick: preemption uses the new quotas.
+                self.update_policy_when_due(now);
+                // After the update: preemption uses the new quotas.
                 self.preempt_when_due(now);
                 self.expire_trackers_when_due(durable, now);
                 self.retire_when_due(durable, now);
@@ -79,9 +79,7 @@ impl Engine {
     pub fn next_timer_ms(&self) -> Option<u64> {
         let housekeeping = &self.cluster.housekeeping;
         let stragglers = housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
-        let tick = self.market.as_ref().map_or(u64::MAX, |market| market.next_tick_mono_ms);
-        let market = tick.min(self.preemptions.next_round_mono_ms);
         let retirement = self.jobs.finished.retirement_due_mono_ms().unwrap_or(u64::MAX);
-        Some(market.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
+        Some(self.rounds.due_mono_ms().min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 }

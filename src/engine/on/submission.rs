@@ -142,7 +142,7 @@ impl Engine {
         self.check_task_count(spec)?;
         let live_tasks = self.jobs.live.tasks() + self.submissions.tasks();
         self.config.limits.check_room(id, spec, live_tasks)?;
-        let Some(market) = self.market() else {
+        let Some(market) = self.ruling_market() else {
             self.check_queue(&spec.queue, caller)?;
             return self.config.limits.check_memory(id, spec);
         };
@@ -160,7 +160,7 @@ impl Engine {
         self.check_job_conf(*id, caller, spec, signature, now)?;
         check_split_count(*id, spec, splits)?;
         self.check_bytes(read)?;
-        let Some(market) = self.market.as_mut() else { return Ok(()) };
+        let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return Ok(()) };
         let facts = market.accounts.authorize_job(&caller.user, &spec.queue, signature, now);
         for fact in facts.map_err(|denied| access_denied(&denied))? {
             self.outbox.record(Fact::Market(fact));

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use crate::model::{AttemptId, JobId};
 
-/// The preemptions of past rounds, and the time of the next round.
-#[derive(Debug)]
+/// The preemptions of past rounds.
+#[derive(Debug, Default)]
 pub struct Preemptions {
     /// Attempts chosen for preemption; some may have received their kill since, or have ended.
     pub victims: Vec<AttemptId>,
     /// The last round that preempted attempts, for each job in memory.
     last_by_job: BTreeMap<JobId, LastPreemption>,
-    pub next_round_mono_ms: u64,
 }
 
 /// The last round that preempted attempts of a job.
@@ -29,13 +28,6 @@ pub struct LastPreemption {
 }
 
 // === impl Preemptions ===
-
-impl Default for Preemptions {
-    /// No round is ever due.
-    fn default() -> Self {
-        Self { victims: Vec::new(), last_by_job: BTreeMap::new(), next_round_mono_ms: u64::MAX }
-    }
-}
 
 impl Preemptions {
     /// Records a round's victims for the jobs they belong to.

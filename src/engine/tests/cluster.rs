@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::fake_tracker::{AttemptStep, FakeAttempt, FakeTracker, Role};
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
-use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ParsedQuery, ServletRequest, VerifiedUser};
+use crate::market::{Answer, JobSignature, MarketError, ParsedQuery, ServletRequest, VerifiedUser};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, RunState};
 use crate::scheduler::FifoOptions;
 use crate::wire::{
@@ -77,7 +77,7 @@ pub fn fifo() -> PolicyConfig {
 }
 
 pub fn dynamic() -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None }
 }
 
 pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
@@ -86,8 +86,16 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
 
 impl Cluster {
     pub fn new(policy: PolicyConfig) -> Self {
+        Self::of(config(policy))
+    }
+
+    /// With a market, whether it rules or not.
+    pub fn with_market(policy: PolicyConfig) -> Self {
+        Self::of(EngineConfig { market: Some(Default::default()), ..config(policy) })
+    }
+
+    fn of(config: EngineConfig) -> Self {
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
-        let config = config(policy);
         let mut engine = Engine::new(config.clone(), Restored::default(), now);
         let (first, facts) = engine.take_start_facts();
         assert_eq!(first, FactNumber(1));

@@ -158,7 +158,7 @@ fn the_reported_rate_buys_a_slot() {
         };
         cluster.pass_ms(1);
         cluster.admin_asks(&format!("setSpending={}&queue={queue}", moving.rate)).unwrap();
-        cluster.now.mono_ms = cluster.engine.market.as_ref().unwrap().next_tick_mono_ms;
+        cluster.now.mono_ms = cluster.engine.rounds.update.due_mono_ms();
         cluster.timer();
         let quota = cluster.engine.market().unwrap().account(queue).unwrap().interval().unwrap().quota;
         assert_eq!(quota, moving.quota);

@@ -19,7 +19,7 @@ fn cost(cluster: &Cluster, job: JobId) -> (String, PerKind<u64>) {
 }
 
 fn tick(cluster: &mut Cluster) {
-    cluster.now.mono_ms = cluster.engine.market.as_ref().unwrap().next_tick_mono_ms;
+    cluster.now.mono_ms = cluster.engine.rounds.update.due_mono_ms();
     cluster.timer();
 }
 

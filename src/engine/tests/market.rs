@@ -16,7 +16,11 @@ pub fn market(lines: &[(&str, &str, &str)]) -> Cluster {
 }
 
 pub fn market_under(policy: PolicyConfig, lines: &[(&str, &str, &str)]) -> Cluster {
-    let mut cluster = Cluster::new(policy);
+    seeded(Cluster::new(policy), lines)
+}
+
+/// The cluster, its market with these accounts.
+pub fn seeded(mut cluster: Cluster, lines: &[(&str, &str, &str)]) -> Cluster {
     let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
         queue: QueueName::new(queue).unwrap(),
         budget: credits(budget),

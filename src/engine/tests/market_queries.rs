@@ -40,7 +40,7 @@ fn a_quote_is_what_the_timer_then_does() {
         assert!(matches!(changed, [Fact::Market(MarketFact::Stamp(_))]), "a quote changes nothing else: {changed:?}");
         cluster.pass_ms(1);
         cluster.admin_asks(&format!("setSpending={rate}&queue={queue}")).unwrap();
-        cluster.now.mono_ms = cluster.engine.market.as_ref().unwrap().next_tick_mono_ms;
+        cluster.now.mono_ms = cluster.engine.rounds.update.due_mono_ms();
         cluster.timer();
         let account = cluster.engine.market().unwrap().account(queue).unwrap();
         let granted = account.interval().unwrap();

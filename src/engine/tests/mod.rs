@@ -13,6 +13,7 @@ mod foreign_jobtracker;
 mod foreign_jobtracker_laws;
 mod graylist;
 mod heartbeats;
+mod idle_market;
 mod invariants;
 mod job_costs;
 mod job_ids;

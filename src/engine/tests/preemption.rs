@@ -3,7 +3,6 @@
 use crate::engine::{Caller, Event, Fact, PolicyConfig};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{Attempt, JobFact, JobSpec, KillRequest};
-use crate::market::MarketConfig;
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
 use crate::wire::Action;
 
@@ -14,7 +13,7 @@ const ALLOC_INTERVAL_MS: u64 = 1_000;
 pub const KILL_INTERVAL_MS: u64 = 2_000;
 
 pub fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: ALLOC_INTERVAL_MS, kill_interval_ms, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: ALLOC_INTERVAL_MS, kill_interval_ms }
 }
 
 fn equals() -> Cluster {

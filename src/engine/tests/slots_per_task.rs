@@ -32,7 +32,7 @@ fn usage(cluster: &Cluster, queue: &str) -> u32 {
 }
 
 fn tick(cluster: &mut Cluster) {
-    cluster.now.mono_ms = cluster.engine.market.as_ref().unwrap().next_tick_mono_ms;
+    cluster.now.mono_ms = cluster.engine.rounds.update.due_mono_ms();
     cluster.timer();
 }
 

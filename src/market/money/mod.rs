@@ -15,6 +15,7 @@ mod quote;
 mod replay;
 mod share;
 mod state;
+mod suspension;
 mod tick;
 
 pub use account::{Account, Published};

@@ -23,13 +23,14 @@ pub struct Market {
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
+    pub(super) is_ruling: bool,
     pub(super) violations: Violations,
 }
 
 // === impl Market ===
 
 impl Market {
-    /// A market without queues, of a server that started at `start_wall_ms`, epoch ms.
+    /// A ruling market without queues, of a server that started at `start_wall_ms`, epoch ms.
     pub fn new(config: MarketConfig, start_wall_ms: i64) -> Self {
         Market {
             config,
@@ -38,6 +39,7 @@ impl Market {
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
+            is_ruling: true,
             violations: Violations::default(),
         }
     }

@@ -67,6 +67,9 @@ pub enum MarketError {
         /// What the open interval may cost.
         committed: Credits,
     },
+    /// Another scheduler assigns the slots.
+    #[error("the market does not rule: no rate buys slots while the scheduler is another one")]
+    NotRuling,
     /// The server refuses this request because a bug in it stopped the server; the text says what to do.
     #[error("{0}")]
     Quarantined(String),
@@ -156,7 +159,8 @@ impl MarketError {
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
             | MarketError::TooManyQueues(_)
-            | MarketError::Committed { .. } => ErrorClass::Conflict,
+            | MarketError::Committed { .. }
+            | MarketError::NotRuling => ErrorClass::Conflict,
             MarketError::Quarantined(_) => ErrorClass::Unavailable,
         }
     }

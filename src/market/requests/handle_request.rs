@@ -98,8 +98,7 @@ impl Market {
                 self.info(queue.as_ref().map_or(own, QueueName::as_str))
             }
             Operation::Infos => {
-                let queues =
-                    self.accounts.iter().map(|(queue, account)| QueueInfo::published(queue, account)).collect();
+                let queues = self.accounts.iter().map(|(queue, account)| self.queue_info(queue, account)).collect();
                 Ok(Answer::Queues { price: self.price(), queues })
             }
             Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
@@ -117,6 +116,10 @@ impl Market {
                 })
             }
             Operation::QueueStatus(Some(queue)) => self.on_existing(queue, |queue| Operation::QueueStatus(Some(queue))),
+            Operation::Quote { queue, .. } if !self.is_ruling() => {
+                self.existing(&queue)?;
+                Err(MarketError::NotRuling)
+            }
             Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
             // A removed queue has a history too.
             history @ (Operation::PriceHistory | Operation::QueueHistory(_)) => Ok(Answer::Permitted(history)),
@@ -137,7 +140,13 @@ impl Market {
     fn info(&self, queue: &str) -> Result<Answer, MarketError> {
         let (queue, account) =
             self.accounts.get_key_value(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_owned()))?;
-        Ok(Answer::Queue(QueueInfo::published(queue, account)))
+        Ok(Answer::Queue(self.queue_info(queue, account)))
+    }
+
+    /// A queue as published at the last tick; its present balance where no ticks come.
+    fn queue_info(&self, queue: &QueueName, account: &Account) -> QueueInfo {
+        let info = QueueInfo::published(queue, account);
+        if self.is_ruling() { info } else { QueueInfo { budget: account.balance(), ..info } }
     }
 
     fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {

@@ -6,6 +6,7 @@ mod apply_budget_file;
 mod laws;
 mod requests;
 mod submissions;
+mod suspension;
 mod ticks;
 
 use crate::model::{Credits, Now, PerKind, QueueName};

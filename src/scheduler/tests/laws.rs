@@ -12,11 +12,11 @@ use crate::scheduler::*;
 
 use super::world::{Order, State, World};
 
-const GROUPS: usize = 4;
+pub(super) const GROUPS: usize = 4;
 const HOSTS: usize = 6;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Job {
         group: usize,
         priority: u8,
@@ -57,7 +57,7 @@ fn slots() -> impl Strategy<Value = NonZeroU32> {
     (1u32..4).prop_map(|slots| NonZeroU32::new(slots).unwrap())
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let index = any::<Index>;
     let hosts = prop::collection::vec(0..HOSTS, 0..4);
     let failed_on = prop::collection::btree_set(0..HOSTS, 0..3);
@@ -83,7 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) -> Option<T> {
+pub(super) fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) -> Option<T> {
     let all: Vec<T> = from.into_iter().collect();
     (!all.is_empty()).then(|| *index.get(&all))
 }
@@ -93,7 +93,7 @@ fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
 }
 
 /// Runs one step; returns the node that had a heartbeat.
-fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
+pub(super) fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     match step {
         Step::Job { group, priority, start_ms } => {
             // Removed apps stay in the model, so that no id is used twice.
@@ -180,7 +180,7 @@ fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     None
 }
 
-fn sums_equal_a_recount(world: &World) {
+pub(super) fn sums_equal_a_recount(world: &World) {
     let (scheduler, model) = (&world.scheduler, &world.model);
     let runs = |state: State| matches!(state, State::Running(_));
     for kind in Kind::ALL {

@@ -79,7 +79,7 @@ pub struct Submissions {
 // === impl Submissions ===
 
 impl Submissions {
-    /// Submissions with these settings. `acl`: users that may sign, if the scheduler requires signatures.
+    /// Submissions with these settings. `acl`: users that may sign, if there is a market.
     pub fn new(
         owner: Rc<Owner>,
         resolver: Arc<RackResolver>,

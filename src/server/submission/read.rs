@@ -82,7 +82,7 @@ impl Splits {
 pub(super) struct SubmissionReader {
     configuration: Arc<Configuration>,
     limits: JobLimits,
-    /// Users that may sign; `None` if the scheduler requires no signature.
+    /// Users that may sign; `None` without a market.
     acl: Option<Arc<AclFile>>,
     staging: StagingRoot,
 }

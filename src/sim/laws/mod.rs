@@ -16,7 +16,7 @@ use attempts::AttemptModel;
 use digest::Digest;
 use money::Auditor;
 
-use crate::engine::{Effect, Engine, Fact, PolicyConfig, Step};
+use crate::engine::{Effect, Engine, Fact, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
@@ -79,12 +79,8 @@ impl LawChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
         let is_compatible = engine.policy.is_compatible();
-        let money = match engine.policy {
-            PolicyConfig::Dynamic { market, alloc_interval_ms, .. } => {
-                Some(Auditor::new(start.mono_ms, alloc_interval_ms, market))
-            }
-            PolicyConfig::Fifo(_) => None,
-        };
+        let ruling_market = plan.alloc_interval_ms().zip(engine.market);
+        let money = ruling_market.map(|(interval_ms, market)| Auditor::new(start.mono_ms, interval_ms, market));
         Self {
             start: *start,
             clock_offset_ms: 0,

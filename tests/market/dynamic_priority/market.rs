@@ -74,7 +74,6 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
             owner: rig.handle.clone(),
             host,
-            has_market: true,
             shows_money: true,
             limits: WebLimits::default(),
         };

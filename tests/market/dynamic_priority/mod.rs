@@ -9,7 +9,7 @@ mod defects_of_files;
 mod defects_of_requests;
 mod defects_of_slots;
 mod files;
-mod market;
+pub mod market;
 mod operations;
 mod rows;
 mod submissions;

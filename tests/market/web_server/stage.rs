@@ -19,7 +19,7 @@ use jobtracker::market::{
 };
 use jobtracker::model::{JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
-    Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
+    Health, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -46,6 +46,7 @@ pub struct Cluster {
     pub history_pages: Mutex<Vec<(Option<QueueName>, HistoryPage)>>,
     /// What jobs are told, without names and with them.
     pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
+    presence: MarketPresence,
     /// Nobody answers any more.
     pub gone: AtomicBool,
     /// Answers wait for `release`.
@@ -133,6 +134,10 @@ impl Owner for Handle {
         Arc::clone(&self.0.acl.lock().unwrap())
     }
 
+    fn market_presence(&self) -> MarketPresence {
+        self.0.presence
+    }
+
     fn health(&self) -> Health {
         self.0.health.lock().unwrap().clone()
     }
@@ -175,6 +180,7 @@ impl Stage {
             pages: Mutex::default(),
             history_pages: Mutex::default(),
             explanations: Mutex::default(),
+            presence: if has_market { MarketPresence::Ruling } else { MarketPresence::Absent },
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: Notify::new(),
@@ -186,7 +192,6 @@ impl Stage {
             names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
             owner,
             host: "myhost.example.com".to_owned(),
-            has_market,
             shows_money,
             limits,
         };

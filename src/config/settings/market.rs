@@ -1,0 +1,77 @@
+//! The market: its files, its signatures and who sees its money.
+
+use std::path::PathBuf;
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+use crate::config::keys::Key;
+
+use super::SchedulerKind;
+
+/// Class name of the budget file.
+const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
+
+/// Settings of the market, which rules under the Dynamic Priority Scheduler and keeps accounts under every other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarketSettings {
+    /// Back-end for budgets outside of the state database.
+    pub budget_store: BudgetStoreKind,
+    /// The budget file.
+    pub budget_file: PathBuf,
+    /// The file of users, roles and keys.
+    pub acl_file: PathBuf,
+    /// Maximum difference between a request's timestamp and the server's clock, ms.
+    pub signature_window_ms: u64,
+    /// Maximum difference between a job signature's timestamp and the server's clock, ms.
+    pub job_signature_window_ms: u64,
+    /// Number of jobs that one signature may submit.
+    pub job_signature_uses: u32,
+    /// Whether unsigned requests see shares of queues and costs of jobs.
+    pub is_public: bool,
+}
+
+/// Back-end that budgets are imported from at the first start and published to afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetStoreKind {
+    /// The budget file.
+    File,
+}
+
+impl MarketSettings {
+    /// The market of a cluster with this scheduler: the Dynamic Priority Scheduler needs one, under every other there
+    /// is one where the ACL file is.
+    pub(super) fn find(configuration: &Configuration, scheduler: &SchedulerKind) -> Result<Option<Self>, ConfigError> {
+        let is_needed = matches!(scheduler, SchedulerKind::Dynamic(_));
+        let has_acl_file = || {
+            let path = configuration.local_path(&keys::ACL_FILE).ok().flatten();
+            // A file that cannot be looked at is there: reading it names the reason.
+            path.is_some_and(|path| path.try_exists().unwrap_or(true))
+        };
+        if is_needed || has_acl_file() { Self::from_configuration(configuration).map(Some) } else { Ok(None) }
+    }
+
+    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        // The key table limits the seconds, so this cannot overflow.
+        let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
+        Ok(MarketSettings {
+            budget_store: BudgetStoreKind::from_configuration(configuration)?,
+            budget_file: configuration.required_local_path(&keys::BUDGET_FILE)?,
+            acl_file: configuration.required_local_path(&keys::ACL_FILE)?,
+            signature_window_ms: milliseconds(&keys::SIGNATURE_WINDOW)?,
+            job_signature_window_ms: milliseconds(&keys::JOB_SIGNATURE_WINDOW)?,
+            job_signature_uses: configuration.number(&keys::JOB_SIGNATURE_USES)?,
+            is_public: configuration.required(&keys::MARKET_VISIBILITY)?.value.trim() == "public",
+        })
+    }
+}
+
+impl BudgetStoreKind {
+    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let class = configuration.required(&keys::BUDGET_STORE)?;
+        match class.value.trim() {
+            FILE_STORE_CLASS => Ok(BudgetStoreKind::File),
+            _ => Err(class.bad_value(format!("{FILE_STORE_CLASS}, the budget file, the only available one"))),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The rounds of the ruling policy, which says how often they are due.
+
+use crate::engine::core::Engine;
+use crate::model::Now;
+
+// === impl Engine: rounds ===
+
+impl Engine {
+    /// Renews what the policy decides by, when that is due.
+    pub(super) fn update_policy_when_due(&mut self, now: Now) {
+        if self.rounds.update.begin_when_due(now) {
+            self.tick_market(now);
+        }
+    }
+
+    /// Runs a round of preemption, when one is due.
+    pub(super) fn preempt_when_due(&mut self, now: Now) {
+        // Nothing is killed in safe mode.
+        if self.rounds.preemption.begin_when_due(now) && !self.is_in_safe_mode() {
+            self.preempt(now);
+        }
+    }
+}

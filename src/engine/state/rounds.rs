@@ -1,0 +1,92 @@
+//! Rounds: work of the ruling policy that recurs by the clock.
+
+use crate::model::Now;
+
+use super::preemptions::Preemptions;
+
+/// The rounds of the ruling policy, and what the last ones have ordered.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    /// Renews what the policy decides by: a tick of the market.
+    pub update: Round,
+    /// Takes slots from groups that hold too many.
+    pub preemption: Round,
+    pub preemptions: Preemptions,
+}
+
+/// Work that is due once in each interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    interval_ms: u64,
+    due_mono_ms: u64,
+}
+
+// === impl Rounds ===
+
+impl Rounds {
+    /// When the next round of any kind is due; `u64::MAX`: never.
+    pub fn due_mono_ms(&self) -> u64 {
+        self.update.due_mono_ms().min(self.preemption.due_mono_ms())
+    }
+}
+
+// === impl Round ===
+
+impl Default for Round {
+    /// Never due.
+    fn default() -> Self {
+        Self { interval_ms: u64::MAX, due_mono_ms: u64::MAX }
+    }
+}
+
+impl Round {
+    /// Due for the first time one interval from now; never without an interval.
+    pub fn every(interval_ms: Option<u64>, now: Now) -> Self {
+        interval_ms.map_or(Self::default(), |interval_ms| {
+            let interval_ms = interval_ms.max(1);
+            Self { interval_ms, due_mono_ms: now.mono_ms.saturating_add(interval_ms) }
+        })
+    }
+
+    /// Whether it is due. It is due again after a whole number of intervals, so a late round counts once.
+    pub fn begin_when_due(&mut self, now: Now) -> bool {
+        let Some(late_ms) = now.mono_ms.checked_sub(self.due_mono_ms) else { return false };
+        let missed = late_ms / self.interval_ms;
+        self.due_mono_ms = self.due_mono_ms.saturating_add((missed + 1).saturating_mul(self.interval_ms));
+        true
+    }
+
+    /// When it is due, ms of the monotonic clock; `u64::MAX`: never.
+    pub fn due_mono_ms(&self) -> u64 {
+        self.due_mono_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(mono_ms: u64) -> Now {
+        Now { mono_ms, wall_ms: 0 }
+    }
+
+    #[test]
+    fn a_round_is_due_after_each_interval_and_a_late_one_once() {
+        let mut round = Round::every(Some(100), at(50));
+        assert!(!round.begin_when_due(at(149)));
+        assert!(round.begin_when_due(at(150)));
+        assert!(!round.begin_when_due(at(150)));
+        assert!(round.begin_when_due(at(575)));
+        assert_eq!(round.due_mono_ms(), 650);
+    }
+
+    #[test]
+    fn without_an_interval_it_is_never_due() {
+        let mut round = Round::every(None, at(50));
+        assert!(!round.begin_when_due(at(u64::MAX - 1)));
+        let mut rounds = Rounds { update: Round::every(Some(7), at(0)), ..Rounds::default() };
+        assert_eq!(rounds.due_mono_ms(), 7);
+        rounds.preemption = Round::every(Some(5), at(0));
+        assert_eq!(rounds.due_mono_ms(), 5);
+    }
+}

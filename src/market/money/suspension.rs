@@ -1,0 +1,36 @@
+//! A market that does not rule: another scheduler assigns the slots. Accounts and operations stay; no tick comes, so
+//! nothing is bought and nothing is charged, and price and shares are 0.
+
+use crate::model::{Credits, Now};
+
+use super::fact::MarketFact;
+use super::state::Market;
+use super::tick::Tick;
+
+// === impl Market: ruling ===
+
+impl Market {
+    /// Whether it assigns the slots: whether rates buy shares, and jobs need signatures.
+    pub fn is_ruling(&self) -> bool {
+        self.is_ruling
+    }
+
+    /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,
+    /// none if nothing was sold.
+    pub fn suspend(&mut self, now: Now) -> Option<MarketFact> {
+        self.is_ruling = false;
+        let has_sold = self.accounts.values().any(|account| account.interval().is_some());
+        if !has_sold && self.price() == Credits::ZERO {
+            return None;
+        }
+        let tick = Tick {
+            number: self.tick_number() + 1,
+            wall_ms: now.wall_ms,
+            price: Credits::ZERO,
+            ledger: self.ledger(),
+            queue_ticks: Vec::new(),
+        };
+        self.apply_tick(&tick);
+        Some(tick.into_fact())
+    }
+}

@@ -1,0 +1,81 @@
+//! The home of an app: the group whose sums count it, with all above it; and where it is ordered.
+
+use std::sync::Arc;
+
+use crate::model::{Kind, Violations, lower, raise};
+
+use super::app::App;
+use super::change::Change;
+use super::group::Group;
+use super::policy::Leaf;
+use super::{AppId, GroupId, Scheduler};
+
+// === impl Scheduler: homes ===
+
+impl Scheduler {
+    /// Counts an app in the home that the policy assigns to it. It stands in no order yet.
+    pub(super) fn enter_home(&mut self, id: AppId) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let group = app.spec.group;
+        let (home, leaf) = match self.policy.leaf_of(&app.spec) {
+            Leaf::Root => (group, GroupId::ROOT),
+            Leaf::Group => (group, group),
+            Leaf::Child(name) => {
+                let child = self.open_unlisted_group(group, &name);
+                (child, child)
+            }
+        };
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        (app.home, app.leaf) = (home, leaf);
+        self.groups.add_app(home, &mut self.violations);
+        self.groups.update_path(home, |group| add_sums(app, group, &mut self.violations));
+        Kind::ALL.into_iter().for_each(|kind| self.rekey(home, kind));
+    }
+
+    /// Stops counting an app in its home. It stands in no order any more.
+    pub(super) fn leave_home(&mut self, id: AppId) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let home = app.home;
+        self.groups.update_path(home, |group| subtract_sums(app, group, &mut self.violations));
+        let closed = self.groups.remove_app(home, &mut self.violations);
+        for kind in Kind::ALL {
+            self.rekey(home, kind);
+            self.wake_path(home, kind);
+        }
+        if let Some(group) = closed {
+            self.forget_group(group);
+        }
+    }
+
+    fn open_unlisted_group(&mut self, parent: GroupId, name: &Arc<str>) -> GroupId {
+        let (child, is_new) = self.groups.open_unlisted(parent, name);
+        if is_new {
+            self.notify(&Change::GroupOpened(child));
+        }
+        child
+    }
+}
+
+fn pending(app: &App) -> u64 {
+    u64::from(app.pending.map) + u64::from(app.pending.reduce)
+}
+
+fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
+    raise(&mut group.pending, pending(app), violations);
+    for kind in Kind::ALL {
+        raise(&mut group.running[kind], app.running[kind], violations);
+        raise(&mut group.held[kind], app.held[kind], violations);
+        raise(&mut group.releasing[kind], app.releasing[kind], violations);
+        raise(&mut group.waiting[kind], app.tables[kind].waiting(), violations);
+    }
+}
+
+fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
+    lower(&mut group.pending, pending(app), violations);
+    for kind in Kind::ALL {
+        lower(&mut group.running[kind], app.running[kind], violations);
+        lower(&mut group.held[kind], app.held[kind], violations);
+        lower(&mut group.releasing[kind], app.releasing[kind], violations);
+        lower(&mut group.waiting[kind], app.tables[kind].waiting(), violations);
+    }
+}

@@ -1,0 +1,52 @@
+//! An app moves to another group, with all that it waits for and holds.
+
+use crate::model::Kind;
+
+use super::{AppId, GroupId, Scheduler};
+
+/// Why an app was not moved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MoveAppError {
+    /// The app is not known.
+    #[error("{0} is not known")]
+    UnknownApp(AppId),
+    /// The group is not open.
+    #[error("{app} stays where it is: {group} is not open")]
+    GroupNotOpen {
+        /// The app.
+        app: AppId,
+        /// The group.
+        group: GroupId,
+    },
+}
+
+// === impl Scheduler: moving apps ===
+
+impl Scheduler {
+    /// The group of an app.
+    pub fn group_of(&self, id: AppId) -> Option<GroupId> {
+        self.apps.get(&id).map(|app| app.spec.group)
+    }
+
+    /// Moves an app to another group: its demand, usage and releasing slots count there from now on.
+    ///
+    /// # Errors
+    /// When the app is not known or the group is not open; nothing has changed then.
+    pub fn move_app(&mut self, id: AppId, to: GroupId) -> Result<(), MoveAppError> {
+        let from = self.group_of(id).ok_or(MoveAppError::UnknownApp(id))?;
+        if from == to {
+            return Ok(());
+        }
+        if self.groups.get(to).is_none() {
+            return Err(MoveAppError::GroupNotOpen { app: id, group: to });
+        }
+        Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
+        self.leave_home(id);
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.spec.group = to;
+        }
+        self.enter_home(id);
+        self.enqueue_waiting(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Another policy takes over while apps live: demand and usage stay as they are, keys and orders are computed again.
+
+use crate::model::{Kind, PerKind, TrackerId};
+
+use super::change::Change;
+use super::order::OrderEntry;
+use super::state::orders_for;
+use super::{AppId, GroupId, PolicyOptions, Scheduler};
+
+// === impl Scheduler: another policy ===
+
+impl Scheduler {
+    /// Orders all groups and apps by another policy from now on, in O(apps log apps + nodes). The market begins without
+    /// allocations; reservations end, and what limits refused is tried again.
+    pub fn replace_policy(&mut self, options: PolicyOptions) {
+        let apps = self.apps_by_submission();
+        apps.iter().for_each(|&id| self.end_reservations_of_app(id));
+        self.orders = PerKind::default();
+        self.parked_apps = PerKind::default();
+        for &id in &apps {
+            if let Some(app) = self.apps.get_mut(&id) {
+                app.ordered_by = PerKind::default();
+                app.is_parked = PerKind::default();
+            }
+            self.leave_home(id);
+        }
+        self.policy = options.build();
+        self.orders = orders_for(&*self.policy);
+        let groups: Vec<GroupId> = self.groups.iter().map(|(_, id, _)| id).collect();
+        groups.into_iter().for_each(|id| self.notify(&Change::GroupOpened(id)));
+        self.notify(&Change::ClusterSlots);
+        apps.iter().for_each(|&id| self.enter_home(id));
+        for id in apps {
+            self.enter_app(id);
+        }
+        let mut nodes: Vec<TrackerId> = self.nodes.keys().copied().collect();
+        nodes.sort_unstable();
+        nodes.into_iter().for_each(|id| self.enter_node(id));
+    }
+
+    fn apps_by_submission(&self) -> Vec<AppId> {
+        let mut apps: Vec<(u64, AppId)> = self.apps.iter().map(|(&id, app)| (app.spec.order, id)).collect();
+        apps.sort_unstable();
+        apps.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Orders an app under a policy that has just taken over, and notifies it of what it may count.
+    fn enter_app(&mut self, id: AppId) {
+        let Some(size) = self.apps.get(&id).map(|app| app.size) else { return };
+        self.notify(&Change::AppAdded(id));
+        self.notify(&Change::Size { app: id, size });
+        self.enqueue_waiting(id);
+        for kind in Kind::ALL {
+            self.notify(&Change::Usage { app: id, kind });
+            self.notify(&Change::Demand { app: id, kind });
+        }
+    }
+
+    /// Adds an app to the order of each kind that it waits for.
+    pub(super) fn enqueue_waiting(&mut self, id: AppId) {
+        let waiting = self.app_waiting(id);
+        for kind in Kind::ALL.into_iter().filter(|&kind| waiting[kind] > 0) {
+            self.enqueue(id, kind);
+        }
+    }
+
+    /// Notifies a policy that has just taken over of a node's last heartbeat. Where the node resumes is a place in the
+    /// order by leaf and key: it moves to where its app is now.
+    fn enter_node(&mut self, id: TrackerId) {
+        let Some(node) = self.nodes.get_mut(&id) else { return };
+        for kind in Kind::ALL {
+            let Some(place) = &mut node.resume[kind] else { continue };
+            let app = self.apps.get(&place.app).filter(|_| *place != OrderEntry::FRONT);
+            *place = app.map_or(OrderEntry::FRONT, |app| OrderEntry {
+                leaf: app.leaf,
+                app_key: self.policy.app_key(app, kind),
+                app: place.app,
+            });
+        }
+        if let Some((in_use, now)) = node.reported {
+            self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
+        }
+    }
+}

@@ -1,13 +1,12 @@
 //! One job's configuration: about thirty typed values of its job.xml. The rest of the file is not kept.
 
-use crate::model::{EndNotification, Priority};
+use crate::model::{EndNotification, PartsPerMillion, Priority};
 use crate::wire::limits::WORKFLOW_BYTES;
 
 use super::configuration::Configuration;
 use super::error::{ConfigError, excerpt};
 use super::job_conf_error::JobConfError;
 use super::keys::Key;
-use super::parts_per_million::PartsPerMillion;
 use super::{job_queue, keys};
 
 /// A job's configuration of its maps, or of its reduces.

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::fs::{FileUri, FileUriError};
+use crate::model::PartsPerMillion;
 
 use super::configuration::{Configuration, Setting};
 use super::error::{ConfigError, NamedValue};
 use super::host_port::HostPort;
 use super::keys;
 use super::keys::{Key, ValueKind};
-use super::parts_per_million::PartsPerMillion;
 
 impl Setting {
     /// The error that this value is not `expected`.

@@ -1,5 +1,5 @@
-//! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, life-cycle states, broken
-//! invariants. Depends on no other room.
+//! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, exact ratios, life-cycle states,
+//! broken invariants. Depends on no other room.
 
 mod count;
 mod counter_limits;
@@ -12,6 +12,7 @@ mod kind;
 mod names;
 mod now;
 mod order_class;
+mod parts_per_million;
 mod queue_name;
 mod rack;
 mod states;
@@ -29,6 +30,7 @@ pub use kind::{Kind, PerKind};
 pub(crate) use names::names;
 pub use now::Now;
 pub use order_class::OrderClass;
+pub use parts_per_million::PartsPerMillion;
 pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};

@@ -19,6 +19,7 @@ mod change;
 mod compatible_fifo;
 mod demand;
 mod dynamic;
+pub mod fair;
 mod fifo;
 mod grant;
 mod group;

@@ -16,6 +16,8 @@ use super::{HostId, Level, RackId, Topology};
 #[derive(Debug, Default)]
 pub(super) struct RequestTable {
     anywhere: u32,
+    /// Those of them without hosts.
+    unplaced: u32,
     // Never iterated, so their order cannot matter.
     hosts: FxHashMap<HostId, u32>,
     racks: FxHashMap<RackId, u32>,
@@ -34,6 +36,9 @@ impl RequestTable {
             return;
         }
         raise(&mut self.anywhere, count, violations);
+        if hosts.is_empty() {
+            raise(&mut self.unplaced, count, violations);
+        }
         for host in distinct(hosts.iter().copied()) {
             raise(self.hosts.entry(host).or_default(), count, violations);
         }
@@ -45,12 +50,20 @@ impl RequestTable {
     /// Removes `count` tasks that were added with the same `hosts`.
     pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
         lower(&mut self.anywhere, count, violations);
+        if hosts.is_empty() {
+            lower(&mut self.unplaced, count, violations);
+        }
         for host in distinct(hosts.iter().copied()) {
             lower_row(&mut self.hosts, host, count, violations);
         }
         for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
             lower_row(&mut self.racks, rack, count, violations);
         }
+    }
+
+    /// Whether a task without hosts waits.
+    pub(super) fn has_unplaced(&self) -> bool {
+        self.unplaced > 0
     }
 
     /// The nearest level at which a task waits for a node on `host` in `rack`; [`Level::Any`] when none waits.

@@ -10,6 +10,9 @@ use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
 use super::change::{Change, Moves, Reaction};
+use super::fair::allocations::Allocations;
+use super::fair::options::FairOptions;
+use super::fair::policy::Fair;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
@@ -118,6 +121,11 @@ impl Scheduler {
     /// A scheduler under the market.
     pub fn dynamic() -> Self {
         Self::with_policy(PolicyOptions::Dynamic.build())
+    }
+
+    /// A scheduler under the fair policy.
+    pub fn fair(options: FairOptions, allocations: Allocations) -> Self {
+        Self::with_policy(Box::new(Fair::new(options, allocations)))
     }
 
     pub(super) fn with_policy(policy: Box<dyn Policy>) -> Self {

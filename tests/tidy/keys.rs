@@ -16,6 +16,22 @@ pub const WAITING: &[(&str, &[&str])] = &[
     ("workflow", &["WORKFLOW_ID", "WORKFLOW_NAME", "WORKFLOW_NODE"]),
     ("adjacency", &[]),
     ("tags", &["WORKFLOW_TAGS"]),
+    ("allocation_file", &["FAIR_ALLOCATION_FILE"]),
+    ("pool_name_property", &["FAIR_POOL_NAME_PROPERTY"]),
+    ("allows_undeclared_pools", &["FAIR_ALLOW_UNDECLARED_POOLS"]),
+    ("max_assigned", &["FAIR_ASSIGN_MULTIPLE", "FAIR_ASSIGN_MULTIPLE_MAPS", "FAIR_ASSIGN_MULTIPLE_REDUCES"]),
+    (
+        "has_size_based_weights",
+        &["FAIR_SIZE_BASED_WEIGHT", "FAIR_WEIGHT_ADJUSTER", "FAIR_BOOST_FACTOR", "FAIR_BOOST_DURATION"],
+    ),
+    ("load_max_diff", &["FAIR_LOAD_MANAGER", "FAIR_LOAD_MAX_DIFF"]),
+    ("locality_delay_node_ms", &["FAIR_LOCALITY_DELAY", "FAIR_LOCALITY_DELAY_NODE"]),
+    ("locality_delay_rack_ms", &["FAIR_LOCALITY_DELAY_RACK"]),
+    ("preemption_interval_ms", &["FAIR_PREEMPTION", "FAIR_PREEMPTION_ONLY_LOG", "FAIR_PREEMPTION_INTERVAL"]),
+    ("is_ordered_by_deficit", &["FAIR_UPDATE_INTERVAL", "FAIR_ORDERING"]),
+    ("event_log", &[]),
+    ("event_log_dir", &["FAIR_EVENT_LOG_ENABLED", "FAIR_EVENT_LOG_LOCATION"]),
+    ("dump_interval_ms", &["FAIR_DUMP_INTERVAL"]),
 ];
 
 /// A key as a table declares it.

@@ -106,7 +106,8 @@ const IMPURE: &[(&str, &str)] = &[
 /// Modules of `std` that no pure room uses.
 const IMPURE_STD: &[&str] = &["std::fs", "std::net", "std::thread", "std::process", "std::env", "std::os"];
 
-/// Files that handle Hadoop's own floats: progress of tasks, load of trackers, numbers in texts. Never money, never a key of an order.
+/// Files that handle Hadoop's own floats: progress of tasks, load of trackers and its cap, numbers in texts. Never money,
+/// never a key of an order.
 pub const FLOATS: &[&str] = &[
     "src/mapreduce/attempt.rs",
     "src/mapreduce/job.rs",
@@ -115,6 +116,7 @@ pub const FLOATS: &[&str] = &[
     "src/mapreduce/task.rs",
     "src/mapreduce/view.rs",
     "src/scheduler/capacity/java_float.rs",
+    "src/scheduler/fair/load_cap.rs",
     "src/sim/attempt.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",

@@ -4,6 +4,7 @@
 
 mod capacity;
 mod cluster;
+mod fair;
 mod job;
 mod market;
 mod own;
@@ -13,15 +14,15 @@ use std::fmt;
 
 pub use capacity::*;
 pub use cluster::*;
+pub use fair::*;
 pub use job::*;
 pub use market::*;
 pub use own::*;
 pub use streaming::*;
 
-use crate::model::Decimal;
+use crate::model::{Decimal, PartsPerMillion};
 
 use super::host_port::HostPort;
-use super::parts_per_million::PartsPerMillion;
 
 /// One configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +226,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Dynamic Priority Scheduler",
         note: "Read when `mapred.jobtracker.taskScheduler` is `org.apache.hadoop.mapred.DynamicPriorityScheduler`.",
         keys: MARKET,
+    },
+    Section {
+        title: "Fair Scheduler",
+        note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.FairScheduler`, which is not available yet.",
+        keys: FAIR,
     },
     Section { title: "This JobTracker", note: "Keys that Hadoop does not have.", keys: OWN },
     Section {

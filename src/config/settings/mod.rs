@@ -1,6 +1,7 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
 mod directories;
+pub mod fair;
 mod limits;
 mod market;
 mod named_files;

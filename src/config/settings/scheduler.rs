@@ -4,7 +4,7 @@ use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
-use crate::config::parts_per_million::PartsPerMillion;
+use crate::model::PartsPerMillion;
 
 /// Class name of FIFO.
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";

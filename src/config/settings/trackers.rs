@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
-use crate::config::parts_per_million::PartsPerMillion;
+use crate::model::PartsPerMillion;
 
 /// 1.2.1's rate for a value below 1 a second.
 const HEARTBEATS_FALLBACK: u32 = 100;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::config::PartsPerMillion;
+use crate::model::PartsPerMillion;
 
 use super::test_options as options;
 use super::*;

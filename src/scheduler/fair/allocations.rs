@@ -1,0 +1,109 @@
+//! What the allocation file grants: minimums, maximums, weights and limits of pools and users.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Kind, PartsPerMillion, PerKind};
+
+/// The pool of a job that names none. It always exists.
+pub const DEFAULT_POOL: &str = "default";
+
+/// The allocations in force. Default: those of an empty file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allocations {
+    /// Declared pools by full name: `parent.child` for a pool in a pool.
+    pub pools: BTreeMap<String, DeclaredPool>,
+    /// Settings of a pool that is not declared.
+    pub undeclared: PoolSettings,
+    /// Most running jobs of the users that have a limit of their own; none = no limit.
+    pub user_max_running_jobs: BTreeMap<String, Option<u32>>,
+    /// Most running jobs of any other user; none = no limit.
+    pub default_user_max_running_jobs: Option<u32>,
+    /// A pool below half its fair share for longer than this may preempt, ms; none = never.
+    pub fair_share_timeout_ms: Option<u64>,
+}
+
+/// A pool of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredPool {
+    /// Full name of the pool that contains it.
+    pub parent: Option<String>,
+    /// Its settings, defaults of the file included.
+    pub settings: PoolSettings,
+    /// Line of its first element, from 1.
+    pub line: u32,
+}
+
+/// Settings of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// Slots that it gets before others get more than their own minimum; of a pool with children at least their sum.
+    pub min: PerKind<u32>,
+    /// Most slots; none = no limit. Wins over a larger minimum.
+    pub max: PerKind<Option<u32>>,
+    /// Most running jobs; none = no limit.
+    pub max_running_jobs: Option<u32>,
+    /// Its share beside others; zero: it gets its minimum and what no other pool wants.
+    pub weight: PartsPerMillion,
+    /// Below its minimum for longer than this it may preempt, ms; none = never.
+    pub min_share_timeout_ms: Option<u64>,
+    /// Order of its own jobs.
+    pub mode: SchedulingMode,
+}
+
+/// How the jobs of a pool are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchedulingMode {
+    /// By running tasks and weight.
+    #[default]
+    Fair,
+    /// By priority, then submission.
+    Fifo,
+}
+
+// === impl Allocations ===
+
+impl Allocations {
+    /// Settings of a pool, declared or not.
+    pub fn settings(&self, pool: &str) -> PoolSettings {
+        self.pools.get(pool).map_or(self.undeclared, |declared| declared.settings)
+    }
+
+    /// Most running jobs of a user; none = no limit.
+    pub fn max_running_jobs_of_user(&self, user: &str) -> Option<u32> {
+        self.user_max_running_jobs.get(user).copied().unwrap_or(self.default_user_max_running_jobs)
+    }
+}
+
+// === impl PoolSettings ===
+
+impl PoolSettings {
+    /// Whether the maximum of a kind is below the minimum.
+    pub fn is_inverted(&self, kind: Kind) -> bool {
+        self.max[kind].is_some_and(|max| max < self.min[kind])
+    }
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            min: PerKind::default(),
+            max: PerKind::default(),
+            max_running_jobs: None,
+            weight: PartsPerMillion::ONE,
+            min_share_timeout_ms: None,
+            mode: SchedulingMode::Fair,
+        }
+    }
+}
+
+// === impl SchedulingMode ===
+
+impl SchedulingMode {
+    /// `FAIR` or `FIFO`, as pages show it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fair => "FAIR",
+            Self::Fifo => "FIFO",
+        }
+    }
+}

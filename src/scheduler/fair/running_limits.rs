@@ -1,0 +1,40 @@
+//! Which jobs may run: limits on the running jobs of users and pools (1.2.1 `FairScheduler.updateRunnability`).
+
+use rustc_hash::FxHashMap;
+
+use super::allocations::Allocations;
+use super::pool_tree::{PoolNode, with_ancestors};
+
+/// Counts of one round over all jobs, which are to be asked for in order of priority, start and id.
+#[derive(Debug)]
+pub struct RunningLimits<'a> {
+    allocations: &'a Allocations,
+    pools: &'a [PoolNode],
+    // Looked up, never iterated.
+    by_user: FxHashMap<&'a str, u32>,
+    by_pool: Vec<u32>,
+}
+
+// === impl RunningLimits ===
+
+impl<'a> RunningLimits<'a> {
+    /// No job counts yet.
+    pub fn new(allocations: &'a Allocations, pools: &'a [PoolNode]) -> Self {
+        Self { allocations, pools, by_user: FxHashMap::default(), by_pool: vec![0; pools.len()] }
+    }
+
+    /// Whether one more job of the user, which is set up or waits for that, may run in the pool. It counts if so; a job
+    /// that one limit keeps out counts against no other.
+    pub fn admit(&mut self, user: &'a str, pool: usize) -> bool {
+        let is_below = |count: u32, max: Option<u32>| max.is_none_or(|max| count < max);
+        let of_user = self.by_user.entry(user).or_default();
+        let is_admitted = is_below(*of_user, self.allocations.max_running_jobs_of_user(user))
+            && with_ancestors(self.pools, pool)
+                .all(|pool| is_below(self.by_pool[pool], self.pools[pool].settings.max_running_jobs));
+        if is_admitted {
+            *of_user += 1;
+            with_ancestors(self.pools, pool).for_each(|pool| self.by_pool[pool] += 1);
+        }
+        is_admitted
+    }
+}

@@ -1,0 +1,6 @@
+//! The fair policy in a small cluster: the rows of the original's tests, by name.
+
+mod cluster;
+mod deficit_order;
+mod delay_rows;
+mod order_rows;

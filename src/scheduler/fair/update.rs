@@ -1,0 +1,173 @@
+//! The periodic update: which jobs may run, what they demand and weigh, and the fair shares of jobs and pools (1.2.1
+//! `FairScheduler.update`).
+//!
+//! A heartbeat uses running counts of its own moment beside demands and weights of the last update.
+
+use crate::model::{Kind, PartsPerMillion, PerKind};
+
+use super::allocations::{Allocations, SchedulingMode};
+use super::pool_tree::PoolNode;
+use super::running_limits::RunningLimits;
+use super::share::{Claim, Share, fair_shares};
+use super::weight::WeightRule;
+
+/// What the update reads of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct JobFacts<'a> {
+    /// Index of its pool, one without children.
+    pub pool: usize,
+    /// Its user.
+    pub user: &'a str,
+    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
+    pub priority: u8,
+    /// Time since its start, ms.
+    pub age_ms: u64,
+    /// Whether it is set up; else it waits for that.
+    pub is_running: bool,
+    /// Slots that it could use: running attempts, waiting tasks and attempts that may be started beside a running one.
+    pub could_use: PerKind<u32>,
+    /// Most slots (`mapred.fairscheduler.job.max.maps`, `.reduces`); none = no limit.
+    pub max: PerKind<Option<u32>>,
+}
+
+/// A job after an update. Default: one that may not run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobStanding {
+    /// Whether the limits let it be set up and run.
+    pub is_admitted: bool,
+    /// Its demand, of a job that runs.
+    pub demand: PerKind<u32>,
+    /// Its weight.
+    pub weight: PerKind<PartsPerMillion>,
+    /// Its fair share; zero in a FIFO pool.
+    pub share: PerKind<Share>,
+}
+
+/// A pool after an update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStanding {
+    /// Demand of its jobs, up to its maximum.
+    pub demand: PerKind<u32>,
+    /// Its fair share.
+    pub share: PerKind<Share>,
+}
+
+/// All jobs and pools after an update, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Update {
+    /// The jobs.
+    pub jobs: Vec<JobStanding>,
+    /// The pools.
+    pub pools: Vec<PoolStanding>,
+}
+
+// === impl Update ===
+
+impl Update {
+    /// Computes all of it. `jobs` are in order of priority, start and id; `slots` are those of the cluster.
+    pub fn compute(
+        allocations: &Allocations,
+        pools: &[PoolNode],
+        jobs: &[JobFacts<'_>],
+        rule: &WeightRule,
+        slots: PerKind<u32>,
+    ) -> Self {
+        let mut limits = RunningLimits::new(allocations, pools);
+        let jobs_after = jobs.iter().map(|job| job.standing(limits.admit(job.user, job.pool), rule)).collect();
+        let mut update = Self { jobs: jobs_after, pools: vec![PoolStanding::default(); pools.len()] };
+        let (members, children) = (members(pools, jobs), children(pools));
+        for kind in Kind::ALL {
+            update.sum_demands(kind, pools, jobs);
+            update.divide(kind, pools, &children.top, Share::of_slots(slots[kind]));
+            for (pool, node) in pools.iter().enumerate() {
+                let share = update.pools[pool].share[kind];
+                update.divide(kind, pools, &children.of_pool[pool], share);
+                if node.settings.mode == SchedulingMode::Fair {
+                    update.divide_among_jobs(kind, &members[pool], share);
+                }
+            }
+        }
+        update
+    }
+
+    fn sum_demands(&mut self, kind: Kind, pools: &[PoolNode], jobs: &[JobFacts<'_>]) {
+        for (job, standing) in jobs.iter().zip(&self.jobs) {
+            let demand = &mut self.pools[job.pool].demand[kind];
+            *demand = demand.saturating_add(standing.demand[kind]);
+        }
+        for (pool, node) in pools.iter().enumerate().rev() {
+            let demand = self.pools[pool].demand[kind].min(node.settings.max[kind].unwrap_or(u32::MAX));
+            self.pools[pool].demand[kind] = demand;
+            if let Some(parent) = node.parent {
+                let of_parent = &mut self.pools[parent].demand[kind];
+                *of_parent = of_parent.saturating_add(demand);
+            }
+        }
+    }
+
+    fn divide(&mut self, kind: Kind, pools: &[PoolNode], siblings: &[usize], total: Share) {
+        let claim = |&pool: &usize| {
+            let settings = &pools[pool].settings;
+            Claim { demand: self.pools[pool].demand[kind], min: settings.min[kind], weight: settings.weight }
+        };
+        let claims: Vec<Claim> = siblings.iter().map(claim).collect();
+        for (&pool, share) in siblings.iter().zip(fair_shares(&claims, total)) {
+            self.pools[pool].share[kind] = share;
+        }
+    }
+
+    fn divide_among_jobs(&mut self, kind: Kind, members: &[usize], total: Share) {
+        let claim = |&job: &usize| {
+            let JobStanding { demand, weight, .. } = self.jobs[job];
+            Claim { demand: demand[kind], min: 0, weight: weight[kind] }
+        };
+        let claims: Vec<Claim> = members.iter().map(claim).collect();
+        for (&job, share) in members.iter().zip(fair_shares(&claims, total)) {
+            self.jobs[job].share[kind] = share;
+        }
+    }
+}
+
+/// Indices of pools below each pool and at the top.
+struct Children {
+    top: Vec<usize>,
+    of_pool: Vec<Vec<usize>>,
+}
+
+fn children(pools: &[PoolNode]) -> Children {
+    let mut children = Children { top: Vec::new(), of_pool: vec![Vec::new(); pools.len()] };
+    for (pool, node) in pools.iter().enumerate() {
+        match node.parent {
+            Some(parent) => children.of_pool[parent].push(pool),
+            None => children.top.push(pool),
+        }
+    }
+    children
+}
+
+/// Indices of the jobs of each pool.
+fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); pools.len()];
+    jobs.iter().enumerate().for_each(|(index, job)| members[job.pool].push(index));
+    members
+}
+
+// === impl JobFacts ===
+
+impl JobFacts<'_> {
+    fn standing(&self, is_admitted: bool, rule: &WeightRule) -> JobStanding {
+        let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);
+        if !is_admitted || !self.is_running {
+            return JobStanding { is_admitted, weight: one, ..JobStanding::default() };
+        }
+        let demand = |kind: Kind| self.could_use[kind].min(self.max[kind].unwrap_or(u32::MAX));
+        let demand = PerKind::new(demand(Kind::Map), demand(Kind::Reduce));
+        let weight = |kind: Kind| rule.weight(demand[kind], self.priority, self.age_ms);
+        let weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
+        JobStanding { is_admitted, demand, weight, share: PerKind::default() }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/update.rs"]
+mod tests;

@@ -37,6 +37,7 @@ mod releasing;
 mod request_table;
 mod reservation;
 mod reserving;
+mod scheduling_info;
 mod state;
 mod topology;
 mod verdict;

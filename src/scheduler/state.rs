@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
+use super::capacity::{Capacity, CapacityConfig};
 use super::change::{Change, Moves, Reaction};
 use super::compatible_fifo::CompatibleFifo;
 use super::dynamic::Dynamic;
@@ -110,6 +111,11 @@ impl Scheduler {
             true => Self::with_policy(Box::new(CompatibleFifo::new(options.pad_millionths))),
             false => Self::with_policy(Box::new(Fifo::new(options.pad_millionths))),
         }
+    }
+
+    /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
+    pub fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
+        Self::with_policy(Box::new(Capacity::new(config, is_compatible)))
     }
 
     /// A scheduler under the market.

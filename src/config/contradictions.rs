@@ -9,15 +9,16 @@ use super::keys;
 use super::keys::Key;
 use super::settings::scheduler::{DYNAMIC_CLASS, FIFO_CLASS};
 
-/// Contradictions in a JobTracker's values. Invalid values are ignored here: they are refused elsewhere.
+/// Contradictions in a JobTracker's values; under FIFO a market may exist without ruling. Invalid values are ignored
+/// here: they are refused elsewhere.
 #[must_use]
-pub fn of_jobtracker(configuration: &Configuration) -> Vec<Warning> {
+pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<Warning> {
     let values = Values { configuration };
     let mut found = values.folders();
     found.extend(values.addresses());
     found.extend(values.hosts());
     found.extend(values.memory());
-    found.extend(values.scheduler());
+    found.extend(values.scheduler(has_market));
     found
 }
 
@@ -124,10 +125,10 @@ impl Values<'_> {
         found
     }
 
-    fn scheduler(&self) -> Vec<Warning> {
+    fn scheduler(&self, has_market: bool) -> Vec<Warning> {
         let Some(class) = self.setting(&keys::TASK_SCHEDULER) else { return Vec::new() };
         let (unread, needed) = match class.value.trim() {
-            FIFO_CLASS => (keys::MARKET, DYNAMIC_CLASS),
+            FIFO_CLASS if !has_market => (keys::MARKET, DYNAMIC_CLASS),
             DYNAMIC_CLASS => (&[keys::COMPATIBLE][..], FIFO_CLASS),
             _ => return Vec::new(),
         };

@@ -1,5 +1,6 @@
 //! Apps that wait to begin: added, without demand, until the policy lets them.
 
+use super::view::View;
 use super::{AppId, Scheduler};
 
 // === impl Scheduler: apps begin ===
@@ -10,7 +11,8 @@ impl Scheduler {
         if self.to_begin.is_empty() {
             return Vec::new();
         }
-        let mut beginners = self.policy.choose_beginners(&self.to_begin);
+        let Self { policy, groups, apps, nodes, totals, .. } = self;
+        let mut beginners = policy.choose_beginners(&self.to_begin, &View { groups, totals, apps, nodes });
         beginners.retain(|id| self.to_begin.remove(id));
         beginners
     }

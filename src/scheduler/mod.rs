@@ -42,6 +42,7 @@ mod replace_policy;
 mod request_table;
 mod reservation;
 mod reserving;
+mod scheduling_info;
 mod state;
 mod topology;
 mod verdict;

@@ -28,7 +28,7 @@ pub(super) struct OrderEntry {
 }
 
 /// Groups with demand, and in each its groups or apps with demand.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Order {
     /// The groups below the root, and the root itself where it orders apps.
     top: BTreeSet<(GroupKey, GroupId)>,
@@ -40,7 +40,7 @@ pub(super) struct Order {
     ranks: Option<RankTable>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct OrderedGroup {
     parent: Option<GroupId>,
     /// The key under which it stands in its parent's set; none while it does not.
@@ -50,7 +50,7 @@ struct OrderedGroup {
     members: Members,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Members {
     Apps(BTreeSet<(AppKey, AppId)>),
     Groups(BTreeSet<(GroupKey, GroupId)>),

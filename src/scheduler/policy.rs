@@ -132,7 +132,7 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
     /// any waits.
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
         waiting.iter().copied().collect()
     }
 
@@ -146,6 +146,16 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
+    }
+
+    /// The scheduling information of an app.
+    fn app_report(&self, _app: &App) -> Option<String> {
+        None
+    }
+
+    /// The scheduling information of a group.
+    fn group_report(&self, _id: GroupId) -> Option<String> {
+        None
     }
 
     /// The buyer class of a leaf by its key; none where slots are not bought.

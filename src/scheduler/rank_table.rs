@@ -12,7 +12,7 @@ use super::GroupId;
 use super::key::GroupKey;
 
 /// The keys of the last sort, and what changed since.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct RankTable {
     sorted: BTreeMap<GroupId, GroupKey>,
     changed: BTreeSet<GroupId>,

@@ -30,6 +30,11 @@ impl RequestTable {
         self.anywhere
     }
 
+    /// Distinct hosts with the input of a waiting task.
+    pub(super) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// Adds `count` tasks with their input on `hosts`; no hosts: no preference.
     pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
         if count == 0 {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
+use super::capacity::{Capacity, CapacityConfig};
 use super::change::{Change, Moves, Reaction};
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
@@ -116,6 +117,11 @@ impl Scheduler {
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
         Self::with_policy(PolicyOptions::Fifo(options).build())
+    }
+
+    /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
+    pub fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
+        Self::with_policy(Box::new(Capacity::new(config, is_compatible)))
     }
 
     /// A scheduler under the market.

@@ -212,7 +212,7 @@ impl Settings {
         };
         let mut warnings = settings.configuration.warnings();
         warnings.extend(settings.directories.warning(&settings.configuration)?);
-        warnings.extend(contradictions::of_jobtracker(&settings.configuration));
+        warnings.extend(contradictions::of_jobtracker(&settings.configuration, settings.market.is_some()));
         Ok((settings, warnings))
     }
 }

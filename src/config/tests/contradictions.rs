@@ -18,7 +18,7 @@ const MARKET: &str = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.D
 
 #[test]
 fn contradictions_of_a_jobtracker_are_named() {
-    insta::assert_snapshot!(all(of_jobtracker, &[
+    insta::assert_snapshot!(all(|configuration| of_jobtracker(configuration, false), &[
         &["jobtracker.state.dir=/s", "mapred.local.dir=/a,/s/local"],
         &["jobtracker.state.dir=/sys/state", "mapred.system.dir=/sys"],
         &["mapreduce.jobtracker.staging.root.dir=/sys/users", "mapred.system.dir=/sys"],
@@ -57,7 +57,11 @@ fn consistent_values_cause_no_warnings() {
         &["mapred.cluster.map.memory.mb=10", "mapred.cluster.reduce.memory.mb=1", "mapred.task.limit.maxvmem=99999999"],
     ];
     for overrides in silent {
-        assert_eq!(texts(of_jobtracker, overrides), Vec::<String>::new(), "{overrides:?}");
+        assert_eq!(
+            texts(|configuration| of_jobtracker(configuration, false), overrides),
+            Vec::<String>::new(),
+            "{overrides:?}"
+        );
     }
     let silent: [&[&str]; 3] = [
         &[],

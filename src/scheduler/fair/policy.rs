@@ -372,7 +372,7 @@ impl Policy for Fair {
     }
 
     /// Each admitted job once. One that is not among the waiting ones yet is kept.
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
         let (ready, others): (Vec<AppId>, Vec<AppId>) =
             std::mem::take(&mut self.admitted).into_iter().partition(|id| waiting.contains(id));
         let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running);

@@ -11,6 +11,7 @@ use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, GroupKey};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
+use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
 
 /// Lets apps begin.
@@ -51,7 +52,7 @@ impl Policy for GatedFifo {
         self.fifo.heartbeat_limits(kind, free, node, totals)
     }
 
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
         let admitted = self.gate.0.load(Ordering::Relaxed).min(waiting.len());
         self.gate.0.fetch_sub(admitted, Ordering::Relaxed);
         waiting.iter().copied().take(admitted).collect()

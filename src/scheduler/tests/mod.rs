@@ -1,5 +1,7 @@
 //! The scheduler as a whole: scenarios of each policy, and laws over random clusters.
 
+mod capacity_cluster;
+mod capacity_rows;
 mod dynamic;
 mod fifo;
 mod gate;

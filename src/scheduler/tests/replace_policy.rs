@@ -55,7 +55,7 @@ pub(super) fn built_afresh(world: &World, policy: PolicyOptions) -> Scheduler {
 pub(super) fn assert_as_built_afresh(world: &World, policy: PolicyOptions) {
     let fresh = built_afresh(world, policy);
     for kind in Kind::ALL {
-        let [kept, built] = [&world.scheduler, &fresh].map(|scheduler| format!("{:?}", scheduler.orders[kind]));
+        let [kept, built] = [&world.scheduler, &fresh].map(|scheduler| &scheduler.orders[kind]);
         assert_eq!(kept, built, "{kind:?} under {policy:?}");
     }
     let mut violations = Violations::counting();

@@ -4,6 +4,7 @@ mod configuration;
 mod derived_numbers;
 mod job_order;
 mod jobs;
+mod queue_slots;
 mod reload;
 mod reports;
 mod slot_memory;

@@ -9,6 +9,7 @@ mod group_tree;
 mod laws;
 mod move_app;
 mod policy_hooks;
+mod policy_laws;
 mod preemption;
 mod preemption_slots;
 mod replace_policy;

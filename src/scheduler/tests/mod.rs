@@ -6,6 +6,7 @@ mod dynamic;
 mod fifo;
 mod gate;
 mod group_tree;
+mod holds;
 mod laws;
 mod move_app;
 mod policy_hooks;

@@ -5,6 +5,7 @@
 mod explanation;
 mod history;
 mod queue_status;
+mod scheduler_switch;
 mod statement;
 
 pub use explanation::{
@@ -12,4 +13,5 @@ pub use explanation::{
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use queue_status::{QueueStatus, QueueStatuses};
+pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};

@@ -5,10 +5,12 @@ use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempte
 use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
-use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
+use crate::model::{JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::{Allocation, QueuePosition};
 
 use super::explained::Explained;
+use super::held_back::{is_hold_on, is_limit_on};
+use super::job_words::state_word;
 
 /// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
 /// heartbeats wait meanwhile.
@@ -25,6 +27,8 @@ struct Case<'a> {
     bought: Option<Allocation>,
     /// Slots that its queue holds.
     held: PerKind<u32>,
+    /// What the policy holds it back by.
+    held_back_by: Vec<PendingReason>,
 }
 
 // === impl Case ===
@@ -57,8 +61,10 @@ impl Engine {
             places: per_kind(place),
             bought,
             held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
+            held_back_by: self.held_back_by(job, now),
         };
-        let bidding = QueueName::new(&job.spec.queue).ok().and_then(|queue| self.bidding(&queue));
+        let payer = job.spec.payer().and_then(|payer| QueueName::new(payer).ok());
+        let bidding = payer.and_then(|queue| self.bidding(&queue));
         let explanation = Explanation {
             job: job.id.to_string(),
             name: job.spec.name.clone(),
@@ -102,6 +108,7 @@ impl Engine {
         }
         if job.state() == JobState::Accepted {
             why.push(PendingReason::WaitsToBegin);
+            why.extend(case.held_back_by.iter().cloned());
             return why;
         }
         if job.state() == JobState::Prep {
@@ -134,7 +141,7 @@ impl Engine {
 
     /// Why the queue has no allocation; none if it has one.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
-        let account = self.ruling_market()?.account(&case.job.spec.queue)?;
+        let account = self.ruling_market()?.account(case.job.spec.payer()?)?;
         let (bid, bidding) = (account.bid(), bidding?);
         if bid.units() == 0 {
             Some(PendingReason::NoBid)
@@ -155,8 +162,18 @@ impl Engine {
                 PendingReason::QuotaFull { kind, quota, held }
             });
         }
-        if let Some(place) = case.places[kind].filter(|place| place.apps_before > 0) {
+        why.extend(case.held_back_by.iter().filter(|reason| is_hold_on(reason, kind)).cloned());
+        let place = case.places[kind];
+        // A buyer's are in its own part of the explanation.
+        if let Some(place) = place.filter(|place| place.class.is_none() && place.groups_before > 0) {
+            why.push(PendingReason::EarlierGroups { kind, groups: narrow(place.groups_before) });
+        }
+        if let Some(place) = place.filter(|place| place.apps_before > 0) {
             why.push(PendingReason::EarlierJobs { kind, jobs: narrow(place.apps_before) });
+        }
+        if case.held_back_by.iter().any(|reason| is_limit_on(reason, kind)) {
+            // It could use no free slot.
+            return;
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.iter() {
@@ -171,7 +188,10 @@ impl Engine {
                 NodeUse::FailedThere => &mut failed_there,
             } += slots;
         }
-        if useful > 0 {
+        let far_wait = case.held_back_by.iter().find(|reason| matches!(reason, PendingReason::Locality { .. }));
+        if let Some(wait) = far_wait.filter(|_| kind == Kind::Map && useful > 0) {
+            why.push(wait.clone());
+        } else if useful > 0 {
             why.push(PendingReason::FreeForIt { kind, slots: useful });
         } else if avoided + no_room + failed_there + out_of_service > 0 {
             why.push(PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service });
@@ -192,7 +212,9 @@ impl Engine {
             free: narrow(totals.slots[kind].saturating_sub(totals.held[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
-        for other in self.cluster.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
+        let scheduler = &self.cluster.scheduler;
+        let own = scheduler.group_of(case.job.app).or_else(|| scheduler.group(&case.job.spec.queue));
+        for other in scheduler.group_usages().filter(|other| Some(other.id) != own) {
             let held = other.held[kind];
             let Allocation { quota, rate_units } = self.cluster.scheduler.allocation(other.id);
             let quota = if rate_units > 0 { quota[kind] } else { 0 };
@@ -212,7 +234,7 @@ impl Engine {
 
     fn buyer(&self, case: &Case<'_>) -> Option<Buyer> {
         let market = self.ruling_market()?;
-        let account = market.account(&case.job.spec.queue)?;
+        let account = market.account(case.job.spec.payer()?)?;
         let Interval { share, quota, .. } = account.interval().copied().unwrap_or_default();
         Some(Buyer {
             budget: account.balance(),
@@ -258,17 +280,6 @@ impl Engine {
 
 fn per_kind<T>(of: impl Fn(Kind) -> T) -> PerKind<T> {
     PerKind::new(of(Kind::Map), of(Kind::Reduce))
-}
-
-/// Hadoop's name of a job's state.
-fn state_word(job: &Job) -> &'static str {
-    match job.state().run_state() {
-        RunState::Prep => "PREP",
-        RunState::Running => "RUNNING",
-        RunState::Succeeded => "SUCCEEDED",
-        RunState::Failed => "FAILED",
-        RunState::Killed => "KILLED",
-    }
 }
 
 fn narrow(count: usize) -> u32 {

@@ -355,7 +355,7 @@ fn the_ruling_scheduler_reads_its_files_again_and_rules_since_it_did() {
     let plan = done(&mut cluster, wish(slower));
     assert!(plan.is_reread());
     let status = cluster.engine.scheduler_status(cluster.now);
-    assert_eq!((status.since_ms, status.by), (0, None), "as before");
+    assert_eq!((status.since_ms, status.by), (cluster.config.choice.since_ms, None), "as before");
     cluster.pass_ms(2_999);
     cluster.timer();
     assert_eq!(balance(&cluster, "alice"), credits("100"));

@@ -11,6 +11,7 @@
 //! * the cost of a heartbeat does not depend on apps, groups or nodes that get nothing from it;
 //! * waiting and running sums of apps, groups and cluster always equal a recount.
 
+mod admission;
 mod app;
 mod assign;
 mod beginning;
@@ -51,6 +52,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use admission::{AppRefusal, NewApp};
 pub use app::{AppSize, AppSpec};
 pub use fifo::FifoOptions;
 pub use grant::{AssignmentReport, Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::model::{Kind, OrderClass, PerKind};
 
+use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::group::Group;
@@ -75,6 +76,11 @@ pub struct LaunchRules {
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
+    /// Whether an app may be added now; by default all may.
+    fn check_new_app(&self, _app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        Ok(())
+    }
+
     /// Where an app is ordered; fixed when the app is added.
     fn leaf_of(&self, app: &AppSpec) -> Leaf;
 
@@ -146,6 +152,11 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
+    }
+
+    /// The apps of a group as clients list them; none: in the order of their ids.
+    fn listed_apps(&self, _group: GroupId) -> Option<Vec<AppId>> {
+        None
     }
 
     /// The scheduling information of an app.

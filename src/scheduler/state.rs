@@ -64,6 +64,7 @@ pub struct Scheduler {
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<TrackerId, Node>,
+    nodes_by_host: FxHashMap<HostId, u32>,
     last_node: TrackerId,
     /// Apps that wait to begin.
     pub(super) to_begin: BTreeSet<AppId>,
@@ -142,6 +143,7 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
+            nodes_by_host: FxHashMap::default(),
             last_node: TrackerId::NONE,
             to_begin: BTreeSet::new(),
             parked_apps: PerKind::default(),
@@ -253,6 +255,7 @@ impl Scheduler {
         raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
+        self.count_node_up(host);
         self.notify(&Change::ClusterSlots);
         id
     }
@@ -273,8 +276,27 @@ impl Scheduler {
     pub fn move_node(&mut self, node: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&node) {
-            node.host = host;
+            let before = std::mem::replace(&mut node.host, host);
             node.rack = rack;
+            self.count_node_down(before);
+            self.count_node_up(host);
+        }
+    }
+
+    fn count_node_up(&mut self, host: HostId) {
+        let nodes = self.nodes_by_host.entry(host).or_default();
+        if *nodes == 0 {
+            raise(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
+        raise(nodes, 1_u32, &mut self.violations);
+    }
+
+    fn count_node_down(&mut self, host: HostId) {
+        let Some(nodes) = self.nodes_by_host.get_mut(&host) else { return };
+        lower(nodes, 1_u32, &mut self.violations);
+        if *nodes == 0 {
+            self.nodes_by_host.remove(&host);
+            lower(&mut self.totals.hosts, 1_u32, &mut self.violations);
         }
     }
 
@@ -283,6 +305,7 @@ impl Scheduler {
         self.end_reservations_of_node(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
+            self.count_node_down(node.host);
             self.notify(&Change::ClusterSlots);
         }
         self.notify(&Change::NodeRemoved(id));
@@ -314,6 +337,7 @@ impl Scheduler {
         let mut totals = Totals::default();
         // Any order gives the same sum.
         self.nodes.values().for_each(|node| node.add_to(&mut totals));
+        totals.hosts = self.nodes.values().map(|node| node.host).collect::<BTreeSet<HostId>>().len() as u64;
         for app in self.apps.values() {
             for kind in Kind::ALL {
                 totals.running[kind] += u64::from(app.running[kind]);
@@ -383,6 +407,14 @@ impl Scheduler {
     pub fn set_slots_per_task(&mut self, id: AppId, slots: PerKind<NonZeroU32>) {
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.slots_per_task = slots;
+        }
+    }
+
+    /// Sets the part of the trackers that must pass an app over before it gets a far map, millionths
+    /// (`mapreduce.job.locality.wait.factor`); 1 is the default, by which the policy decides alone.
+    pub fn set_locality_wait(&mut self, id: AppId, millionths: u64) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.locality_wait_millionths = millionths;
         }
     }
 

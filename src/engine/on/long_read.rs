@@ -271,7 +271,7 @@ impl JobsRead {
             self.after = Some(job.id);
             capacity.looks -= 1;
             if self.wanted.matches(job) {
-                encode_element(&job.status(engine.config.acls_enabled), out);
+                encode_element(&engine.status_of(job), out);
                 self.wait_for = self.wait_for.max(job.last_fact);
                 self.count += 1;
                 capacity.items -= 1;

@@ -80,7 +80,7 @@ impl Engine {
                 return refuse(id_of_another(id, &caller.user));
             }
             // 1.2.1 answers a repeated submission with the job's status.
-            let status = job.status(self.config.acls_enabled);
+            let status = self.status_of(job);
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
         if let Err(refusal) = self.check_id_owner(id, &caller.user) {

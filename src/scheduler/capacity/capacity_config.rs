@@ -143,6 +143,20 @@ impl CapacityQueue {
         })
     }
 
+    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave,
+    /// slot by slot.
+    pub(super) fn without_share(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            capacity: Decimal::ZERO,
+            maximum_capacity: None,
+            minimum_user_limit_percent: 100,
+            user_limit_factor: Decimal::whole(1),
+            supports_priority: false,
+            job_limits: JobLimits::NONE,
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind};
+use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
 use crate::scheduler::group::Group;
@@ -24,7 +25,7 @@ use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 use super::live_app::LiveApp;
 use super::live_queue::LiveQueue;
 use super::queue_slots::Holding;
-use super::{CapacityConfig, JobReport, JobStage, ListedJob, LocalityWait, SlotVerdict};
+use super::{CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, SlotVerdict};
 
 #[derive(Debug)]
 pub(in crate::scheduler) struct Capacity {
@@ -72,8 +73,8 @@ impl Capacity {
         }
         let mut wait = live.wait;
         wait.count_opportunity();
-        let trackers = view.totals.nodes;
-        let is_allowed = wait.allows_off_switch(live.unfinished_maps, trackers, live.wait_factor(trackers));
+        let factor = live.wait_factor(app, view);
+        let is_allowed = wait.allows_off_switch(live.unfinished_maps, view.totals.nodes, factor);
         match heartbeat.since_off_switch.map.is_none() && is_allowed {
             true => Level::Any,
             false => Level::Rack,
@@ -87,10 +88,12 @@ impl Capacity {
     fn open_queue(&mut self, id: GroupId, view: &View<'_>) {
         // The groups in a queue are its users.
         let Some(group) = view.group(id).filter(|group| group.parent.is_none()) else { return };
-        let queues = self.config.queues().iter();
-        if let Some((settings, rank)) = queues.zip(0..).find(|(queue, _)| queue.name() == group.name) {
-            self.queues.insert(id, LiveQueue::new(settings.clone(), rank, view.totals.slots));
-        }
+        let mut queues = self.config.queues().iter().zip(0..);
+        let (settings, rank) = match queues.find(|(queue, _)| queue.name() == group.name) {
+            Some((settings, rank)) => (settings.clone(), rank),
+            None => (CapacityQueue::without_share(&group.name), i64::MAX),
+        };
+        self.queues.insert(id, LiveQueue::new(settings, rank, view.totals.slots));
     }
 
     fn add_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
@@ -116,6 +119,7 @@ impl Capacity {
                 is_active: PerKind::default(),
                 unfinished_maps: 0,
                 wait: LocalityWait::default(),
+                cluster_hosts: None,
                 split_hosts: 0,
                 wait_factor: None,
             },
@@ -168,7 +172,8 @@ impl Capacity {
         for id in std::mem::take(&mut self.added) {
             let Some(app) = view.app(id) else { continue };
             let Some(queue) = self.queues.get_mut(&app.spec.group) else { continue };
-            queue.jobs.set_tasks(id, u64::from(app.pending.map) + u64::from(app.pending.reduce));
+            let tasks = if app.size == AppSize::default() { app.pending } else { app.size.tasks };
+            queue.jobs.set_tasks(id, u64::from(tasks.map) + u64::from(tasks.reduce));
             if !waiting.contains(&id) && queue.jobs.job(id).is_some_and(|job| job.stage == JobStage::Waiting) {
                 queue.jobs.set_stage(id, JobStage::Initializing);
             }
@@ -227,6 +232,18 @@ impl Capacity {
         self.release(queue, reaction);
     }
 
+    /// Puts a configuration in force that was read again.
+    fn set_config(&mut self, config: CapacityConfig, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        for (&id, live) in &mut self.queues {
+            if let Some(settings) = config.queue(live.settings().name()) {
+                live.set_settings(settings.clone());
+            }
+            self.may_begin.insert(id);
+        }
+        self.config = config;
+        self.count_slots(view, reaction);
+    }
+
     fn count_slots(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
         for (&id, queue) in &mut self.queues {
             queue.set_cluster_slots(view.totals.slots);
@@ -237,8 +254,11 @@ impl Capacity {
     }
 
     fn count_question(&mut self, asked: &Asked, view: &View<'_>) {
-        let Some(live) = self.apps.get_mut(&asked.app).filter(|_| asked.kind == Kind::Map) else { return };
-        live.wait_factor = Some(live.wait_factor(view.totals.nodes));
+        let (Some(live), Some(app)) = (self.apps.get_mut(&asked.app), view.app(asked.app)) else { return };
+        if asked.kind == Kind::Reduce {
+            return;
+        }
+        live.wait_factor = Some(live.wait_factor(app, view));
         live.wait.count_opportunity();
         if asked.granted.is_some_and(|task| !task.is_off_switch()) {
             live.wait.reset();
@@ -282,6 +302,11 @@ impl Capacity {
 }
 
 impl Policy for Capacity {
+    fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        let Some(queue) = self.queues.get(&app.group) else { return Ok(()) };
+        Ok(queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?)
+    }
+
     fn leaf_of(&self, app: &AppSpec) -> Leaf {
         Leaf::Child(Arc::clone(&app.user))
     }
@@ -377,6 +402,11 @@ impl Policy for Capacity {
                 begun.extend(queue.jobs.initialize_jobs());
             }
         }
+        for app in &begun {
+            if let Some(live) = self.apps.get_mut(app) {
+                live.cluster_hosts = Some(view.totals.hosts);
+            }
+        }
         begun
     }
 
@@ -384,7 +414,14 @@ impl Policy for Capacity {
         LaunchRules { is_housekeeping_alone: self.is_compatible, counts_all_hosts: self.is_compatible }
     }
 
+    fn listed_apps(&self, group: GroupId) -> Option<Vec<AppId>> {
+        Some(self.queues.get(&group)?.jobs.listed().collect())
+    }
+
+    /// That of a running job: the original sets no other.
     fn app_report(&self, app: &App) -> Option<String> {
+        let queue = self.queues.get(&app.spec.group)?;
+        queue.jobs.job(app.spec.id).filter(|job| job.stage == JobStage::Running)?;
         let slots = |kind| app.slots_per_task(kind);
         let reserved = |kind: Kind| u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX);
         let report = JobReport {

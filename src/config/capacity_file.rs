@@ -17,17 +17,18 @@ use super::keys::Key;
 /// Name of the file in the conf folder.
 pub const CAPACITY_FILE: &str = "capacity-scheduler.xml";
 
-/// Reads the file of a conf folder for the queues of `mapred.queue.names`, in their order. A missing file lacks every
-/// value, so the first queue lacks its capacity.
+/// Reads the file of a conf folder for the queues of `mapred.queue.names`, in their order. Without a folder or a file
+/// every value is missing, so the first queue lacks its capacity.
 ///
 /// # Errors
 /// The first [`ConfigError`] of the file: unreadable, malformed, a value of the wrong kind, a value or the whole refused
 /// by the scheduler.
 pub fn read_capacity_file(
-    folder: &Path,
+    folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
     queues: &[String],
 ) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
+    let Some(folder) = folder else { return parse_capacity_file(CAPACITY_FILE, None, properties, queues) };
     let path = folder.join(CAPACITY_FILE);
     let file = path.display().to_string();
     let bytes = read_optional(&path, &file)?;

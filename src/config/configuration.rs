@@ -192,6 +192,11 @@ impl Configuration {
 
     /// A property that `${name}` finds before any key, such as `user.name`.
     #[must_use]
+    pub fn properties(&self) -> &BTreeMap<String, String> {
+        &self.properties
+    }
+
+    /// A system property.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }

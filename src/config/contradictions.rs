@@ -7,7 +7,7 @@ use super::error::Warning;
 use super::host_port::HostPort;
 use super::keys;
 use super::keys::Key;
-use super::settings::scheduler::{DYNAMIC_CLASS, FIFO_CLASS};
+use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS};
 
 /// Contradictions in a JobTracker's values; under FIFO a market may exist without ruling. Invalid values are ignored
 /// here: they are refused elsewhere.
@@ -128,7 +128,7 @@ impl Values<'_> {
     fn scheduler(&self, has_market: bool) -> Vec<Warning> {
         let Some(class) = self.setting(&keys::TASK_SCHEDULER) else { return Vec::new() };
         let (unread, needed) = match class.value.trim() {
-            FIFO_CLASS if !has_market => (keys::MARKET, DYNAMIC_CLASS),
+            FIFO_CLASS | CAPACITY_CLASS | FAIR_CLASS if !has_market => (keys::MARKET, DYNAMIC_CLASS),
             DYNAMIC_CLASS => (&[keys::COMPATIBLE][..], FIFO_CLASS),
             _ => return Vec::new(),
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::scheduler::capacity::CapacityConfigError;
+use crate::scheduler::fair::allocation_file::AllocationFileError;
 
 use super::xml::XmlError;
 pub use crate::wire::limits::excerpt;
@@ -160,6 +161,28 @@ pub enum ConfigError {
         place: String,
         /// What was expected.
         expected: &'static str,
+    },
+    /// The allocation file does not exist.
+    #[error("{file}: no such file; mapred.fairscheduler.allocation.file expected an allocation file")]
+    NoAllocationFile {
+        /// The file.
+        file: Arc<str>,
+    },
+    /// The allocation file is not text.
+    #[error("{file}:{line}: expected UTF-8 text")]
+    AllocationFileNotText {
+        /// The file.
+        file: Arc<str>,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// The allocation file does not load.
+    #[error("{file}: {error}")]
+    AllocationFile {
+        /// The file.
+        file: Arc<str>,
+        /// Line, and what is wrong.
+        error: Box<AllocationFileError>,
     },
     /// An argument of `-D` is not `key=value`.
     #[error("-D {argument:?}: expected key=value")]

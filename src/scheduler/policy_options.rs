@@ -1,16 +1,36 @@
 //! The policies to choose from, with their options.
 
+use std::sync::Arc;
+
 use super::FifoOptions;
+use super::capacity::{Capacity, CapacityConfig};
 use super::compatible_fifo::CompatibleFifo;
 use super::dynamic::Dynamic;
+use super::fair::allocations::Allocations;
+use super::fair::options::FairOptions;
+use super::fair::policy::Fair;
 use super::fifo::Fifo;
 use super::policy::Policy;
 
 /// A policy with its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PolicyOptions {
     /// First in, first out.
     Fifo(FifoOptions),
+    /// Queues with capacities.
+    Capacity {
+        /// The queues.
+        config: Arc<CapacityConfig>,
+        /// Whether a heartbeat grants exactly what Hadoop 1.2.1 would.
+        is_compatible: bool,
+    },
+    /// Pools with fair shares.
+    Fair {
+        /// Options besides the allocation file.
+        options: FairOptions,
+        /// The allocation file.
+        allocations: Arc<Allocations>,
+    },
     /// The market.
     Dynamic,
 }
@@ -24,6 +44,10 @@ impl PolicyOptions {
                 Box::new(CompatibleFifo::new(pad_millionths))
             }
             Self::Fifo(FifoOptions { compatible: false, pad_millionths }) => Box::new(Fifo::new(pad_millionths)),
+            Self::Capacity { config, is_compatible } => {
+                Box::new(Capacity::new(Arc::unwrap_or_clone(config), is_compatible))
+            }
+            Self::Fair { options, allocations } => Box::new(Fair::new(options, Arc::unwrap_or_clone(allocations))),
             Self::Dynamic => Box::new(Dynamic::default()),
         }
     }

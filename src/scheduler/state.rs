@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::app::App;
-use super::capacity::{Capacity, CapacityConfig};
+use super::capacity::CapacityConfig;
 use super::change::{Change, Moves, Reaction};
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
-use super::fair::policy::Fair;
 use super::group::Groups;
 use super::key::{AppKey, GroupKey};
 use super::node::Node;
@@ -115,24 +115,29 @@ impl GroupTree for KeyedGroups<'_> {
 // === impl Scheduler: making one ===
 
 impl Scheduler {
+    /// A scheduler under a policy.
+    pub fn new(options: PolicyOptions) -> Self {
+        Self::with_policy(options.build())
+    }
+
     /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        Self::with_policy(PolicyOptions::Fifo(options).build())
+        Self::new(PolicyOptions::Fifo(options))
     }
 
     /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
     pub fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
-        Self::with_policy(Box::new(Capacity::new(config, is_compatible)))
+        Self::new(PolicyOptions::Capacity { config: Arc::new(config), is_compatible })
+    }
+
+    /// A scheduler under pools with fair shares.
+    pub fn fair(options: FairOptions, allocations: Allocations) -> Self {
+        Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
     }
 
     /// A scheduler under the market.
     pub fn dynamic() -> Self {
-        Self::with_policy(PolicyOptions::Dynamic.build())
-    }
-
-    /// A scheduler under the fair policy.
-    pub fn fair(options: FairOptions, allocations: Allocations) -> Self {
-        Self::with_policy(Box::new(Fair::new(options, allocations)))
+        Self::new(PolicyOptions::Dynamic)
     }
 
     pub(super) fn with_policy(policy: Box<dyn Policy>) -> Self {

@@ -2,14 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::config::settings::{MarketSettings, QueueState, Queues, SchedulerKind, TrackerSettings};
-use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig};
+use crate::config::settings::fair::FairPreemption;
+use crate::config::settings::{
+    FairSchedulerSettings, MarketSettings, QueueState, Queues, SchedulerKind, TrackerSettings,
+};
+use crate::engine::{
+    EngineConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig,
+};
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
 use crate::model::{Identifier, PerKind};
 use crate::scheduler::FifoOptions;
+use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
+use crate::scheduler::fair::load_cap::LoadCap;
+use crate::scheduler::fair::locality_wait::LocalityDelayRule;
+use crate::scheduler::fair::options::{FairOptions, JobOrdering};
+use crate::scheduler::fair::weight::{NewJobBoost, WeightRule};
 
 /// Maximum size of a host list, bytes.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
@@ -38,7 +49,7 @@ pub fn engine_config(
 ) -> Result<EngineConfig, HostsError> {
     Ok(EngineConfig {
         identifier: fresh_identifier(wall_ms, used),
-        policy: policy(&settings.scheduler),
+        policy: policy(&settings.scheduler, settings.heartbeat.min_interval_ms),
         market: settings.market.as_ref().map(market_config),
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
@@ -73,16 +84,51 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
+fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> PolicyConfig {
     match scheduler {
         SchedulerKind::Fifo(fifo) => PolicyConfig::Fifo(FifoOptions {
             compatible: fifo.is_compatible,
             pad_millionths: u32::try_from(fifo.capacity_pad.0).unwrap_or(u32::MAX),
         }),
+        SchedulerKind::Capacity(capacity) => {
+            PolicyConfig::Capacity { config: Arc::clone(&capacity.config), is_compatible: capacity.is_compatible }
+        }
+        SchedulerKind::Fair(fair) => PolicyConfig::Fair(fair_config(fair, heartbeat_interval_ms)),
         SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
             alloc_interval_ms: dynamic.alloc_interval_ms,
             kill_interval_ms: dynamic.kill_interval_ms,
         },
+    }
+}
+
+fn fair_config(fair: &FairSchedulerSettings, heartbeat_interval_ms: u64) -> FairConfig {
+    let settings = &fair.settings;
+    let preempts = settings.preemption != FairPreemption::Off;
+    FairConfig {
+        options: FairOptions {
+            heartbeat_caps: HeartbeatCaps { assigns_multiple: settings.assigns_multiple, max: settings.max_assigned },
+            load_cap: LoadCap::new(settings.load_max_diff),
+            weights: WeightRule {
+                is_size_based: settings.has_size_based_weights,
+                new_job_boost: settings.new_job_boost.map(|(factor, duration_ms)| NewJobBoost { factor, duration_ms }),
+            },
+            delays: LocalityDelayRule {
+                node_ms: settings.locality_delay_node_ms,
+                rack_ms: settings.locality_delay_rack_ms,
+            },
+            heartbeat_interval_ms,
+            preempts,
+            update_interval_ms: settings.update_interval_ms,
+            ordering: match settings.is_ordered_by_deficit {
+                true => JobOrdering::Deficit,
+                false => JobOrdering::Fair,
+            },
+            is_compatible: fair.is_compatible,
+        },
+        allocations: Arc::clone(&fair.allocations),
+        allows_undeclared_pools: settings.allows_undeclared_pools,
+        preemption_interval_ms: preempts.then_some(settings.preemption_interval_ms),
+        only_logs_preemption: settings.preemption == FairPreemption::OnlyLog,
     }
 }
 

@@ -12,45 +12,45 @@ keys! {
     /// Keys of the Fair Scheduler.
     FAIR;
     FAIR_ALLOCATION_FILE = "mapred.fairscheduler.allocation.file", LocalPath, None,
-        "Not acted on yet. The allocation file: pools with minimums, maximums, weights and limits. Unset: `fair-scheduler.xml` in the conf folder; without that no pool is declared.";
+        "The allocation file: pools with minimums, maximums, weights and limits. Unset: `fair-scheduler.xml` in the conf folder; without that no pool is declared.";
     FAIR_POOL_NAME_PROPERTY = "mapred.fairscheduler.poolnameproperty", Text, Some("user.name"),
         "Not acted on yet. Key of job.xml that names a job's pool, unless `mapred.fairscheduler.pool` does.";
     FAIR_ALLOW_UNDECLARED_POOLS = "mapred.fairscheduler.allow.undeclared.pools", Flag, Some("true"),
-        "Not acted on yet. Whether a job may name a pool that the allocation file does not declare; else it is refused.";
+        "Whether a job may name a pool that the allocation file does not declare; else it is refused.";
     FAIR_ASSIGN_MULTIPLE = "mapred.fairscheduler.assignmultiple", Flag, Some("true"),
-        "Not acted on yet. Whether one heartbeat is given several tasks.";
+        "Whether one heartbeat is given several tasks.";
     FAIR_ASSIGN_MULTIPLE_MAPS = "mapred.fairscheduler.assignmultiple.maps", Number(Count, -1, INT), Some("-1"),
-        "Not acted on yet. Maximum number of maps that one heartbeat is given. -1: all free slots.";
+        "Maximum number of maps that one heartbeat is given. -1: all free slots.";
     FAIR_ASSIGN_MULTIPLE_REDUCES = "mapred.fairscheduler.assignmultiple.reduces", Number(Count, -1, INT), Some("-1"),
-        "Not acted on yet. Maximum number of reduces that one heartbeat is given. -1: all free slots.";
+        "Maximum number of reduces that one heartbeat is given. -1: all free slots.";
     FAIR_SIZE_BASED_WEIGHT = "mapred.fairscheduler.sizebasedweight", Flag, Some("false"),
-        "Not acted on yet. Whether larger jobs weigh more: the logarithm of their demand.";
+        "Whether larger jobs weigh more: the logarithm of their demand.";
     FAIR_WEIGHT_ADJUSTER = "mapred.fairscheduler.weightadjuster", Class, None,
-        "Not acted on yet. `org.apache.hadoop.mapred.NewJobWeightBooster` gives new jobs a larger weight; the only available one.";
+        "`org.apache.hadoop.mapred.NewJobWeightBooster` gives new jobs a larger weight; the only available one.";
     FAIR_BOOST_FACTOR = "mapred.newjobweightbooster.factor", Ratio(MOST), Some("3.0"),
-        "Not acted on yet. Factor on the weight of new jobs.";
+        "Factor on the weight of new jobs.";
     FAIR_BOOST_DURATION = "mapred.newjobweightbooster.duration", Number(Milliseconds, 0, i64::MAX), Some("300000"),
-        "Not acted on yet. Time after its start for which a job is new.";
+        "Time after its start for which a job is new.";
     FAIR_LOAD_MANAGER = "mapred.fairscheduler.loadmanager", Class, Some("org.apache.hadoop.mapred.CapBasedLoadManager"),
-        "Not acted on yet. What spreads a light load over the trackers; only this one is available.";
+        "What spreads a light load over the trackers; only this one is available.";
     FAIR_LOAD_MAX_DIFF = "mapred.fairscheduler.load.max.diff", Ratio(1_000_000), Some("0.0"),
-        "Not acted on yet. Share of its slots by which a tracker may exceed its part of the load.";
+        "Share of its slots by which a tracker may exceed its part of the load.";
     FAIR_LOCALITY_DELAY = "mapred.fairscheduler.locality.delay", Number(Milliseconds, -1, i64::MAX), Some("-1"),
-        "Not acted on yet. Default of the next two keys. -1: 1.5 heartbeat intervals, at most 15 s.";
+        "Default of the next two keys. -1: 1.5 heartbeat intervals, at most 15 s.";
     FAIR_LOCALITY_DELAY_NODE = "mapred.fairscheduler.locality.delay.node", Number(Milliseconds, -1, i64::MAX), None,
-        "Not acted on yet. Time that a job waits for a slot on a host with its data.";
+        "Time that a job waits for a slot on a host with its data.";
     FAIR_LOCALITY_DELAY_RACK = "mapred.fairscheduler.locality.delay.rack", Number(Milliseconds, -1, i64::MAX), None,
-        "Not acted on yet. Time that it then waits for a slot in a rack with its data.";
+        "Time that it then waits for a slot in a rack with its data.";
     FAIR_PREEMPTION = "mapred.fairscheduler.preemption", Flag, Some("false"),
-        "Not acted on yet. Whether pools that starve for longer than their timeouts get slots from pools above their shares.";
+        "Whether pools that starve for longer than their timeouts get slots from pools above their shares.";
     FAIR_PREEMPTION_ONLY_LOG = "mapred.fairscheduler.preemption.only.log", Flag, Some("false"),
-        "Not acted on yet. Whether preemption only writes what it would do to the log.";
+        "Whether preemption only writes what it would do to the log.";
     FAIR_PREEMPTION_INTERVAL = "mapred.fairscheduler.preemption.interval", Number(Milliseconds, 1, INT), Some("15000"),
-        "Not acted on yet. Time between two rounds of preemption.";
+        "Time between two rounds of preemption.";
     FAIR_UPDATE_INTERVAL = "mapred.fairscheduler.update.interval", Number(Milliseconds, 1, INT), Some("500"),
-        "Not acted on yet. Time between two updates of demands and shares.";
+        "Time between two updates of demands and shares.";
     FAIR_ORDERING = "mapred.fairscheduler.ordering", OneOf(&["fair", "deficit"]), Some("fair"),
-        "Not acted on yet. Order of jobs: by running tasks and weights of pools (`fair`), or by what each job got less than its share so far (`deficit`), as in Hadoop 0.20.";
+        "Order of jobs: by running tasks and weights of pools (`fair`), or by what each job got less than its share so far (`deficit`), as in Hadoop 0.20.";
     FAIR_EVENT_LOG_ENABLED = "mapred.fairscheduler.eventlog.enabled", Flag, Some("false"),
         "Not acted on yet. Whether decisions are written to an event log.";
     FAIR_EVENT_LOG_LOCATION = "mapred.fairscheduler.eventlog.location", LocalPath, None,

@@ -18,7 +18,10 @@ pub use directories::Directories;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
 pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
-pub use scheduler::{DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
+pub use scheduler::{
+    CAPACITY_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings,
+    FifoSettings, SchedulerKind,
+};
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
@@ -165,8 +168,8 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// Validates every value without reading the disk, except for this machine's names in `/etc/hosts`; looks whether
-    /// there is an ACL file.
+    /// Validates every value. Reads nothing from the disk but this machine's names in `/etc/hosts` and the own file of
+    /// the scheduler; looks whether there is an ACL file.
     ///
     /// # Errors
     /// The first [`ConfigError`].
@@ -182,7 +185,9 @@ impl Settings {
         for key in keys::JOB {
             configuration.checked(key)?;
         }
-        let scheduler = SchedulerKind::from_configuration(&configuration)?;
+        let queues = Queues::from_configuration(&configuration)?;
+        let (scheduler, of_scheduler) =
+            SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
         let settings = Settings {
             sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
             conf_dir,
@@ -195,7 +200,7 @@ impl Settings {
             directories: Directories::from_configuration(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler)?,
             scheduler,
-            queues: Queues::from_configuration(&configuration)?,
+            queues,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,
             job_limits: JobLimits::from_configuration(&configuration)?,
@@ -211,6 +216,7 @@ impl Settings {
             configuration: Arc::new(configuration),
         };
         let mut warnings = settings.configuration.warnings();
+        warnings.extend(of_scheduler);
         warnings.extend(settings.directories.warning(&settings.configuration)?);
         warnings.extend(contradictions::of_jobtracker(&settings.configuration, settings.market.is_some()));
         Ok((settings, warnings))

@@ -1,13 +1,27 @@
 //! The scheduler and its settings.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::allocation_file::read_allocation_file;
+use crate::config::capacity_file::read_capacity_file;
 use crate::config::configuration::Configuration;
-use crate::config::error::ConfigError;
+use crate::config::error::{ConfigError, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::model::PartsPerMillion;
+use crate::scheduler::capacity::CapacityConfig;
+use crate::scheduler::fair::allocations::Allocations;
+
+use super::Queues;
+use super::fair::FairSettings;
 
 /// Class name of FIFO.
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
+/// Class name of the Capacity scheduler.
+pub const CAPACITY_CLASS: &str = "org.apache.hadoop.mapred.CapacityTaskScheduler";
+/// Class name of the Fair scheduler.
+pub const FAIR_CLASS: &str = "org.apache.hadoop.mapred.FairScheduler";
 /// Class name of the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
@@ -19,6 +33,10 @@ const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
 pub enum SchedulerKind {
     /// Jobs by priority, then by submission time.
     Fifo(FifoSettings),
+    /// Queues with capacities.
+    Capacity(CapacitySettings),
+    /// Pools with fair shares.
+    Fair(FairSchedulerSettings),
     /// A market for slots.
     Dynamic(DynamicSettings),
 }
@@ -32,6 +50,26 @@ pub struct FifoSettings {
     pub capacity_pad: PartsPerMillion,
 }
 
+/// Settings of the Capacity scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacitySettings {
+    /// Queues and limits, from `capacity-scheduler.xml`.
+    pub config: Arc<CapacityConfig>,
+    /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
+    pub is_compatible: bool,
+}
+
+/// Settings of the Fair scheduler with its allocation file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FairSchedulerSettings {
+    /// Settings of the conf folder.
+    pub settings: Box<FairSettings>,
+    /// The allocation file.
+    pub allocations: Arc<Allocations>,
+    /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
+    pub is_compatible: bool,
+}
+
 /// Settings of the Dynamic Priority Scheduler, beside those of its market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DynamicSettings {
@@ -42,15 +80,38 @@ pub struct DynamicSettings {
 }
 
 impl SchedulerKind {
-    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+    /// The scheduler that a conf folder names, with the files of this scheduler alone.
+    pub(super) fn from_configuration(
+        configuration: &Configuration,
+        conf_dir: Option<&Path>,
+        queues: &Queues,
+    ) -> Result<(Self, Vec<Warning>), ConfigError> {
         let class = configuration.required(&keys::TASK_SCHEDULER)?;
+        let is_compatible = || configuration.agreed_flag(&keys::COMPATIBLE);
         match class.value.trim() {
-            FIFO_CLASS => Ok(SchedulerKind::Fifo(FifoSettings {
-                is_compatible: configuration.agreed_flag(&keys::COMPATIBLE)?,
-                capacity_pad: configuration.ratio(&keys::CAPACITY_PAD)?,
-            })),
-            DYNAMIC_CLASS => DynamicSettings::from_configuration(configuration).map(SchedulerKind::Dynamic),
-            _ => Err(class.bad_value(format!("{FIFO_CLASS} or {DYNAMIC_CLASS}"))),
+            FIFO_CLASS => {
+                let capacity_pad = configuration.ratio(&keys::CAPACITY_PAD)?;
+                let settings = FifoSettings { is_compatible: is_compatible()?, capacity_pad };
+                Ok((SchedulerKind::Fifo(settings), Vec::new()))
+            }
+            CAPACITY_CLASS => {
+                let names: Vec<String> = queues.queues.iter().map(|queue| queue.name.clone()).collect();
+                let (config, warnings) = read_capacity_file(conf_dir, configuration.properties(), &names)?;
+                let settings = CapacitySettings { config: Arc::new(config), is_compatible: is_compatible()? };
+                Ok((SchedulerKind::Capacity(settings), warnings))
+            }
+            FAIR_CLASS => {
+                let settings = Box::new(FairSettings::from_configuration(configuration)?);
+                let (allocations, warnings) = read_allocation_file(&settings, conf_dir)?;
+                let (allocations, is_compatible) = (Arc::new(allocations), is_compatible()?);
+                let settings = FairSchedulerSettings { settings, allocations, is_compatible };
+                Ok((SchedulerKind::Fair(settings), warnings))
+            }
+            DYNAMIC_CLASS => {
+                let settings = DynamicSettings::from_configuration(configuration)?;
+                Ok((SchedulerKind::Dynamic(settings), Vec::new()))
+            }
+            _ => Err(class.bad_value(format!("{FIFO_CLASS}, {CAPACITY_CLASS}, {FAIR_CLASS} or {DYNAMIC_CLASS}"))),
         }
     }
 
@@ -59,6 +120,8 @@ impl SchedulerKind {
     pub fn class_name(&self) -> &'static str {
         match self {
             SchedulerKind::Fifo(_) => FIFO_CLASS,
+            SchedulerKind::Capacity(_) => CAPACITY_CLASS,
+            SchedulerKind::Fair(_) => FAIR_CLASS,
             SchedulerKind::Dynamic(_) => DYNAMIC_CLASS,
         }
     }

@@ -1,11 +1,15 @@
 //! Settings of the engine.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::engine::state::Limits;
 use crate::market::MarketConfig;
 use crate::model::Identifier;
-use crate::scheduler::FifoOptions;
+use crate::scheduler::capacity::CapacityConfig;
+use crate::scheduler::fair::allocations::Allocations;
+use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::{FifoOptions, PolicyOptions};
 
 /// The engine's settings.
 #[derive(Clone, Debug)]
@@ -77,6 +81,15 @@ impl EngineConfig {
 pub enum PolicyConfig {
     /// `JobQueueTaskScheduler`.
     Fifo(FifoOptions),
+    /// `CapacityTaskScheduler`.
+    Capacity {
+        /// Queues and limits (`capacity-scheduler.xml`).
+        config: Arc<CapacityConfig>,
+        /// Whether a heartbeat grants exactly what 1.2.1 would (`jobtracker.scheduler.compatible`).
+        is_compatible: bool,
+    },
+    /// `FairScheduler`.
+    Fair(FairConfig),
     /// `DynamicPriorityScheduler`.
     Dynamic {
         /// Time between ticks, ms (`mapred.dynamic-scheduler.alloc-interval`).
@@ -87,6 +100,22 @@ pub enum PolicyConfig {
     },
 }
 
+/// The Fair scheduler.
+#[derive(Clone, Debug)]
+pub struct FairConfig {
+    /// Options besides the allocation file.
+    pub options: FairOptions,
+    /// The allocation file.
+    pub allocations: Arc<Allocations>,
+    /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
+    pub allows_undeclared_pools: bool,
+    /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever
+    /// preempted.
+    pub preemption_interval_ms: Option<u64>,
+    /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
+    pub only_logs_preemption: bool,
+}
+
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
@@ -95,10 +124,25 @@ impl PolicyConfig {
         matches!(self, PolicyConfig::Dynamic { .. })
     }
 
+    /// The policy as the scheduler knows it.
+    pub fn options(&self) -> PolicyOptions {
+        match self {
+            PolicyConfig::Fifo(options) => PolicyOptions::Fifo(*options),
+            PolicyConfig::Capacity { config, is_compatible } => {
+                PolicyOptions::Capacity { config: Arc::clone(config), is_compatible: *is_compatible }
+            }
+            PolicyConfig::Fair(fair) => {
+                PolicyOptions::Fair { options: fair.options, allocations: Arc::clone(&fair.allocations) }
+            }
+            PolicyConfig::Dynamic { .. } => PolicyOptions::Dynamic,
+        }
+    }
+
     /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.
     pub fn update_interval_ms(&self) -> Option<u64> {
         match self {
-            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
+            PolicyConfig::Fair(fair) => Some(fair.options.update_interval_ms),
             PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(*alloc_interval_ms),
         }
     }
@@ -106,14 +150,20 @@ impl PolicyConfig {
     /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
     pub fn preemption_interval_ms(&self) -> Option<u64> {
         match self {
-            PolicyConfig::Fifo(_) => None,
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
+            PolicyConfig::Fair(fair) => fair.preemption_interval_ms,
             PolicyConfig::Dynamic { kill_interval_ms, .. } => *kill_interval_ms,
         }
     }
 
     /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.scheduler.compatible`).
     pub fn is_compatible(&self) -> bool {
-        matches!(self, PolicyConfig::Fifo(options) if options.compatible)
+        match self {
+            PolicyConfig::Fifo(options) => options.compatible,
+            PolicyConfig::Capacity { is_compatible, .. } => *is_compatible,
+            PolicyConfig::Fair(fair) => fair.options.is_compatible,
+            PolicyConfig::Dynamic { .. } => false,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod inspection;
 mod reply;
 
 pub use access::JobOperation;
-pub use config::{EngineConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
+pub use config::{EngineConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use engine::{Engine, Tallies};
 pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;

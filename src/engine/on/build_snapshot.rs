@@ -39,6 +39,8 @@ impl Engine {
         let value = ClusterSnapshot {
             scheduler: match &self.config.policy {
                 PolicyConfig::Fifo(_) => "FIFO".to_owned(),
+                PolicyConfig::Capacity { .. } => "Capacity".to_owned(),
+                PolicyConfig::Fair(_) => "Fair".to_owned(),
                 PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
             },
             start_ms: self.start.wall_ms,

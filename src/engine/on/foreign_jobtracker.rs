@@ -16,8 +16,9 @@ use crate::model::{AttemptId, JobId, Now, TrackerId};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
+use super::job_group::unknown_queue;
 use super::orders::{Orders, UnknownAttempts};
-use super::submission::{check_texts, refuse, unknown_queue};
+use super::submission::{check_texts, refuse};
 
 /// Failure info of a job that must not continue after a restart.
 pub(super) const NOT_RECOVERED: &str =

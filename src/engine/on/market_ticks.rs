@@ -1,6 +1,6 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
-use crate::engine::core::{Engine, Reply, Wait};
+use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Effect, Fact};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
 use crate::model::{Credits, Now, PerKind, QueueName};
@@ -26,6 +26,10 @@ impl Engine {
 
     /// Opens the configured queues, or those of the ruling market.
     pub(super) fn open_queues(&mut self) {
+        // Pools open with their jobs.
+        if let PolicyConfig::Fair(_) = self.config.policy {
+            return;
+        }
         let Some(market) = self.market.as_ref().filter(|market| market.accounts.is_ruling()) else {
             for queue in &self.config.queues {
                 self.cluster.scheduler.open_group(&queue.name);

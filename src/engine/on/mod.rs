@@ -12,6 +12,7 @@ mod invariants;
 mod job_beginning;
 mod job_completion;
 mod job_control;
+mod job_group;
 mod long_read;
 mod market_queries;
 mod market_ticks;

@@ -134,8 +134,7 @@ impl Engine {
     /// Adds a job as it was when it was accepted.
     fn reopen_job(&mut self, stored: &StoredJob) -> Option<Job> {
         let accepted = &stored.accepted;
-        // A queue that was removed from the configuration accepts no jobs, but completes those it has.
-        let group = self.cluster.scheduler.open_group(&accepted.spec.queue);
+        let group = self.open_job_group(&accepted.spec);
         let app = self.jobs.next_app_id();
         let spec = AppSpec {
             id: app,

@@ -1,6 +1,6 @@
 //! The start: an engine that continues where the store says the last run stopped.
 
-use crate::engine::core::{Engine, EngineConfig, PolicyConfig, Tallies};
+use crate::engine::core::{Engine, EngineConfig, Tallies};
 use crate::engine::state::{
     Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds, Submissions,
     Trackers,
@@ -17,10 +17,7 @@ use super::restore::Restored;
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
-        let scheduler = match &config.policy {
-            PolicyConfig::Fifo(options) => Scheduler::fifo(*options),
-            PolicyConfig::Dynamic { .. } => Scheduler::dynamic(),
-        };
+        let scheduler = Scheduler::new(config.policy.options());
         let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
         let cluster = Cluster {
             nodes: match scheduler.launch_rules().counts_all_hosts {

@@ -12,6 +12,8 @@ use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
+use super::job_group::unknown_queue;
+
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
@@ -213,10 +215,7 @@ impl Engine {
     /// Accepts a valid job, as the last in the order of submissions.
     pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>) -> Result<JobStatus, Refusal> {
         let id = accepted.id;
-        let Some(group) = self.cluster.scheduler.group(&accepted.spec.queue) else {
-            // The queue was removed between the two phases.
-            return Err(unknown_queue(&accepted.spec.queue));
-        };
+        let group = self.group_of_submission(&accepted.spec)?;
         accepted.order = self.submissions.next_order();
         let app = self.jobs.next_app_id();
         let spec = AppSpec {
@@ -297,11 +296,6 @@ fn id_of_another(id: JobId, user: &str) -> Refusal {
         "{id} was given to another user than {}: ask for a new job id",
         limits::excerpt(user)
     ))
-}
-
-/// The refusal of an unknown queue, with the text of 1.2.1.
-pub(super) fn unknown_queue(name: &str) -> Refusal {
-    Refusal::InvalidJob(format!("Queue \"{}\" does not exist", limits::excerpt(name)))
 }
 
 fn access_denied(denied: &JobDenied) -> Refusal {

@@ -24,6 +24,7 @@ mod long_read;
 mod market;
 mod market_laws;
 mod market_queries;
+mod policies;
 mod preemption;
 mod preemption_laws;
 mod restart;

@@ -26,7 +26,7 @@ proptest! {
                 world.scheduler.move_app(app, to).unwrap();
                 world.model.apps.get_mut(&app).unwrap().group = to;
             }
-            assert_as_built_afresh(&world, PolicyOptions::Dynamic);
+            assert_as_built_afresh(&world, &PolicyOptions::Dynamic);
         }
     }
 }

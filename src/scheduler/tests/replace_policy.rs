@@ -11,27 +11,24 @@ use super::world::{Order, State, World};
 const SPREADING: PolicyOptions = PolicyOptions::Fifo(FifoOptions { compatible: false, pad_millionths: 200_000 });
 const COMPATIBLE: PolicyOptions = PolicyOptions::Fifo(FifoOptions { compatible: true, pad_millionths: 200_000 });
 
-fn order_of(policy: PolicyOptions) -> Order {
-    if policy == PolicyOptions::Dynamic { Order::Market } else { Order::Fifo }
+fn order_of(policy: &PolicyOptions) -> Order {
+    if *policy == PolicyOptions::Dynamic { Order::Market } else { Order::Fifo }
 }
 
-fn under(policy: PolicyOptions) -> Scheduler {
-    match policy {
-        PolicyOptions::Fifo(options) => Scheduler::fifo(options),
-        PolicyOptions::Dynamic => Scheduler::dynamic(),
-    }
+fn under(policy: &PolicyOptions) -> Scheduler {
+    Scheduler::new(policy.clone())
 }
 
 /// What is bought outlives the policy that orders by it.
-fn replace(world: &mut World, policy: PolicyOptions) {
-    world.scheduler.replace_policy(policy);
+fn replace(world: &mut World, policy: &PolicyOptions) {
+    world.scheduler.replace_policy(policy.clone());
     world.model.order = order_of(policy);
     let bought: Vec<_> = world.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
     world.scheduler.set_allocations(&bought);
 }
 
 /// A scheduler that has had this policy alone, with the same groups, apps, demand and usage.
-pub(super) fn built_afresh(world: &World, policy: PolicyOptions) -> Scheduler {
+pub(super) fn built_afresh(world: &World, policy: &PolicyOptions) -> Scheduler {
     let mut scheduler = under(policy);
     for group in 0..world.groups.len() {
         scheduler.open_group(&format!("q{group}"));
@@ -52,7 +49,7 @@ pub(super) fn built_afresh(world: &World, policy: PolicyOptions) -> Scheduler {
 }
 
 /// The order of a scheduler that was built with the same apps, and sums that equal a recount.
-pub(super) fn assert_as_built_afresh(world: &World, policy: PolicyOptions) {
+pub(super) fn assert_as_built_afresh(world: &World, policy: &PolicyOptions) {
     let fresh = built_afresh(world, policy);
     for kind in Kind::ALL {
         let [kept, built] = [&world.scheduler, &fresh].map(|scheduler| &scheduler.orders[kind]);
@@ -65,7 +62,7 @@ pub(super) fn assert_as_built_afresh(world: &World, policy: PolicyOptions) {
 }
 
 /// Every grant of a run, with the same policy taking over after each `every` steps.
-fn grants(policy: PolicyOptions, steps: &[Step], every: Option<usize>) -> Vec<(u32, Kind, TrackerId, Level)> {
+fn grants(policy: &PolicyOptions, steps: &[Step], every: Option<usize>) -> Vec<(u32, Kind, TrackerId, Level)> {
     let mut world = World::new(under(policy), order_of(policy), GROUPS);
     for (number, step) in steps.iter().enumerate() {
         take_step(&mut world, step);
@@ -84,7 +81,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120), every in 1usize..9,
         policy in prop_oneof![Just(SPREADING), Just(PolicyOptions::Dynamic)],
     ) {
-        prop_assert_eq!(grants(policy, &steps, Some(every)), grants(policy, &steps, None));
+        prop_assert_eq!(grants(&policy, &steps, Some(every)), grants(&policy, &steps, None));
     }
 
     #[test]
@@ -92,8 +89,8 @@ proptest! {
         runs in prop::collection::vec(prop::collection::vec(step(), 1..30), 3..6), is_compatible in any::<bool>(),
     ) {
         let fifo = if is_compatible { COMPATIBLE } else { SPREADING };
-        let mut world = World::new(under(fifo), Order::Fifo, GROUPS);
-        for (steps, policy) in runs.iter().zip([PolicyOptions::Dynamic, fifo].into_iter().cycle()) {
+        let mut world = World::new(under(&fifo), Order::Fifo, GROUPS);
+        for (steps, policy) in runs.iter().zip([PolicyOptions::Dynamic, fifo.clone()].into_iter().cycle()) {
             let is_strict = world.model.order == Order::Market || !is_compatible;
             for step in steps {
                 // The reference model knows no only app of the original's padding.
@@ -101,8 +98,8 @@ proptest! {
                     take_step(&mut world, step);
                 }
             }
-            replace(&mut world, policy);
-            assert_as_built_afresh(&world, policy);
+            replace(&mut world, &policy);
+            assert_as_built_afresh(&world, &policy);
         }
     }
 }
@@ -110,7 +107,7 @@ proptest! {
 /// With more apps than a heartbeat may skip, the walk of all of them is not begun again by a new policy.
 #[test]
 fn a_node_resumes_at_the_app_where_it_stopped() {
-    let mut world = World::new(under(SPREADING), Order::Fifo, 1);
+    let mut world = World::new(under(&SPREADING), Order::Fifo, 1);
     let host = world.host(0, 1);
     let node = world.node(host, 1, 0);
     let refusing = [host].into_iter().collect();
@@ -124,7 +121,7 @@ fn a_node_resumes_at_the_app_where_it_stopped() {
     assert_eq!(world.model.log.len(), 0);
     // The walk begins at the front and stops at the last but one.
     world.beat(node);
-    replace(&mut world, PolicyOptions::Dynamic);
+    replace(&mut world, &PolicyOptions::Dynamic);
     world.beat(node);
     assert_eq!(world.model.log.len(), 1, "its place was kept");
 }

@@ -1,4 +1,4 @@
-//! Usage of a queue by user, and whom a change releases.
+//! Usage of a queue by user, and which users a change releases.
 
 use std::sync::Arc;
 

@@ -313,6 +313,7 @@ impl Job {
         }
         self.finish_ms = context.now.wall_ms;
         self.leave_scheduler(context);
+        context.scheduler.end_app(self.app);
         // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();

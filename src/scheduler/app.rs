@@ -106,6 +106,11 @@ impl App {
         self.spec.slots_per_task[kind].get()
     }
 
+    /// Whether its tasks may run.
+    pub(super) fn is_running(&self) -> bool {
+        !self.draining && self.size != AppSize::default()
+    }
+
     /// Whether a removed app holds no slot any more.
     pub(super) fn is_drained(&self) -> bool {
         self.draining && self.running == PerKind::default()

@@ -39,6 +39,7 @@ mod preemption;
 mod queue_position;
 mod rank_table;
 mod releasing;
+mod reload_policy;
 mod replace_policy;
 mod request_table;
 mod reservation;

@@ -23,7 +23,7 @@ use super::node::{Node, Totals};
 use super::preemption::Claim;
 use super::verdict::Verdict;
 use super::view::View;
-use super::{AppId, AppSpec, GroupId, Level};
+use super::{AppId, AppSpec, GroupId, Level, PolicyOptions};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -111,6 +111,12 @@ pub(super) trait Policy: fmt::Debug + Send {
         false
     }
 
+    /// Whether a running app is asked even while none of its tasks waits, as Hadoop asks every running job: a policy may
+    /// count the questions, or reserve nodes for tasks that may not run yet.
+    fn asks_idle_apps(&self) -> bool {
+        false
+    }
+
     /// The kind of the next slot to fill, among those that are still [open](Heartbeat::is_open); none ends the
     /// heartbeat. A kind is closed when its slots or its limit are used up, or a search found no task.
     fn next_kind(&self, heartbeat: &Heartbeat) -> Option<Kind> {
@@ -130,6 +136,9 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Something changed that the policy may count; `view` shows the state after it. Default: ignores it.
     fn on_change(&mut self, _change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
+
+    /// Takes over settings of the same policy that were read again. Default: ignores them.
+    fn reload(&mut self, _options: PolicyOptions, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
     /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {

@@ -392,12 +392,15 @@ impl Scheduler {
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
             self.count_waiting_down(home, kind, tables[kind].waiting());
-            if tables[kind].waiting() > 0 {
-                self.dequeue(id, kind);
-            }
+            self.dequeue(id, kind);
         }
         self.notify(&Change::AppRemoved(id));
         self.forget_drained(id);
+    }
+
+    /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
+    pub fn end_app(&mut self, id: AppId) {
+        self.notify(&Change::AppEnded(id));
     }
 
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
@@ -425,8 +428,12 @@ impl Scheduler {
 
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
-        if let Some(app) = self.apps.get_mut(&id) {
+        let was_asked = self.is_asked_idle(id);
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) {
             app.size = size;
+        }
+        if !was_asked && self.is_asked_idle(id) {
+            self.enqueue_idle(id);
         }
         self.notify(&Change::Size { app: id, size });
     }
@@ -483,6 +490,17 @@ impl Scheduler {
         app.ordered_by[kind] = Some(key);
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
         self.orders[kind].insert(app.leaf, key, id, &keys);
+    }
+
+    /// Whether an app is asked while none of its tasks waits.
+    pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
+        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(App::is_running)
+    }
+
+    /// Adds an app to the orders of the kinds for which none of its tasks waits.
+    fn enqueue_idle(&mut self, id: AppId) {
+        let waiting = self.app_waiting(id);
+        Kind::ALL.into_iter().filter(|&kind| waiting[kind] == 0).for_each(|kind| self.enqueue(id, kind));
     }
 
     pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
@@ -544,8 +562,13 @@ impl Scheduler {
 
     /// Notifies the policy of a change, and does what it requests.
     pub(super) fn notify(&mut self, change: &Change) {
+        self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
+    /// Has the policy change its own state, and does what it requests.
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
-        policy.on_change(change, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
         if !self.moves.is_empty() {
             let mut moves = std::mem::take(&mut self.moves);
             self.carry_out(&mut moves);

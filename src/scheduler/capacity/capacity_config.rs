@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::model::Decimal;
 
-use super::{CapacityConfigError, JobLimits, SlotShare, WrittenConfig, WrittenQueue};
+use super::{CapacityConfigError, JobLimits, SlotMemory, SlotShare, WrittenConfig, WrittenQueue};
 
 /// A configuration that passed every check; replaced as a whole by [`CapacityConfig::reload`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityConfig {
     pub(super) maximum_tasks_per_heartbeat: u32,
     pub(super) maximum_tasks_after_off_switch: u32,
+    pub(super) slot_memory: Option<SlotMemory>,
     /// In the order of `mapred.queue.names`, which breaks the first ties.
     pub(super) queues: Vec<CapacityQueue>,
 }
@@ -64,8 +65,20 @@ impl CapacityConfig {
                 ..0 => u32::MAX,
                 most => count(most),
             },
+            slot_memory: None,
             queues,
         })
+    }
+
+    /// The same with slots of these sizes; none: a task takes one slot, whatever its job asks for.
+    #[must_use]
+    pub fn with_slot_memory(self, slot_memory: Option<SlotMemory>) -> Self {
+        Self { slot_memory, ..self }
+    }
+
+    /// The size of slots, if tasks take slots by their memory.
+    pub fn slot_memory(&self) -> Option<SlotMemory> {
+        self.slot_memory
     }
 
     /// Its queues, in the order of `mapred.queue.names`.

@@ -20,7 +20,7 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
-use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
+use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level, PolicyOptions};
 
 use super::live_app::LiveApp;
 use super::live_queue::LiveQueue;
@@ -97,7 +97,7 @@ impl Capacity {
     }
 
     fn add_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(app) = view.app(id) else { return };
+        let Some(app) = view.app(id).filter(|app| !app.draining) else { return };
         let slots_per_task = PerKind::new(app.slots_per_task(Kind::Map), app.slots_per_task(Kind::Reduce));
         let (queue, user) = (app.spec.group, app.leaf);
         let Some(live) = self.queues.get_mut(&queue) else { return };
@@ -129,8 +129,24 @@ impl Capacity {
         self.may_begin.insert(queue);
     }
 
-    /// Its attempts hold nothing of the queue any more, though they may still run.
-    fn remove_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
+    /// Until its job is over it holds its slots and its place among the jobs. Its user is active no more; the original
+    /// counts the tasks of a killed job as pending until its cleanup has ended.
+    fn withdraw_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
+        if self.is_compatible {
+            return;
+        }
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let was_active = std::mem::take(&mut app.is_active);
+        let (queue, user) = (app.queue, app.user);
+        let Some(live) = self.queues.get_mut(&queue) else { return };
+        for kind in Kind::ALL.into_iter().filter(|&kind| was_active[kind]) {
+            live.slots[kind].set_active(user, false);
+        }
+        self.release(queue, reaction);
+    }
+
+    /// Its job is over: attempts that still run hold nothing of the queue.
+    fn end_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
         let Some(app) = self.apps.remove(&id) else { return };
         let Some(queue) = self.queues.get_mut(&app.queue) else { return };
         for kind in Kind::ALL {
@@ -189,9 +205,16 @@ impl Capacity {
         if before == now {
             return;
         }
+        // A task of a killed job is pending again once its attempt has ended.
+        let is_pending = self.is_compatible && app.draining && now.running_tasks < before.running_tasks;
+        let is_activated = is_pending && !live.is_active[kind];
+        live.is_active[kind] |= is_pending;
         let (id, user) = (live.queue, live.user);
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.slots[kind].change_holding(user, before, now);
+            if is_activated {
+                queue.slots[kind].set_active(user, true);
+            }
         }
         reaction.rekey_group(id);
         if now.slots < before.slots {
@@ -213,6 +236,9 @@ impl Capacity {
     /// A user is active with a task that waits: of reduces, once they may start.
     fn count_activity(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
+        if app.draining {
+            return;
+        }
         if kind == Kind::Map && live.wait_factor.is_none() {
             live.split_hosts = live.split_hosts.max(app.tables.map.hosts() as u64);
         }
@@ -347,12 +373,18 @@ impl Policy for Capacity {
         self.is_compatible
     }
 
+    fn asks_idle_apps(&self) -> bool {
+        self.is_compatible
+    }
+
     fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
         let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
         let slots = &queue.slots[kind];
         match slots.verdict(live.user, live.slots_per_task[kind]) {
-            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() => return Verdict::ParkGroup(live.queue),
+            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() || slots.has_one_size() => {
+                return Verdict::ParkGroup(live.queue);
+            }
             SlotVerdict::UserAtLimit { .. } if slots.has_one_size() => return Verdict::ParkGroup(live.user),
             SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => return Verdict::ParkApp,
             SlotVerdict::Allowed => {}
@@ -375,7 +407,7 @@ impl Policy for Capacity {
             Change::GroupOpened(id) => self.open_queue(id, view),
             Change::GroupClosed(id) => drop(self.queues.remove(&id)),
             Change::AppAdded(id) => self.add_app(id, view, reaction),
-            Change::AppRemoved(id) => self.remove_app(id, reaction),
+            Change::AppEnded(id) => self.end_app(id, reaction),
             Change::Size { app, size } => self.count_size(app, size),
             Change::Priority { app, .. } => self.move_job(app, view),
             Change::Demand { app, kind } => self.count_activity(app, kind, view, reaction),
@@ -390,7 +422,14 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded { .. } => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
+            Change::AppRemoved(id) => self.withdraw_app(id, reaction),
             Change::NodeRemoved(_) | Change::Tick(_) => {}
+        }
+    }
+
+    fn reload(&mut self, options: PolicyOptions, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        if let PolicyOptions::Capacity { config, .. } = options {
+            self.set_config(Arc::unwrap_or_clone(config), view, reaction);
         }
     }
 

@@ -15,6 +15,7 @@ pub mod load_cap;
 pub mod locality_wait;
 pub mod options;
 pub(super) mod policy;
+pub mod pool_detail;
 pub mod pool_name;
 mod pool_tree;
 mod pools;

@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
+use crate::scheduler::hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 use crate::scheduler::key::{AppKey, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
@@ -25,8 +27,10 @@ use super::deficit_update::{JobDeficit, divide_by_deficit};
 use super::heartbeat_plan::HeartbeatLoad;
 use super::locality_wait::{LocalityDelays, LocalityWait};
 use super::options::{FairOptions, JobOrdering};
+use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
 use super::rank::Standing;
+use super::running_limits::RunningLimit;
 use super::update::{JobFacts, JobStanding, Update};
 
 /// State of the fair policy.
@@ -232,6 +236,33 @@ impl Fair {
         }
     }
 
+    /// The first pool on the path of a pool that holds its maximum, with that.
+    fn full_pool(&self, pool: usize, kind: Kind, view: &View<'_>) -> Option<(GroupId, u32)> {
+        self.pools.path(pool).find_map(|(group, node)| {
+            let max = node.settings.max[kind]?;
+            view.group(group).is_some_and(|group| group.running[kind] >= max).then_some((group, max))
+        })
+    }
+
+    /// What keeps a job that runs from more slots.
+    fn slot_holds(&self, app: &App, job: &FairJob, view: &View<'_>, now: Now) -> Vec<Hold> {
+        let mut holds = Vec::new();
+        for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
+            let full = self.full_pool(job.pool, kind, view);
+            holds.extend(full.and_then(|(group, maximum)| {
+                let pool = view.group(group)?;
+                Some(Hold::GroupMaximum { kind, group: pool.name.clone(), maximum, held: pool.running[kind] })
+            }));
+        }
+        let farthest = self.allowed_level(app, job, now.mono_ms);
+        let waits_near = farthest != Level::Any && app.tables.map.waiting() > 0;
+        let is_map_limited = self.full_pool(job.pool, Kind::Map, view).is_some();
+        if let Some(ms) = job.wait.remaining_ms(self.delays).filter(|_| waits_near && !is_map_limited) {
+            holds.push(Hold::Locality { farthest, until: LocalityEnd::AfterMs(ms) });
+        }
+        holds
+    }
+
     fn allowed_level(&self, app: &App, job: &FairJob, now_ms: u64) -> Level {
         let is_starving = || self.options.preempts && self.pools.is_starving(job.pool, &self.allocations, now_ms);
         match app.tables.map.has_unplaced() || is_starving() {
@@ -298,11 +329,7 @@ impl Policy for Fair {
         let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_admitted && job.is_running) else {
             return Verdict::ParkApp;
         };
-        let is_full = |group: GroupId, max: Option<u32>| {
-            max.is_some_and(|max| view.group(group).is_some_and(|group| group.running[kind] >= max))
-        };
-        let full = self.pools.path(job.pool).find(|(group, node)| is_full(*group, node.settings.max[kind]));
-        match (full, kind) {
+        match (self.full_pool(job.pool, kind, view), kind) {
             (Some((group, _)), _) if self.options.ordering == JobOrdering::Fair => Verdict::ParkGroup(group),
             // Apps of the pool stand among those of others.
             (Some(_), _) => Verdict::NotOnThisNode,
@@ -379,6 +406,39 @@ impl Policy for Fair {
         let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running);
         self.admitted = others.into_iter().filter(is_to_begin).collect();
         ready
+    }
+
+    fn group_detail(&self, id: GroupId, now: Now) -> GroupDetail {
+        let detail = |pool| self.pools.detail(pool, self.options.preempts, now.mono_ms);
+        self.pools.index(id).map_or(GroupDetail::Plain, |pool| GroupDetail::Pool(detail(pool)))
+    }
+
+    fn app_detail(&self, app: &App) -> AppDetail {
+        let Some(job) = self.jobs.get(&app.spec.id) else { return AppDetail::Plain };
+        let is_by_deficit = self.options.ordering == JobOrdering::Deficit;
+        let deficit = |kind: Kind| job.deficit[kind].deficit.whole_slot_ms();
+        let has_shares = is_by_deficit || self.pools.nodes()[job.pool].settings.mode == SchedulingMode::Fair;
+        AppDetail::Pooled(PooledJobDetail {
+            is_admitted: job.standing.is_admitted,
+            demand: job.standing.demand,
+            weight: job.standing.weight,
+            share: has_shares.then_some(job.standing.share),
+            deficit_slot_ms: is_by_deficit.then(|| PerKind::new(deficit(Kind::Map), deficit(Kind::Reduce))),
+            waited_ms: job.wait.waited_ms(),
+            last_level: job.wait.last_level(),
+        })
+    }
+
+    fn holds(&self, app: &App, view: &View<'_>, now: Now) -> Vec<Hold> {
+        let Some(job) = self.jobs.get(&app.spec.id) else { return Vec::new() };
+        let (of, limit) = match job.standing.refused_by {
+            Some(RunningLimit::OfUser { limit }) => (LimitOwner::User, limit),
+            Some(RunningLimit::OfPool { pool, limit }) => (LimitOwner::Group(self.pools.name(pool).to_owned()), limit),
+            None if job.is_running => return self.slot_holds(app, job, view, now),
+            None => return Vec::new(),
+        };
+        let (limit, counts) = (u64::from(limit), LimitUnit::Apps);
+        vec![Hold::BeginLimit { of, counts, limit, used: limit }]
     }
 
     /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.

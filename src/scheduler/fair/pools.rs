@@ -6,6 +6,7 @@ use crate::model::{Kind, PerKind};
 use crate::scheduler::GroupId;
 
 use super::allocations::Allocations;
+use super::pool_detail::{PoolDetail, StarvedTimes};
 use super::pool_tree::{PoolNode, with_ancestors};
 use super::rank::Standing;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts};
@@ -86,6 +87,22 @@ impl Pools {
         let settings = &self.nodes[pool].settings;
         let demand = self.pools[pool].standing.demand[kind];
         Standing { running, demand, min: settings.min[kind], weight: settings.weight }
+    }
+
+    /// The name of a pool.
+    pub(super) fn name(&self, pool: usize) -> &str {
+        &self.pools[pool].name
+    }
+
+    /// Its numbers at this moment, for pages; with its clocks if pools preempt.
+    pub(super) fn detail(&self, pool: usize, preempts: bool, now_ms: u64) -> PoolDetail {
+        let Pool { standing: PoolStanding { demand, share }, clocks, .. } = self.pools[pool];
+        let starved = |kind: Kind| StarvedTimes {
+            since_min_ms: clocks[kind].since_min_ms(now_ms),
+            since_half_share_ms: clocks[kind].since_half_share_ms(now_ms),
+        };
+        let starved = preempts.then(|| PerKind::new(starved(Kind::Map), starved(Kind::Reduce)));
+        PoolDetail { settings: self.nodes[pool].settings, demand, share, starved }
     }
 
     /// Demand of all pools at the last update.

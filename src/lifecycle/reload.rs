@@ -10,8 +10,8 @@ use tokio::signal::unix::Signal;
 
 use crate::config::settings::{LoadOptions, reread};
 use crate::config::{Configuration, Settings};
-use crate::engine::{Event, HostLists, QueueConfig, Refusal, Reply};
-use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
+use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
+use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
 
 use super::service_notifier::ServiceNotifier;
 
@@ -28,6 +28,7 @@ pub(super) struct Reload {
 /// The content of the files.
 struct ReloadedFiles {
     queues: Vec<QueueConfig>,
+    policy: Option<PolicyConfig>,
     hosts: HostLists,
     signers: Option<usize>,
     /// Keys that have changed and require a restart, each with its place.
@@ -67,7 +68,8 @@ impl Reload {
     /// Returns a summary, or why nothing was reloaded.
     async fn reload(&self) -> Result<String, String> {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
-        let read = move || read(&sources, &running, acl.as_deref());
+        let class = self.owner.with_engine(|engine| scheduler_class(engine.policy()));
+        let read = move || read(&sources, class, &running, acl.as_deref());
         let found = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
         let mut summary = format!(
             "reloaded {}: {} queues, {} hosts included, {} excluded",
@@ -82,7 +84,8 @@ impl Reload {
         if !found.waiting.is_empty() {
             summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
         }
-        match self.owner.step(Event::ConfigurationRead { queues: found.queues, hosts: found.hosts }).0 {
+        let ReloadedFiles { queues, policy, hosts, .. } = found;
+        match self.owner.step(Event::ConfigurationRead { queues, policy, hosts }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
@@ -94,12 +97,18 @@ impl Reload {
     }
 }
 
-/// Reads all files. Blocking.
-fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -> Result<ReloadedFiles, String> {
+/// Reads all files; `class` is the ruling scheduler's. Blocking.
+fn read(
+    sources: &LoadOptions,
+    class: &str,
+    running: &Configuration,
+    acl: Option<&AclFile>,
+) -> Result<ReloadedFiles, String> {
     // Everything is checked: an error that a restart would meet is reported now.
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration);
-    Ok(ReloadedFiles { queues: queue_configs(&settings.queues), hosts, signers, waiting })
+    let (read, _warnings) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
+    Ok(ReloadedFiles { queues: queue_configs(&read.queues), policy: reread_policy(&read), hosts, signers, waiting })
 }

@@ -257,7 +257,7 @@ impl Job {
         self.failure_info = reason.clone();
         context.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
         self.ending = Some(Ending { outcome, reason });
-        context.scheduler.remove_app(self.app);
+        self.leave_scheduler(context);
         self.waiting = PerKind::default();
         self.clear_stragglers();
         self.abandon_task_cleanups(context);
@@ -282,6 +282,14 @@ impl Job {
         self.refresh(context);
     }
 
+    /// Takes its demand and its reservations from the scheduler.
+    fn leave_scheduler(&mut self, context: &mut JobContext<'_>) {
+        context.scheduler.remove_app(self.app);
+        for ended in context.scheduler.take_ended_reservations_of(self.app) {
+            self.add_fallow_slot_time(&ended, context.now);
+        }
+    }
+
     /// Ends a job that ended unseen by this JobTracker. An end decided earlier holds.
     pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
@@ -304,7 +312,8 @@ impl Job {
             return;
         }
         self.finish_ms = context.now.wall_ms;
-        context.scheduler.remove_app(self.app);
+        self.leave_scheduler(context);
+        context.scheduler.end_app(self.app);
         // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();

@@ -48,6 +48,8 @@ pub(super) struct JobEvent {
 pub(super) struct JobCounts {
     pub(super) launched: PerKind<i64>,
     pub(super) slot_ms: PerKind<i64>,
+    /// Time of slots that were kept for it, unused.
+    pub(super) fallow_slot_ms: PerKind<i64>,
     pub(super) node_local_maps: i64,
     pub(super) rack_local_maps: i64,
 }

@@ -45,6 +45,10 @@ pub struct JobSpec {
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
+    /// Part of the trackers that must pass it over before it gets a map far from its input, millionths; 1: by where its
+    /// input is. `mapreduce.job.locality.wait.factor`.
+    #[serde(default = "default_locality_wait_millionths")]
+    pub locality_wait_millionths: u64,
     /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
     /// `mapred.reduce.tasks.speculative.execution`.
     pub speculative: PerKind<bool>,
@@ -69,6 +73,11 @@ pub struct JobSpec {
     /// recorded.
     #[serde(default)]
     pub is_signed: Option<bool>,
+}
+
+/// Of jobs that were stored without it, too.
+fn default_locality_wait_millionths() -> u64 {
+    1_000_000
 }
 
 /// Longest `only_stock`, bytes: it may repeat values of job.xml.
@@ -125,6 +134,7 @@ impl JobSpec {
             map_memory_mb: None,
             reduce_memory_mb: None,
             slowstart_millionths: 50_000,
+            locality_wait_millionths: default_locality_wait_millionths(),
             speculative: PerKind::new(true, true),
             max_skipped: PerKind::new(0, 0),
             skip_start_attempts: 2,

@@ -1,7 +1,7 @@
 //! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use crate::model::{AttemptId, AttemptState, Kind, TrackerId, Violations};
-use crate::scheduler::Scheduler;
+use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
+use crate::scheduler::{EndedReservation, Scheduler};
 use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 
@@ -340,6 +340,13 @@ impl Job {
             let total_ms = &mut self.counts.slot_ms[key.kind()];
             *total_ms = total_ms.saturating_add(run_ms.saturating_mul(slots));
         }
+    }
+
+    /// Adds the time for which slots were kept for it, unused (1.2.1 `JobInProgress.unreserveTaskTracker`).
+    pub fn add_fallow_slot_time(&mut self, ended: &EndedReservation, now: Now) {
+        let held_ms = now.mono_ms.saturating_sub(ended.since_mono_ms).saturating_mul(u64::from(ended.slots));
+        let total_ms = &mut self.counts.fallow_slot_ms[ended.kind];
+        *total_ms = total_ms.saturating_add(i64::try_from(held_ms).unwrap_or(i64::MAX));
     }
 
     fn record_end(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {

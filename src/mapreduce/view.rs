@@ -98,8 +98,8 @@ impl Job {
         add("RACK_LOCAL_MAPS", Some("Rack-local map tasks".into()), counts.rack_local_maps, false);
         add("SLOTS_MILLIS_MAPS", None, counts.slot_ms.map, over);
         add("SLOTS_MILLIS_REDUCES", None, counts.slot_ms.reduce, over);
-        add("FALLOW_SLOTS_MILLIS_MAPS", Some(waited("maps")), 0, over);
-        add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
+        add("FALLOW_SLOTS_MILLIS_MAPS", Some(waited("maps")), counts.fallow_slot_ms.map, over);
+        add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), counts.fallow_slot_ms.reduce, over);
     }
 
     /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not

@@ -60,6 +60,8 @@ pub(super) struct App {
     pub(super) releasing: PerKind<u32>,
     /// As last set, for a policy that takes over.
     pub(super) size: AppSize,
+    /// Part of the trackers that pass it over before it gets a far map, millionths, as its job is configured.
+    pub(super) locality_wait_millionths: u64,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
@@ -76,6 +78,9 @@ impl AppSpec {
 // === impl App ===
 
 impl App {
+    /// The wait of a job that configures none: the policy decides by where the input is.
+    const DEFAULT_LOCALITY_WAIT: u64 = 1_000_000;
+
     pub(super) fn new(spec: AppSpec) -> Self {
         let (home, leaf) = (spec.group, spec.group);
         Self {
@@ -90,6 +95,7 @@ impl App {
             held: PerKind::default(),
             releasing: PerKind::default(),
             size: AppSize::default(),
+            locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),
             draining: false,
         }
@@ -98,6 +104,11 @@ impl App {
     /// Slots that the next task of a kind holds.
     pub(super) fn slots_per_task(&self, kind: Kind) -> u32 {
         self.spec.slots_per_task[kind].get()
+    }
+
+    /// Whether its tasks may run.
+    pub(super) fn is_running(&self) -> bool {
+        !self.draining && self.size != AppSize::default()
     }
 
     /// Whether a removed app holds no slot any more.

@@ -15,6 +15,8 @@ pub(super) enum Change {
     AppAdded(AppId),
     /// An app was removed with all its demand; its attempts may still hold slots.
     AppRemoved(AppId),
+    /// The job of a removed app is over, its cleanup included.
+    AppEnded(AppId),
     /// The size of an app changed, to zero when it is removed; further sizes may follow then.
     Size {
         app: AppId,

@@ -18,7 +18,9 @@ impl Scheduler {
         raise(&mut self.totals.waiting[kind], count, &mut self.violations);
         if !was_waiting {
             self.wake_path(leaf, kind);
-            self.enqueue(id, kind);
+            if !self.is_asked_idle(id) {
+                self.enqueue(id, kind);
+            }
         }
         self.notify(&Change::Demand { app: id, kind });
     }
@@ -37,7 +39,7 @@ impl Scheduler {
         app.tables[kind].remove(hosts, count, &self.topology, &mut self.violations);
         let (home, left) = (app.home, app.tables[kind].waiting());
         self.count_waiting_down(home, kind, count);
-        if left == 0 {
+        if left == 0 && !self.is_asked_idle(id) {
             self.dequeue(id, kind);
         }
         self.notify(&Change::Demand { app: id, kind });

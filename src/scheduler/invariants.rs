@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Kind, PerKind, TrackerId, Violations};
 
+use super::app::App;
 use super::group::{Group, GroupSums};
 use super::{GroupId, Scheduler};
 
@@ -35,7 +36,9 @@ impl Scheduler {
             violations.check(on_nodes <= self.totals.held[kind], || {
                 format!("apps hold {on_nodes} {kind:?} slots of nodes, but {} in all", self.totals.held[kind])
             });
-            let waiting = self.apps.values().filter(|app| app.tables[kind].waiting() > 0).count();
+            let is_asked =
+                |app: &&App| app.tables[kind].waiting() > 0 || app.is_running() && self.policy.asks_idle_apps();
+            let waiting = self.apps.values().filter(is_asked).count();
             let ordered = self.orders[kind].apps();
             let parked = self.apps.values().filter(|app| app.is_parked[kind]).count();
             let listed = self.parked_apps[kind].len();

@@ -11,6 +11,7 @@
 //! * the cost of a heartbeat does not depend on apps, groups or nodes that get nothing from it;
 //! * waiting and running sums of apps, groups and cluster always equal a recount.
 
+mod admission;
 mod app;
 mod assign;
 mod beginning;
@@ -40,6 +41,7 @@ mod policy_options;
 mod preemption;
 mod rank_table;
 mod releasing;
+mod reload_policy;
 mod replace_policy;
 mod request_table;
 mod reservation;
@@ -54,6 +56,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use admission::{AppRefusal, NewApp};
 pub use app::{AppSize, AppSpec};
 pub use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;

@@ -12,6 +12,8 @@ use super::{HostId, RackId};
 pub struct Totals {
     /// Nodes.
     pub nodes: u64,
+    /// Hosts with a node.
+    pub hosts: u64,
     /// Slots of all nodes.
     pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::model::{Kind, Now, OrderClass, PerKind};
 
+use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::detail::{AppDetail, GroupDetail};
@@ -24,7 +25,7 @@ use super::node::{Node, Totals};
 use super::preemption::Claim;
 use super::verdict::Verdict;
 use super::view::View;
-use super::{AppId, AppSpec, GroupId, Level};
+use super::{AppId, AppSpec, GroupId, Level, PolicyOptions};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -77,6 +78,11 @@ pub struct LaunchRules {
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
+    /// Whether an app may be added now; by default all may.
+    fn check_new_app(&self, _app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        Ok(())
+    }
+
     /// Where an app is ordered; fixed when the app is added.
     fn leaf_of(&self, app: &AppSpec) -> Leaf;
 
@@ -107,6 +113,12 @@ pub(super) trait Policy: fmt::Debug + Send {
         false
     }
 
+    /// Whether a running app is asked even while none of its tasks waits, as Hadoop asks every running job: a policy may
+    /// count the questions, or reserve nodes for tasks that may not run yet.
+    fn asks_idle_apps(&self) -> bool {
+        false
+    }
+
     /// The kind of the next slot to fill, among those that are still [open](Heartbeat::is_open); none ends the
     /// heartbeat. A kind is closed when its slots or its limit are used up, or a search found no task.
     fn next_kind(&self, heartbeat: &Heartbeat) -> Option<Kind> {
@@ -126,6 +138,9 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Something changed that the policy may count; `view` shows the state after it. Default: ignores it.
     fn on_change(&mut self, _change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
+
+    /// Takes over settings of the same policy that were read again. Default: ignores them.
+    fn reload(&mut self, _options: PolicyOptions, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
     /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {
@@ -148,6 +163,11 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
+    }
+
+    /// The apps of a group as clients list them; none: in the order of their ids.
+    fn listed_apps(&self, _group: GroupId) -> Option<Vec<AppId>> {
+        None
     }
 
     /// The scheduling information of an app.

@@ -57,10 +57,10 @@ impl Scheduler {
         }
     }
 
-    /// Adds an app to the order of each kind that it waits for.
+    /// Adds an app to the order of each kind that it waits for, or is asked for anyway.
     pub(super) fn enqueue_waiting(&mut self, id: AppId) {
-        let waiting = self.app_waiting(id);
-        for kind in Kind::ALL.into_iter().filter(|&kind| waiting[kind] > 0) {
+        let (waiting, is_asked_idle) = (self.app_waiting(id), self.is_asked_idle(id));
+        for kind in Kind::ALL.into_iter().filter(|&kind| waiting[kind] > 0 || is_asked_idle) {
             self.enqueue(id, kind);
         }
     }

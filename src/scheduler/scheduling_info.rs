@@ -36,6 +36,11 @@ impl Scheduler {
         self.policy.app_report(self.apps.get(&id)?)
     }
 
+    /// The apps of a group as clients list them; none where the policy has no order of its own for that.
+    pub fn listed_apps(&self, group: GroupId) -> Option<Vec<AppId>> {
+        self.policy.listed_apps(group)
+    }
+
     /// The scheduling information of a group; none where the policy has none.
     pub fn group_report(&self, id: GroupId) -> Option<String> {
         self.policy.group_report(id)

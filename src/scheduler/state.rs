@@ -65,6 +65,7 @@ pub struct Scheduler {
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<TrackerId, Node>,
+    nodes_by_host: FxHashMap<HostId, u32>,
     last_node: TrackerId,
     /// Apps that wait to begin.
     pub(super) to_begin: BTreeSet<AppId>,
@@ -148,6 +149,7 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
+            nodes_by_host: FxHashMap::default(),
             last_node: TrackerId::NONE,
             to_begin: BTreeSet::new(),
             parked_apps: PerKind::default(),
@@ -264,6 +266,7 @@ impl Scheduler {
         raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
+        self.count_node_up(host);
         self.notify(&Change::ClusterSlots);
         id
     }
@@ -284,8 +287,27 @@ impl Scheduler {
     pub fn move_node(&mut self, node: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&node) {
-            node.host = host;
+            let before = std::mem::replace(&mut node.host, host);
             node.rack = rack;
+            self.count_node_down(before);
+            self.count_node_up(host);
+        }
+    }
+
+    fn count_node_up(&mut self, host: HostId) {
+        let nodes = self.nodes_by_host.entry(host).or_default();
+        if *nodes == 0 {
+            raise(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
+        raise(nodes, 1_u32, &mut self.violations);
+    }
+
+    fn count_node_down(&mut self, host: HostId) {
+        let Some(nodes) = self.nodes_by_host.get_mut(&host) else { return };
+        lower(nodes, 1_u32, &mut self.violations);
+        if *nodes == 0 {
+            self.nodes_by_host.remove(&host);
+            lower(&mut self.totals.hosts, 1_u32, &mut self.violations);
         }
     }
 
@@ -294,6 +316,7 @@ impl Scheduler {
         self.end_reservations_of_node(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
+            self.count_node_down(node.host);
             self.notify(&Change::ClusterSlots);
         }
         self.notify(&Change::NodeRemoved(id));
@@ -325,6 +348,7 @@ impl Scheduler {
         let mut totals = Totals::default();
         // Any order gives the same sum.
         self.nodes.values().for_each(|node| node.add_to(&mut totals));
+        totals.hosts = self.nodes.values().map(|node| node.host).collect::<BTreeSet<HostId>>().len() as u64;
         for app in self.apps.values() {
             for kind in Kind::ALL {
                 totals.running[kind] += u64::from(app.running[kind]);
@@ -374,12 +398,15 @@ impl Scheduler {
         let tables = std::mem::take(&mut app.tables);
         for kind in Kind::ALL {
             self.count_waiting_down(home, kind, tables[kind].waiting());
-            if tables[kind].waiting() > 0 {
-                self.dequeue(id, kind);
-            }
+            self.dequeue(id, kind);
         }
         self.notify(&Change::AppRemoved(id));
         self.forget_drained(id);
+    }
+
+    /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
+    pub fn end_app(&mut self, id: AppId) {
+        self.notify(&Change::AppEnded(id));
     }
 
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
@@ -397,10 +424,22 @@ impl Scheduler {
         }
     }
 
+    /// Sets the part of the trackers that must pass an app over before it gets a far map, millionths
+    /// (`mapreduce.job.locality.wait.factor`); 1 is the default, by which the policy decides alone.
+    pub fn set_locality_wait(&mut self, id: AppId, millionths: u64) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.locality_wait_millionths = millionths;
+        }
+    }
+
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
-        if let Some(app) = self.apps.get_mut(&id) {
+        let was_asked = self.is_asked_idle(id);
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) {
             app.size = size;
+        }
+        if !was_asked && self.is_asked_idle(id) {
+            self.enqueue_idle(id);
         }
         self.notify(&Change::Size { app: id, size });
     }
@@ -465,6 +504,17 @@ impl Scheduler {
         self.orders[kind].insert(app.leaf, key, id, &keys);
     }
 
+    /// Whether an app is asked while none of its tasks waits.
+    pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
+        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(App::is_running)
+    }
+
+    /// Adds an app to the orders of the kinds for which none of its tasks waits.
+    fn enqueue_idle(&mut self, id: AppId) {
+        let waiting = self.app_waiting(id);
+        Kind::ALL.into_iter().filter(|&kind| waiting[kind] == 0).for_each(|kind| self.enqueue(id, kind));
+    }
+
     pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
         self.unpark_app(id, kind);
         let Some(app) = self.apps.get_mut(&id) else { return };
@@ -524,8 +574,13 @@ impl Scheduler {
 
     /// Notifies the policy of a change, and does what it requests.
     pub(super) fn notify(&mut self, change: &Change) {
+        self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
+    /// Has the policy change its own state, and does what it requests.
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
-        policy.on_change(change, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
         if !self.moves.is_empty() {
             let mut moves = std::mem::take(&mut self.moves);
             self.carry_out(&mut moves);

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use crate::config::Settings;
 use crate::config::settings::fair::FairPreemption;
+use crate::config::settings::reread::QueuesAndScheduler;
 use crate::config::settings::{
-    FairSchedulerSettings, MarketSettings, QueueState, Queues, SchedulerKind, TrackerSettings,
+    CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings, MarketSettings, QueueState, Queues,
+    SchedulerKind, TrackerSettings,
 };
 use crate::engine::{
     EngineConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig,
@@ -101,6 +103,21 @@ pub(crate) fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> P
             alloc_interval_ms: dynamic.alloc_interval_ms,
             kill_interval_ms: dynamic.kill_interval_ms,
         },
+    }
+}
+
+/// The policy of a scheduler whose files were read again.
+pub(crate) fn reread_policy(read: &QueuesAndScheduler) -> Option<PolicyConfig> {
+    read.scheduler.as_ref().map(|scheduler| policy(scheduler, read.heartbeat_interval_ms))
+}
+
+/// The class name of the scheduler that is this policy.
+pub(crate) fn scheduler_class(policy: &PolicyConfig) -> &'static str {
+    match policy {
+        PolicyConfig::Fifo(_) => FIFO_CLASS,
+        PolicyConfig::Capacity { .. } => CAPACITY_CLASS,
+        PolicyConfig::Fair(_) => FAIR_CLASS,
+        PolicyConfig::Dynamic { .. } => DYNAMIC_CLASS,
     }
 }
 

@@ -34,7 +34,7 @@ pub use durability_queue::DurabilityQueue;
 pub(crate) use effects::EffectHandler;
 pub(crate) use end_notification::{Notifier, Targets};
 pub use engine_config::{HostsError, engine_config};
-pub(crate) use engine_config::{host_lists, no_minute, queue_configs};
+pub(crate) use engine_config::{host_lists, no_minute, queue_configs, reread_policy, scheduler_class};
 pub use fair_pool::StuckThreads;
 pub use handle::{OwnerHandle, Requests};
 pub use owner::{Owner, StoreGone};

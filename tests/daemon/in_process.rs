@@ -31,6 +31,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct DaemonOptions {
     pub overrides: Vec<String>,
+    /// The conf folder, if any.
+    pub conf_dir: Option<PathBuf>,
     pub limits: RpcLimits,
     pub acl: Option<&'static str>,
     pub budgets: &'static str,
@@ -115,7 +117,7 @@ fn settings(scratch: &std::path::Path, wanted: &DaemonOptions, folder: &std::pat
     overrides.extend(wanted.overrides.iter().cloned());
     let properties = BTreeMap::from([("user.name".to_owned(), "mapred".to_owned())]);
     let environment = Environment { conf_dir: None, properties };
-    let options = LoadOptions { conf_dir: None, overrides, environment };
+    let options = LoadOptions { conf_dir: wanted.conf_dir.clone(), overrides, environment };
     Settings::load(&options).unwrap().0
 }
 

@@ -27,17 +27,32 @@ fn replay(scheduler: SchedulerName) {
     let mut ours = InProcess::new(scheduler).unwrap();
     let recordings = recordings(scheduler);
     assert!(!recordings.is_empty());
+    let mut different = Vec::new();
+    let mut first = None;
     for recording in recordings {
         let script = Script::random(scheduler, recording.seed);
         if let Err(difference) = runtime().block_on(play(&script, &mut ours, Some(&recording.answers))) {
-            panic!("{scheduler} seed {}: {difference}\n{script}", recording.seed);
+            different.push(format!("seed {}: {difference}", recording.seed));
+            first.get_or_insert(script);
         }
+    }
+    if let Some(script) = first {
+        panic!(
+            "{scheduler}: {} scripts are different\n{}\nThe first:\n{script}",
+            different.len(),
+            different.join("\n")
+        );
     }
 }
 
 #[test]
 fn the_default_scheduler_grants_what_the_original_grants() {
     replay(SchedulerName::Fifo);
+}
+
+#[test]
+fn the_capacity_scheduler_grants_what_the_original_grants() {
+    replay(SchedulerName::Capacity);
 }
 
 #[test]

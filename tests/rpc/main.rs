@@ -10,6 +10,7 @@
 mod administration;
 mod admission;
 mod broken_network;
+mod capacity;
 mod connection_places;
 #[path = "../daemon/mod.rs"]
 mod daemon;

@@ -10,7 +10,6 @@ const MARK: &str = "\"Not acted on yet. ";
 /// Fields of settings that nothing reads yet, and the keys that fill them.
 pub const WAITING: &[(&str, &[&str])] = &[
     ("locality_levels", &["TASK_CACHE_LEVELS"]),
-    ("locality_wait_factor", &["LOCALITY_WAIT_FACTOR"]),
     ("history_user_location", &["HISTORY_USER_LOCATION"]),
     ("cancel_delegation_tokens", &["CANCEL_DELEGATION_TOKENS"]),
     ("workflow", &["WORKFLOW_ID", "WORKFLOW_NAME", "WORKFLOW_NODE"]),

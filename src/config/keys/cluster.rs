@@ -67,7 +67,7 @@ keys! {
     MAX_SPLIT_LOCATIONS = "mapreduce.job.max.split.locations", Number(Count, ANY, INT), None,
         "Maximum number of hosts of one split. Unset or below 1: no limit.";
     MAP_SLOT_MEMORY = "mapred.cluster.map.memory.mb" ["mapreduce.cluster.mapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Memory of one map slot. If all four memory keys are set (below 0 is unset), jobs must request memory, up to the maximum; each task still takes one slot.";
+        "Memory of one map slot. If all four memory keys are set (below 0 is unset), jobs must request memory, up to the maximum, and under the Capacity scheduler a task takes as many slots as its memory fills; under the others one.";
     REDUCE_SLOT_MEMORY = "mapred.cluster.reduce.memory.mb" ["mapreduce.cluster.reducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
         "Memory of one reduce slot.";
     MAX_MAP_MEMORY = "mapred.cluster.max.map.memory.mb" ["mapreduce.jobtracker.maxmapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),

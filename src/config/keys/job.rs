@@ -61,7 +61,7 @@ keys! {
     REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
         "Maximum expected input of one reduce; beyond it the job fails. Below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
-        "Not acted on yet. Factor on the time that a map may wait for a slot near its data.";
+        "Under the Capacity scheduler: part of the trackers that must pass a job over before it gets a map far from its data. 1: the part of the cluster's hosts that hold its data.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
         "Users and groups, besides owner and administrators, that may read the job's counters and details.";
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),

@@ -228,6 +228,11 @@ pub const SECTIONS: &[Section] = &[
         keys: MARKET,
     },
     Section {
+        title: "Capacity Scheduler",
+        note: "Read from `capacity-scheduler.xml` of the conf folder, and from no other file, when `mapred.jobtracker.taskScheduler` is `org.apache.hadoop.mapred.CapacityTaskScheduler`: at the start, at SIGHUP and by `hadoop mradmin -refreshQueues`. Slots are sized by the memory keys of the cluster above.",
+        keys: CAPACITY,
+    },
+    Section {
         title: "Fair Scheduler",
         note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.FairScheduler`, which is not available yet.",
         keys: FAIR,

@@ -24,7 +24,7 @@ keys! {
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Minimum heartbeat interval while slots or tasks wait.";
     COMPATIBLE = "jobtracker.scheduler.compatible" ["jobtracker.fifo.compatible"], Flag, Some("false"),
-        "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad. Not for the market, which 1.2.1 does not have.";
+        "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad; under the Capacity scheduler one reduce. Not for the market, which 1.2.1 does not have.";
     END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
     VERSION = "jobtracker.version", Text, Some("1.2.1"),

@@ -3,7 +3,8 @@
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
-use crate::model::CounterLimits;
+use crate::model::{CounterLimits, PerKind};
+use crate::scheduler::capacity::SlotMemory;
 
 /// Limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,5 +134,12 @@ impl MemorySettings {
     pub fn max_task_mb(&self) -> Option<(u64, u64)> {
         let most = (self.max_map_mb?, self.max_reduce_mb?);
         (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
+    }
+
+    /// Sizes of slots by which the Capacity scheduler counts the slots of a task; `None` if requests are not checked.
+    #[must_use]
+    pub fn slot_memory(&self) -> Option<SlotMemory> {
+        self.max_task_mb()?;
+        Some(SlotMemory::new(PerKind::new(self.map_slot_mb?, self.reduce_slot_mb?)))
     }
 }

@@ -7,7 +7,7 @@ use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 
-use super::{LoadOptions, Queues, TrackerSettings};
+use super::{HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
 
 /// Keys whose new values are applied while the daemon runs.
 const REREAD: [&Key; 6] = [
@@ -19,13 +19,34 @@ const REREAD: [&Key; 6] = [
     &keys::QUEUE_ACL_ADMINISTER,
 ];
 
-/// Re-reads the queues from the conf folder.
+/// Queues, and the settings of one scheduler, which may divide them.
+#[derive(Clone, Debug)]
+pub struct QueuesAndScheduler {
+    /// The queues.
+    pub queues: Queues,
+    /// The scheduler; none of an unknown class.
+    pub scheduler: Option<SchedulerKind>,
+    /// Shortest heartbeat interval, ms, from which some settings of schedulers follow.
+    pub heartbeat_interval_ms: u64,
+}
+
+/// Re-reads the queues from the conf folder, and the settings and files of the scheduler of a class, whatever class the
+/// folder names.
 ///
 /// # Errors
-/// The first [`ConfigError`] of the folder, or of a key of queues.
-pub fn queues(sources: &LoadOptions) -> Result<(Queues, Vec<Warning>), ConfigError> {
+/// The first [`ConfigError`] of the folder, of a key of queues or of the scheduler.
+pub fn queues_and_scheduler(
+    sources: &LoadOptions,
+    class: &str,
+) -> Result<(QueuesAndScheduler, Vec<Warning>), ConfigError> {
     let configuration = sources.configuration()?;
-    Ok((Queues::from_configuration(&configuration)?, configuration.warnings()))
+    let queues = Queues::from_configuration(&configuration)?;
+    let found = SchedulerKind::of_class(class, &configuration, sources.conf_dir.as_deref(), &queues)?;
+    let (scheduler, of_scheduler) = found.unzip();
+    let heartbeat_interval_ms = HeartbeatSettings::from_configuration(&configuration)?.min_interval_ms;
+    let mut warnings = configuration.warnings();
+    warnings.extend(of_scheduler.into_iter().flatten());
+    Ok((QueuesAndScheduler { queues, scheduler, heartbeat_interval_ms }, warnings))
 }
 
 /// Re-reads the names of the host lists from the conf folder.

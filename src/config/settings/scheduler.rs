@@ -13,8 +13,8 @@ use crate::model::PartsPerMillion;
 use crate::scheduler::capacity::CapacityConfig;
 use crate::scheduler::fair::allocations::Allocations;
 
-use super::Queues;
 use super::fair::FairSettings;
+use super::{MemorySettings, Queues};
 
 /// Class name of FIFO.
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
@@ -128,32 +128,47 @@ impl SchedulerKind {
         queues: &Queues,
     ) -> Result<(Self, Vec<Warning>), ConfigError> {
         let class = configuration.required(&keys::TASK_SCHEDULER)?;
+        let found = Self::of_class(class.value.trim(), configuration, conf_dir, queues)?;
+        found.ok_or_else(|| class.bad_value(format!("{FIFO_CLASS}, {CAPACITY_CLASS}, {FAIR_CLASS} or {DYNAMIC_CLASS}")))
+    }
+
+    /// The scheduler of a class, whatever class a conf folder names, with the files of this scheduler alone; none of an
+    /// unknown class.
+    pub(super) fn of_class(
+        class: &str,
+        configuration: &Configuration,
+        conf_dir: Option<&Path>,
+        queues: &Queues,
+    ) -> Result<Option<(Self, Vec<Warning>)>, ConfigError> {
         let is_compatible = || configuration.agreed_flag(&keys::COMPATIBLE);
-        match class.value.trim() {
+        let found = match class {
             FIFO_CLASS => {
                 let capacity_pad = configuration.ratio(&keys::CAPACITY_PAD)?;
                 let settings = FifoSettings { is_compatible: is_compatible()?, capacity_pad };
-                Ok((SchedulerKind::Fifo(settings), Vec::new()))
+                (SchedulerKind::Fifo(settings), Vec::new())
             }
             CAPACITY_CLASS => {
                 let names: Vec<String> = queues.queues.iter().map(|queue| queue.name.clone()).collect();
                 let (config, warnings) = read_capacity_file(conf_dir, configuration.properties(), &names)?;
-                let settings = CapacitySettings { config: Arc::new(config), is_compatible: is_compatible()? };
-                Ok((SchedulerKind::Capacity(settings), warnings))
+                let slot_memory = MemorySettings::from_configuration(configuration)?.slot_memory();
+                let config = Arc::new(config.with_slot_memory(slot_memory));
+                let settings = CapacitySettings { config, is_compatible: is_compatible()? };
+                (SchedulerKind::Capacity(settings), warnings)
             }
             FAIR_CLASS => {
                 let settings = Box::new(FairSettings::from_configuration(configuration)?);
                 let (allocations, warnings) = read_allocation_file(&settings, conf_dir)?;
                 let (allocations, is_compatible) = (Arc::new(allocations), is_compatible()?);
                 let settings = FairSchedulerSettings { settings, allocations, is_compatible };
-                Ok((SchedulerKind::Fair(settings), warnings))
+                (SchedulerKind::Fair(settings), warnings)
             }
             DYNAMIC_CLASS => {
                 let settings = DynamicSettings::from_configuration(configuration)?;
-                Ok((SchedulerKind::Dynamic(settings), Vec::new()))
+                (SchedulerKind::Dynamic(settings), Vec::new())
             }
-            _ => Err(class.bad_value(format!("{FIFO_CLASS}, {CAPACITY_CLASS}, {FAIR_CLASS} or {DYNAMIC_CLASS}"))),
-        }
+            _ => return Ok(None),
+        };
+        Ok(Some(found))
     }
 
     /// Its class name.

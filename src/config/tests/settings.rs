@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::model::PartsPerMillion;
+use crate::model::{Kind, PartsPerMillion};
 
 use super::test_options as options;
 use super::*;
@@ -235,4 +235,21 @@ fn the_old_memory_key_replaces_the_newer_two() {
     let mut five = four.to_vec();
     five.push("mapred.task.limit.maxvmem=1073741824");
     assert_eq!((standalone(&five).memory.max_map_mb, standalone(&five).memory.max_reduce_mb), (Some(1024), Some(1024)));
+}
+
+/// Row 26 of the behaviours that the original Capacity scheduler's tests assert.
+#[test]
+fn row_26_the_old_memory_key_counts_bytes_and_both_maximums_read_megabytes() {
+    let memory = standalone(&["mapred.task.limit.maxvmem=3145728"]).memory;
+    assert_eq!((memory.max_map_mb, memory.max_reduce_mb), (Some(3), Some(3)));
+}
+
+#[test]
+fn slots_are_sized_by_memory_if_all_four_keys_are_set() {
+    let sizes = ["mapred.cluster.map.memory.mb=1024", "mapred.cluster.reduce.memory.mb=2048"];
+    let mut all = sizes.to_vec();
+    all.extend(["mapred.cluster.max.map.memory.mb=4096", "mapred.cluster.max.reduce.memory.mb=4096"]);
+    assert_eq!(standalone(&sizes).memory.slot_memory(), None);
+    let memory = standalone(&all).memory.slot_memory().unwrap();
+    assert_eq!([Kind::Map, Kind::Reduce].map(|kind| memory.slots_per_task(kind, 4096)), [4, 2]);
 }

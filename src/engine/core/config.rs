@@ -1,15 +1,17 @@
 //! Settings of the engine.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::engine::state::{Limits, SchedulerChoice};
+use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
-use crate::model::Identifier;
+use crate::model::{Identifier, Kind, PerKind};
 use crate::scheduler::capacity::CapacityConfig;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
-use crate::scheduler::{FifoOptions, PolicyOptions};
+use crate::scheduler::{AppSpec, FifoOptions, PolicyOptions};
 
 /// The engine's settings.
 #[derive(Clone, Debug)]
@@ -139,6 +141,17 @@ impl PolicyConfig {
             }
             PolicyConfig::Dynamic { .. } => PolicyOptions::Dynamic,
         }
+    }
+
+    /// Slots that each task of a job takes: more than one only where the Capacity scheduler sizes slots by memory.
+    pub fn slots_per_task(&self, spec: &JobSpec) -> PerKind<NonZeroU32> {
+        let PolicyConfig::Capacity { config, .. } = self else { return AppSpec::ONE_SLOT };
+        let Some(memory) = config.slot_memory() else { return AppSpec::ONE_SLOT };
+        let slots = |kind, task_mb: Option<u64>| {
+            let slots = task_mb.map_or(1, |task_mb| memory.slots_per_task(kind, task_mb));
+            NonZeroU32::new(slots).unwrap_or(NonZeroU32::MIN)
+        };
+        PerKind::new(slots(Kind::Map, spec.map_memory_mb), slots(Kind::Reduce, spec.reduce_memory_mb))
     }
 
     /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.

@@ -8,7 +8,7 @@ use crate::market::{JobSignature, ServletRequest};
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::wire::{Credentials, HeartbeatRequest};
 
-use super::config::{HostLists, QueueConfig};
+use super::config::{HostLists, PolicyConfig, QueueConfig};
 use super::scheduler_wish::SchedulerWish;
 
 /// A submission whose files the edge has read.
@@ -165,6 +165,8 @@ pub enum Event {
     QueuesRead {
         /// All queues.
         queues: Vec<QueueConfig>,
+        /// The ruling policy with its files read again; none: it stays as it is.
+        policy: Option<PolicyConfig>,
         /// The caller.
         caller: Caller,
     },
@@ -173,6 +175,8 @@ pub enum Event {
     ConfigurationRead {
         /// All queues.
         queues: Vec<QueueConfig>,
+        /// The ruling policy with its files read again; none: it stays as it is.
+        policy: Option<PolicyConfig>,
         /// Content of the host lists.
         hosts: HostLists,
     },

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::core::{Engine, HostLists, QueueConfig, Read, Reply, Wait};
+use crate::engine::core::{Engine, HostLists, PolicyConfig, QueueConfig, Read, Reply, Wait};
 use crate::engine::state::{Caller, LogLevel, Refusal};
 use crate::model::{Now, TrackerId};
 
@@ -70,10 +70,16 @@ impl Engine {
         }
     }
 
-    /// Replaces states and access lists of the queues. No queue may be missing: it may contain jobs.
-    pub(super) fn on_queues_read(&mut self, queues: Vec<QueueConfig>, caller: &Caller) -> (Reply, Wait) {
+    /// Replaces states and access lists of the queues, and settings of the policy: all or nothing. No queue may be
+    /// missing: it may contain jobs.
+    pub(super) fn on_queues_read(
+        &mut self,
+        queues: Vec<QueueConfig>,
+        policy: Option<PolicyConfig>,
+        caller: &Caller,
+    ) -> (Reply, Wait) {
         let count = queues.len();
-        if let Err(refusal) = self.replace_queues(queues) {
+        if let Err(refusal) = self.replace_queues(queues, policy) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         let text = format!("{} refreshed the queues: {count} are configured", caller.user);
@@ -81,30 +87,35 @@ impl Engine {
         (Reply::Done, Wait::All)
     }
 
-    /// Replaces queues and host lists at the request of the daemon's operator: both or neither.
+    /// Replaces queues, settings of the policy and host lists at the request of the daemon's operator: all or nothing.
     pub(super) fn on_configuration_read(
         &mut self,
         queues: Vec<QueueConfig>,
+        policy: Option<PolicyConfig>,
         hosts: HostLists,
         now: Now,
     ) -> (Reply, Wait) {
-        if let Err(refusal) = self.replace_queues(queues) {
+        if let Err(refusal) = self.replace_queues(queues, policy) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         self.admit(hosts, now);
         (Reply::Done, Wait::All)
     }
 
-    /// Replaces all queues, or none.
-    fn replace_queues(&mut self, queues: Vec<QueueConfig>) -> Result<(), Refusal> {
+    /// Replaces all queues and the settings of the policy, or nothing.
+    fn replace_queues(&mut self, queues: Vec<QueueConfig>, policy: Option<PolicyConfig>) -> Result<(), Refusal> {
         let is_gone = |old: &&QueueConfig| queues.iter().all(|queue| queue.name != old.name);
         if let Some(gone) = self.config.queues.iter().find(is_gone) {
             // The text of 1.2.1 `QueueManager`.
             let text = format!("Couldn't find queue '{}' during refresh!", gone.name);
             return Err(Refusal::IllegalArgument(text));
         }
+        if let Some(policy) = policy.map(|read| self.check_reload(read)).transpose()? {
+            self.reload_policy(policy);
+        }
         // Under a ruling market the accounts are the queues; a configured queue of the same name adds its access lists only.
-        if self.ruling_market().is_none() {
+        // Pools open with their jobs.
+        if self.ruling_market().is_none() && !matches!(self.config.policy, PolicyConfig::Fair(_)) {
             for queue in &queues {
                 self.cluster.scheduler.open_group(&queue.name);
             }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::mapreduce::{Job, TaskKey};
 use crate::model::{FactNumber, JobId, Kind};
+use crate::scheduler::AppId;
 use crate::wire::protocol::{Value, encode_array_start, encode_element, encode_value};
 use crate::wire::{ClusterStatus, JobStatus, TaskReport, Text, TrackersOfState};
 
@@ -86,11 +87,13 @@ enum ReportStage {
     },
 }
 
-/// Statuses of jobs, by id.
+/// Statuses of jobs: by id, or in the order in which the policy lists the jobs of a queue.
 #[derive(Debug)]
 pub struct JobsRead {
     wanted: WantedJobs,
     after: Option<JobId>,
+    /// Jobs of the queue still to write, the next one last, if the policy lists them; fixed at the beginning.
+    listed: Option<Vec<AppId>>,
     count: u32,
     /// Position of the count, once it is written.
     start: Option<usize>,
@@ -130,7 +133,7 @@ impl LongRead {
     /// Statuses of jobs.
     pub fn jobs(wanted: WantedJobs) -> Self {
         let wait_for = FactNumber::default();
-        Self::Jobs(Box::new(JobsRead { wanted, after: None, count: 0, start: None, wait_for }))
+        Self::Jobs(Box::new(JobsRead { wanted, after: None, listed: None, count: 0, start: None, wait_for }))
     }
 
     /// The cluster in the detailed form.
@@ -258,20 +261,21 @@ impl ReportKind {
 impl JobsRead {
     fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {
         let start = *self.start.get_or_insert_with(|| {
+            self.listed = self.wanted.listed(engine);
             encode_array_start::<JobStatus>(0, out);
             out.len() - size_of::<i32>()
         });
         let mut capacity = SliceCapacity::new(SLICE_LOOKS / 16, out);
         let mut progress = ReadProgress::Done;
-        for job in engine.jobs.all().iter_after(self.after) {
+        while let Some(job) = self.first_job(engine) {
             if capacity.is_full(out) {
                 progress = ReadProgress::MoreInPlace;
                 break;
             }
-            self.after = Some(job.id);
+            self.pass_job(job);
             capacity.looks -= 1;
             if self.wanted.matches(job) {
-                encode_element(&job.status(engine.config.acls_enabled), out);
+                encode_element(&engine.status_of(job), out);
                 self.wait_for = self.wait_for.max(job.last_fact);
                 self.count += 1;
                 capacity.items -= 1;
@@ -282,11 +286,37 @@ impl JobsRead {
         }
         Slice { wait_for: self.wait_for, progress }
     }
+
+    /// The first job to look at.
+    fn first_job<'a>(&mut self, engine: &'a Engine) -> Option<&'a Job> {
+        let Some(listed) = &mut self.listed else { return engine.jobs.all().iter_after(self.after).next() };
+        // A job may have been forgotten since.
+        while listed.last().is_some_and(|app| engine.jobs.by_app(*app).is_none()) {
+            listed.pop();
+        }
+        engine.jobs.by_app(*listed.last()?)
+    }
+
+    fn pass_job(&mut self, job: &Job) {
+        match &mut self.listed {
+            Some(listed) => drop(listed.pop()),
+            None => self.after = Some(job.id),
+        }
+    }
 }
 
 // === impl WantedJobs ===
 
 impl WantedJobs {
+    /// The jobs of a queue, the first one last, if the policy lists them.
+    fn listed(&self, engine: &Engine) -> Option<Vec<AppId>> {
+        let WantedJobs::OfQueue(queue) = self else { return None };
+        let scheduler = &engine.cluster.scheduler;
+        let mut listed = scheduler.listed_apps(scheduler.group(queue)?)?;
+        listed.reverse();
+        Some(listed)
+    }
+
     fn matches(&self, job: &Job) -> bool {
         match self {
             WantedJobs::All => true,

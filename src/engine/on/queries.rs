@@ -1,6 +1,6 @@
 //! Queries of clients. Each result carries the fact that must be durable before the reply is sent.
 
-use crate::engine::core::{Engine, Read};
+use crate::engine::core::{Engine, QueueConfig, Read};
 use crate::engine::state::{Caller, Refusal, Tracker, allows, written};
 use crate::mapreduce::{CountersExceeded, Job};
 use crate::model::{AttemptId, FactNumber, JobId, Kind};
@@ -38,7 +38,16 @@ impl ReportKind {
 impl Engine {
     /// The status of a job; none for an unknown one.
     pub fn job_status(&self, id: JobId) -> Read<Option<JobStatus>> {
-        self.read_job(id, |job| job.status(self.config.acls_enabled))
+        self.read_job(id, |job| self.status_of(job))
+    }
+
+    /// The status of a job, with what the policy says about it.
+    pub(super) fn status_of(&self, job: &Job) -> JobStatus {
+        let mut status = job.status(self.config.acls_enabled);
+        if let Some(report) = self.cluster.scheduler.app_report(job.app) {
+            status.scheduling_info = Text(report);
+        }
+        status
     }
 
     /// The profile of a job; none for an unknown one.
@@ -99,7 +108,7 @@ impl Engine {
     fn read_jobs(&self, wanted: impl Fn(&Job) -> bool) -> Read<Vec<JobStatus>> {
         let jobs: Vec<_> = self.jobs.iter().filter(|job| wanted(job)).collect();
         let wait_for = jobs.iter().map(|job| job.last_fact).max().unwrap_or_default();
-        Read { value: jobs.iter().map(|job| job.status(self.config.acls_enabled)).collect(), wait_for }
+        Read { value: jobs.iter().map(|job| self.status_of(job)).collect(), wait_for }
     }
 }
 
@@ -110,7 +119,7 @@ impl Engine {
     pub fn queues(&self) -> Read<Vec<JobQueueInfo>> {
         let value = match self.ruling_market() {
             Some(market) => market.queues().map(|queue| queue_info(queue.as_str(), true)).collect(),
-            None => self.config.queues.iter().map(|queue| queue_info(&queue.name, queue.running)).collect(),
+            None => self.config.queues.iter().map(|queue| self.queue_info(queue)).collect(),
         };
         Read { value, wait_for: self.market_fact() }
     }
@@ -123,10 +132,18 @@ impl Engine {
             }
             None => {
                 let found = self.config.queues.iter().find(|queue| queue.name == name);
-                found.map(|queue| queue_info(&queue.name, queue.running))
+                found.map(|queue| self.queue_info(queue))
             }
         };
         Read { value, wait_for: self.market_fact() }
+    }
+
+    /// A configured queue, with what the policy says about it.
+    fn queue_info(&self, queue: &QueueConfig) -> JobQueueInfo {
+        let scheduler = &self.cluster.scheduler;
+        let report = scheduler.group(&queue.name).and_then(|group| scheduler.group_report(group));
+        let info = queue_info(&queue.name, queue.running);
+        JobQueueInfo { scheduling_info: report.map_or(info.scheduling_info, Text), ..info }
     }
 
     /// The operations that the caller may perform, for each queue that allows any.

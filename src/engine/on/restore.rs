@@ -145,10 +145,15 @@ impl Engine {
             priority: stored.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
-            slots_per_task: AppSpec::ONE_SLOT,
+            slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
-        self.cluster.scheduler.add_app(spec.clone()).ok()?;
-        Some(Job::new(accepted, &spec))
+        let scheduler = &mut self.cluster.scheduler;
+        scheduler.add_app(spec.clone()).ok()?;
+        scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
+        let job = Job::new(accepted, &spec);
+        // All its tasks, until its rows are loaded: limits on jobs that begin count them.
+        scheduler.set_pending(app, job.pending());
+        Some(job)
     }
 
     fn expect_trackers(

@@ -12,6 +12,7 @@ impl Engine {
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
         self.begin_jobs();
+        self.charge_reservations(now);
         self.record_job_facts();
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {
@@ -60,8 +61,10 @@ impl Engine {
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
-            Event::QueuesRead { queues, caller } => self.on_queues_read(queues, &caller),
-            Event::ConfigurationRead { queues, hosts } => self.on_configuration_read(queues, hosts, now),
+            Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller),
+            Event::ConfigurationRead { queues, policy, hosts } => {
+                self.on_configuration_read(queues, policy, hosts, now)
+            }
             Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),
             Event::WishWithdrawn => self.on_wish_withdrawn(),
             Event::Market(request) => self.handle_market_request(*request, now),

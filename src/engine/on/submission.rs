@@ -8,7 +8,7 @@ use crate::engine::state::{Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
-use crate::scheduler::AppSpec;
+use crate::scheduler::{AppSpec, NewApp};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
@@ -82,7 +82,7 @@ impl Engine {
                 return refuse(id_of_another(id, &caller.user));
             }
             // 1.2.1 answers a repeated submission with the job's status.
-            let status = job.status(self.config.acls_enabled);
+            let status = self.status_of(job);
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
         if let Err(refusal) = self.check_id_owner(id, &caller.user) {
@@ -147,7 +147,8 @@ impl Engine {
         self.config.limits.check_room(id, spec, live_tasks)?;
         let Some(market) = self.ruling_market() else {
             self.check_queue(&spec.queue, caller)?;
-            return self.config.limits.check_memory(id, spec);
+            self.config.limits.check_memory(id, spec)?;
+            return self.check_policy(id, spec);
         };
         self.config.limits.check_memory(id, spec)?;
         // Ownership is checked before existence: names of other queues do not leak.
@@ -203,11 +204,21 @@ impl Engine {
         self.check_submission(name, &queue.submit_acl, caller)
     }
 
+    /// Asks the policy whether it accepts the job now.
+    fn check_policy(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+        let Some(group) = self.cluster.scheduler.group(&spec.queue) else { return Ok(()) };
+        let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
+        let app = NewApp { name: &id.to_string(), group, user: &spec.user, tasks };
+        self.cluster.scheduler.check_new_app(&app).map_err(|error| Refusal::Invalid(error.to_string()))
+    }
+
     pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
         let Some(PendingSubmission::Writing(accepted)) = self.submissions.remove(id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
-        match self.enter_job(accepted) {
+        // Others may have been accepted since it was checked.
+        let checked = self.check_policy(id, &accepted.spec);
+        match checked.and_then(|()| self.enter_job(accepted)) {
             Ok(status) => (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All),
             Err(refusal) => (Reply::Refused(refusal), Wait::All),
         }
@@ -226,13 +237,14 @@ impl Engine {
             priority: accepted.spec.priority as u8,
             start_ms: accepted.submit_ms,
             order: accepted.order,
-            slots_per_task: AppSpec::ONE_SLOT,
+            slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
         self.cluster.scheduler.add_app(spec.clone()).map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.submissions.release_id(id);
         let job = Job::new(&accepted, &spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
+        self.cluster.scheduler.set_locality_wait(app, job.spec.locality_wait_millionths);
         self.cluster.scheduler.set_pending(app, job.pending());
         if let Some(market) = &mut self.market {
             market.costs.open(&job);

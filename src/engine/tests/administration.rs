@@ -148,7 +148,7 @@ fn refreshed_queues_accept_jobs_by_their_new_state() {
     };
     let caller = Caller::named("anyone");
     let without = vec![queue("other", true)];
-    let (reply, _) = cluster.step(Event::QueuesRead { queues: without, caller: caller.clone() });
+    let (reply, _) = cluster.step(Event::QueuesRead { queues: without, policy: None, caller: caller.clone() });
     let text = "Couldn't find queue 'default' during refresh!";
     assert!(matches!(reply, Reply::Refused(Refusal::IllegalArgument(said)) if said == text));
     let named = |cluster: &Cluster| -> Vec<_> {
@@ -157,7 +157,7 @@ fn refreshed_queues_accept_jobs_by_their_new_state() {
     };
     assert_eq!(named(&cluster), ["default running"]);
     let queues = vec![queue("default", false), queue("added", true)];
-    assert!(matches!(cluster.step(Event::QueuesRead { queues, caller }).0, Reply::Done));
+    assert!(matches!(cluster.step(Event::QueuesRead { queues, policy: None, caller }).0, Reply::Done));
     assert_eq!(named(&cluster), ["default stopped", "added running"]);
     let stopped = Refusal::Invalid("Queue \"default\" is not running".into());
     assert_eq!(cluster.submit(spec("alice", "default", 1, 0)), Err(stopped));
@@ -180,7 +180,8 @@ fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
     cluster.beat(0, |_| Fate::Succeed);
     cluster.beat(1, |_| Fate::Succeed);
     let excluded = hosts(&[], &["h1"]);
-    let without = Event::ConfigurationRead { queues: vec![queue("other", true)], hosts: excluded.clone() };
+    let without =
+        Event::ConfigurationRead { queues: vec![queue("other", true)], policy: None, hosts: excluded.clone() };
     let (reply, _) = cluster.step(without);
     let text = "Couldn't find queue 'default' during refresh!";
     assert!(matches!(reply, Reply::Refused(Refusal::IllegalArgument(said)) if said == text));
@@ -190,7 +191,7 @@ fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
         "the lists of hosts are not taken over either"
     );
     let queues = vec![queue("default", false), queue("added", true)];
-    let (reply, wait_for) = cluster.step(Event::ConfigurationRead { queues, hosts: excluded });
+    let (reply, wait_for) = cluster.step(Event::ConfigurationRead { queues, policy: None, hosts: excluded });
     assert!(matches!(reply, Reply::Done));
     assert_eq!(wait_for.0, cluster.facts.len() as u64);
     assert_eq!(cluster.engine.cluster_status(true).value.active.count, 1);

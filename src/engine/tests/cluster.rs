@@ -94,7 +94,7 @@ impl Cluster {
         Self::of(EngineConfig { market: Some(Default::default()), ..config(policy) })
     }
 
-    fn of(config: EngineConfig) -> Self {
+    pub fn of(config: EngineConfig) -> Self {
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
         let mut engine = Engine::new(config.clone(), Restored::default(), now);
         let (first, facts) = engine.take_start_facts();

@@ -243,7 +243,7 @@ fn refreshed_queues_open_no_queue_beside_the_accounts() {
         administer_acl: "chief".into(),
     };
     let queues = vec![queue("default"), queue("alice"), queue("added")];
-    let event = Event::QueuesRead { queues, caller: Caller::named("boss") };
+    let event = Event::QueuesRead { queues, policy: None, caller: Caller::named("boss") };
     assert!(matches!(cluster.step(event).0, Reply::Done));
     let names: Vec<_> = cluster.engine.queues().value.iter().map(|queue| queue.name.to_string()).collect();
     assert_eq!(names, ["alice"]);

@@ -3,6 +3,7 @@
 mod access;
 mod administration;
 mod bounds;
+mod capacity;
 mod cluster;
 mod crash;
 mod explain;

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::model::Decimal;
 
-use super::{CapacityConfigError, JobLimits, SlotShare, WrittenConfig, WrittenQueue};
+use super::{CapacityConfigError, JobLimits, SlotMemory, SlotShare, WrittenConfig, WrittenQueue};
 
 /// A configuration that passed every check; replaced as a whole by [`CapacityConfig::reload`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityConfig {
     pub(super) maximum_tasks_per_heartbeat: u32,
     pub(super) maximum_tasks_after_off_switch: u32,
+    pub(super) slot_memory: Option<SlotMemory>,
     /// In the order of `mapred.queue.names`, which breaks the first ties.
     pub(super) queues: Vec<CapacityQueue>,
 }
@@ -64,8 +65,20 @@ impl CapacityConfig {
                 ..0 => u32::MAX,
                 most => count(most),
             },
+            slot_memory: None,
             queues,
         })
+    }
+
+    /// The same with slots of these sizes; none: a task takes one slot, whatever its job asks for.
+    #[must_use]
+    pub fn with_slot_memory(self, slot_memory: Option<SlotMemory>) -> Self {
+        Self { slot_memory, ..self }
+    }
+
+    /// The size of slots, if tasks take slots by their memory.
+    pub fn slot_memory(&self) -> Option<SlotMemory> {
+        self.slot_memory
     }
 
     /// Its queues, in the order of `mapred.queue.names`.
@@ -141,6 +154,20 @@ impl CapacityQueue {
                 i64::from(written.maximum_active_tasks_per_user),
             ),
         })
+    }
+
+    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave,
+    /// slot by slot.
+    pub(super) fn without_share(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            capacity: Decimal::ZERO,
+            maximum_capacity: None,
+            minimum_user_limit_percent: 100,
+            user_limit_factor: Decimal::whole(1),
+            supports_priority: false,
+            job_limits: JobLimits::NONE,
+        }
     }
 
     /// Its name.

@@ -22,6 +22,16 @@ pub struct JobLimits {
 // === impl JobLimits ===
 
 impl JobLimits {
+    /// Limits that refuse nothing.
+    pub const NONE: JobLimits = JobLimits {
+        initialized: u64::MAX,
+        initialized_per_user: u64::MAX,
+        accepted: u64::MAX,
+        accepted_per_user: u64::MAX,
+        active_tasks: i64::MAX,
+        active_tasks_per_user: i64::MAX,
+    };
+
     /// `capacity` percent of `maximum_system_jobs`, of which each user gets `user_limit_percent`, both rounded up; the
     /// jobs accepted are `accept_factor` times as many.
     pub fn new(

@@ -2,6 +2,8 @@
 
 use crate::model::PerKind;
 use crate::scheduler::GroupId;
+use crate::scheduler::app::App;
+use crate::scheduler::view::View;
 
 use super::queue_slots::Holding;
 use super::{LocalityWait, WaitFactor};
@@ -20,6 +22,8 @@ pub(super) struct LiveApp {
     pub(super) is_active: PerKind<bool>,
     pub(super) unfinished_maps: u32,
     pub(super) wait: LocalityWait,
+    /// Hosts with a tracker when it began; none where it had begun before this policy.
+    pub(super) cluster_hosts: Option<u64>,
     /// Most distinct hosts that held the input of its maps, until it was asked for one.
     pub(super) split_hosts: u64,
     /// Fixed when it is first asked for a map.
@@ -30,8 +34,9 @@ pub(super) struct LiveApp {
 
 impl LiveApp {
     /// The part of the cluster's hosts that must have passed it over before it gets a far map.
-    pub(super) fn wait_factor(&self, cluster_hosts: u64) -> WaitFactor {
-        // `mapreduce.job.locality.wait.factor` of the job counts as 1, its default.
-        self.wait_factor.unwrap_or_else(|| WaitFactor::new(1_000_000, self.split_hosts, cluster_hosts))
+    pub(super) fn wait_factor(&self, app: &App, view: &View<'_>) -> WaitFactor {
+        let cluster_hosts = self.cluster_hosts.unwrap_or(view.totals.hosts);
+        let computed = || WaitFactor::new(app.locality_wait_millionths, self.split_hosts, cluster_hosts);
+        self.wait_factor.unwrap_or_else(computed)
     }
 }

@@ -26,6 +26,14 @@ impl LiveQueue {
         Self { settings, rank, slots, jobs }
     }
 
+    /// Replaces the settings after a reload; whether priorities count stays. Slots follow by [`Self::set_cluster_slots`].
+    pub(super) fn set_settings(&mut self, settings: CapacityQueue) {
+        let supports_priority = self.settings.supports_priority();
+        Kind::ALL.into_iter().for_each(|kind| self.slots[kind].set_rule(rule(&settings)));
+        self.jobs.set_limits(*settings.job_limits());
+        self.settings = CapacityQueue { supports_priority, ..settings };
+    }
+
     pub(super) fn set_cluster_slots(&mut self, cluster_slots: PerKind<u64>) {
         for kind in Kind::ALL {
             self.slots[kind].set_share(self.settings.slot_share(cluster_slots[kind]));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind};
+use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
 use crate::scheduler::detail::{AppDetail, GroupDetail};
@@ -21,12 +22,14 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
-use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
+use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level, PolicyOptions};
 
 use super::live_app::LiveApp;
 use super::live_queue::LiveQueue;
 use super::queue_slots::Holding;
-use super::{CapacityConfig, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict};
+use super::{
+    CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
+};
 
 #[derive(Debug)]
 pub(in crate::scheduler) struct Capacity {
@@ -74,8 +77,8 @@ impl Capacity {
         }
         let mut wait = live.wait;
         wait.count_opportunity();
-        let trackers = view.totals.nodes;
-        let is_allowed = wait.allows_off_switch(live.unfinished_maps, trackers, live.wait_factor(trackers));
+        let factor = live.wait_factor(app, view);
+        let is_allowed = wait.allows_off_switch(live.unfinished_maps, view.totals.nodes, factor);
         match heartbeat.since_off_switch.map.is_none() && is_allowed {
             true => Level::Any,
             false => Level::Rack,
@@ -89,14 +92,16 @@ impl Capacity {
     fn open_queue(&mut self, id: GroupId, view: &View<'_>) {
         // The groups in a queue are its users.
         let Some(group) = view.group(id).filter(|group| group.parent.is_none()) else { return };
-        let queues = self.config.queues().iter();
-        if let Some((settings, rank)) = queues.zip(0..).find(|(queue, _)| queue.name() == group.name) {
-            self.queues.insert(id, LiveQueue::new(settings.clone(), rank, view.totals.slots));
-        }
+        let mut queues = self.config.queues().iter().zip(0..);
+        let (settings, rank) = match queues.find(|(queue, _)| queue.name() == group.name) {
+            Some((settings, rank)) => (settings.clone(), rank),
+            None => (CapacityQueue::without_share(&group.name), i64::MAX),
+        };
+        self.queues.insert(id, LiveQueue::new(settings, rank, view.totals.slots));
     }
 
     fn add_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(app) = view.app(id) else { return };
+        let Some(app) = view.app(id).filter(|app| !app.draining) else { return };
         let slots_per_task = PerKind::new(app.slots_per_task(Kind::Map), app.slots_per_task(Kind::Reduce));
         let (queue, user) = (app.spec.group, app.leaf);
         let Some(live) = self.queues.get_mut(&queue) else { return };
@@ -118,6 +123,7 @@ impl Capacity {
                 is_active: PerKind::default(),
                 unfinished_maps: 0,
                 wait: LocalityWait::default(),
+                cluster_hosts: None,
                 split_hosts: 0,
                 wait_factor: None,
             },
@@ -127,8 +133,29 @@ impl Capacity {
         self.may_begin.insert(queue);
     }
 
-    /// Its attempts hold nothing of the queue any more, though they may still run.
-    fn remove_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
+    /// Until its job is over it keeps its place among the jobs, but holds nothing of the queue and makes its user active
+    /// no more. The original counts slots and tasks of a killed job until its cleanup has ended.
+    fn withdraw_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
+        if self.is_compatible {
+            return;
+        }
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let (was_active, before) = (std::mem::take(&mut app.is_active), std::mem::take(&mut app.holding));
+        let (queue, user) = (app.queue, app.user);
+        let Some(live) = self.queues.get_mut(&queue) else { return };
+        for kind in Kind::ALL {
+            live.slots[kind].change_holding(user, before[kind], Holding::default());
+            if was_active[kind] {
+                live.slots[kind].set_active(user, false);
+            }
+        }
+        reaction.rekey_group(queue);
+        self.wake_user(queue, user, reaction);
+        self.release(queue, reaction);
+    }
+
+    /// Its job is over: attempts that still run hold nothing of the queue.
+    fn end_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
         let Some(app) = self.apps.remove(&id) else { return };
         let Some(queue) = self.queues.get_mut(&app.queue) else { return };
         for kind in Kind::ALL {
@@ -170,7 +197,8 @@ impl Capacity {
         for id in std::mem::take(&mut self.added) {
             let Some(app) = view.app(id) else { continue };
             let Some(queue) = self.queues.get_mut(&app.spec.group) else { continue };
-            queue.jobs.set_tasks(id, u64::from(app.pending.map) + u64::from(app.pending.reduce));
+            let tasks = if app.size == AppSize::default() { app.pending } else { app.size.tasks };
+            queue.jobs.set_tasks(id, u64::from(tasks.map) + u64::from(tasks.reduce));
             if !waiting.contains(&id) && queue.jobs.job(id).is_some_and(|job| job.stage == JobStage::Waiting) {
                 queue.jobs.set_stage(id, JobStage::Initializing);
             }
@@ -179,6 +207,9 @@ impl Capacity {
 
     fn count_holding(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
+        if app.draining && !self.is_compatible {
+            return;
+        }
         let nodes = u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX);
         let reserved = nodes.saturating_add(live.used_reservations[kind]).saturating_mul(live.slots_per_task[kind]);
         let now = Holding { running_tasks: app.running[kind], slots: app.held[kind].saturating_add(reserved) };
@@ -186,9 +217,16 @@ impl Capacity {
         if before == now {
             return;
         }
+        // A task of a killed job is pending again once its attempt has ended.
+        let is_pending = self.is_compatible && app.draining && now.running_tasks < before.running_tasks;
+        let is_activated = is_pending && !live.is_active[kind];
+        live.is_active[kind] |= is_pending;
         let (id, user) = (live.queue, live.user);
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.slots[kind].change_holding(user, before, now);
+            if is_activated {
+                queue.slots[kind].set_active(user, true);
+            }
         }
         reaction.rekey_group(id);
         if now.slots < before.slots {
@@ -210,6 +248,9 @@ impl Capacity {
     /// A user is active with a task that waits: of reduces, once they may start.
     fn count_activity(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
+        if app.draining {
+            return;
+        }
         if kind == Kind::Map && live.wait_factor.is_none() {
             live.split_hosts = live.split_hosts.max(app.tables.map.hosts() as u64);
         }
@@ -229,6 +270,18 @@ impl Capacity {
         self.release(queue, reaction);
     }
 
+    /// Puts a configuration in force that was read again.
+    fn set_config(&mut self, config: CapacityConfig, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        for (&id, live) in &mut self.queues {
+            if let Some(settings) = config.queue(live.settings().name()) {
+                live.set_settings(settings.clone());
+            }
+            self.may_begin.insert(id);
+        }
+        self.config = config;
+        self.count_slots(view, reaction);
+    }
+
     fn count_slots(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
         for (&id, queue) in &mut self.queues {
             queue.set_cluster_slots(view.totals.slots);
@@ -239,8 +292,11 @@ impl Capacity {
     }
 
     fn count_question(&mut self, asked: &Asked, view: &View<'_>) {
-        let Some(live) = self.apps.get_mut(&asked.app).filter(|_| asked.kind == Kind::Map) else { return };
-        live.wait_factor = Some(live.wait_factor(view.totals.nodes));
+        let (Some(live), Some(app)) = (self.apps.get_mut(&asked.app), view.app(asked.app)) else { return };
+        if asked.kind == Kind::Reduce {
+            return;
+        }
+        live.wait_factor = Some(live.wait_factor(app, view));
         live.wait.count_opportunity();
         if asked.granted.is_some_and(|task| !task.is_off_switch()) {
             live.wait.reset();
@@ -284,6 +340,11 @@ impl Capacity {
 }
 
 impl Policy for Capacity {
+    fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        let Some(queue) = self.queues.get(&app.group) else { return Ok(()) };
+        Ok(queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?)
+    }
+
     fn leaf_of(&self, app: &AppSpec) -> Leaf {
         Leaf::Child(Arc::clone(&app.user))
     }
@@ -324,6 +385,10 @@ impl Policy for Capacity {
         self.is_compatible
     }
 
+    fn asks_idle_apps(&self) -> bool {
+        self.is_compatible
+    }
+
     fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
         let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
@@ -355,7 +420,7 @@ impl Policy for Capacity {
             Change::GroupOpened(id) => self.open_queue(id, view),
             Change::GroupClosed(id) => drop(self.queues.remove(&id)),
             Change::AppAdded(id) => self.add_app(id, view, reaction),
-            Change::AppRemoved(id) => self.remove_app(id, reaction),
+            Change::AppEnded(id) => self.end_app(id, reaction),
             Change::Size { app, size } => self.count_size(app, size),
             Change::Priority { app, .. } => self.move_job(app, view),
             Change::Demand { app, kind } => self.count_activity(app, kind, view, reaction),
@@ -370,7 +435,14 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded { .. } => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
+            Change::AppRemoved(id) => self.withdraw_app(id, reaction),
             Change::NodeRemoved(_) | Change::Tick(_) => {}
+        }
+    }
+
+    fn reload(&mut self, options: PolicyOptions, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        if let PolicyOptions::Capacity { config, .. } = options {
+            self.set_config(Arc::unwrap_or_clone(config), view, reaction);
         }
     }
 
@@ -382,6 +454,11 @@ impl Policy for Capacity {
                 begun.extend(queue.jobs.initialize_jobs());
             }
         }
+        for app in &begun {
+            if let Some(live) = self.apps.get_mut(app) {
+                live.cluster_hosts = Some(view.totals.hosts);
+            }
+        }
         begun
     }
 
@@ -389,7 +466,14 @@ impl Policy for Capacity {
         LaunchRules { is_housekeeping_alone: self.is_compatible, counts_all_hosts: self.is_compatible }
     }
 
+    fn listed_apps(&self, group: GroupId) -> Option<Vec<AppId>> {
+        Some(self.queues.get(&group)?.jobs.listed().collect())
+    }
+
+    /// That of a running job: the original sets no other.
     fn app_report(&self, app: &App) -> Option<String> {
+        let queue = self.queues.get(&app.spec.group)?;
+        queue.jobs.job(app.spec.id).filter(|job| job.stage == JobStage::Running)?;
         let slots = |kind| app.slots_per_task(kind);
         let reserved = |kind: Kind| reserved_nodes(app, kind);
         let report = JobReport {
@@ -458,7 +542,7 @@ fn slot_limit(live: &LiveApp, queue: &LiveQueue, kind: Kind) -> Option<Hold> {
 fn far_wait(app: &App, live: &LiveApp, view: &View<'_>) -> Option<Hold> {
     let waits = app.tables.map.waiting() > 0 && live.slots_per_task.map == 1;
     let trackers = view.totals.nodes;
-    let left = live.wait.opportunities_left(live.unfinished_maps, trackers, live.wait_factor(trackers));
+    let left = live.wait.opportunities_left(live.unfinished_maps, trackers, live.wait_factor(app, view));
     let hold = Hold::Locality { farthest: Level::Rack, until: LocalityEnd::AfterOffers(left) };
     (waits && left > 0).then_some(hold)
 }

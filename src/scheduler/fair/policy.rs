@@ -390,6 +390,7 @@ impl Policy for Fair {
             }
             Change::Demand { .. }
             | Change::Asked(_)
+            | Change::AppEnded(_)
             | Change::ClusterSlots
             | Change::NodeRemoved(_)
             | Change::GroupClosed(_)

@@ -116,10 +116,10 @@ impl GrantSource for Jobs {
         let number = app.get();
         let job = &mut self.jobs[number as usize - 1];
         let level = if kind == Kind::Map { job.submission.input.level() } else { Level::Rack };
-        if level > distance.farthest {
+        // Every running job is asked, as by the original.
+        if level > distance.farthest || job.waiting(kind) == 0 {
             return GrantResult::NoTask;
         }
-        assert!(job.waiting(kind) > 0, "{app} was asked for a {kind:?} that it does not have");
         job.started[kind] += 1;
         let letter = if kind == Kind::Map { 'm' } else { 'r' };
         self.given.push(format!("{letter}{}/j{number}", job.started[kind]));
@@ -240,6 +240,7 @@ impl Cluster {
     /// The job ends, with attempts that still hold slots of their trackers.
     pub(super) fn end_job(&mut self, number: usize) {
         self.scheduler.remove_app(AppId::new(number as u32));
+        self.scheduler.end_app(AppId::new(number as u32));
     }
 
     pub(super) fn job_report(&self, number: usize) -> String {

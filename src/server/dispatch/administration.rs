@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use crate::config::ConfigError;
 use crate::config::settings::{LoadOptions, reread};
-use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
+use crate::engine::{Caller, Event, HostLists, PolicyConfig, QueueConfig, Refusal};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
-use crate::server::engine_config::{host_lists, queue_configs};
+use crate::server::engine_config::{host_lists, queue_configs, reread_policy, scheduler_class};
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
@@ -32,7 +32,9 @@ impl Dispatcher {
                 let caller = Caller::named(pending.user().clone());
                 let this = self.clone();
                 self.refreshes.queues.run(&self.owner, (caller, pending), move |caller| {
-                    this.clone().reread(read_queues, |queues| Event::QueuesRead { queues, caller })
+                    let class = this.owner.with_engine(|engine| scheduler_class(engine.policy()));
+                    let read = move |sources: &LoadOptions| read_queues(sources, class);
+                    this.clone().reread(read, |(queues, policy)| Event::QueuesRead { queues, policy, caller })
                 });
             }
             AdminOperationsCall::RefreshNodes => {
@@ -88,7 +90,7 @@ impl Dispatcher {
     /// Reads files on the pool and passes the result to the engine.
     async fn reread<T: Send + 'static>(
         self: Rc<Self>,
-        read: fn(&LoadOptions) -> Result<T, String>,
+        read: impl FnOnce(&LoadOptions) -> Result<T, String> + Send + 'static,
         event: impl FnOnce(T) -> Event,
     ) -> Outcome {
         let sources = self.sources.clone();
@@ -105,12 +107,13 @@ impl Dispatcher {
     }
 }
 
-fn read_queues(sources: &LoadOptions) -> Result<Vec<QueueConfig>, String> {
-    let (queues, warnings) = reread::queues(sources).map_err(unchanged)?;
+/// Reads the queues, and the files of the ruling scheduler.
+fn read_queues(sources: &LoadOptions, class: &'static str) -> Result<(Vec<QueueConfig>, Option<PolicyConfig>), String> {
+    let (read, warnings) = reread::queues_and_scheduler(sources, class).map_err(unchanged)?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    Ok(queue_configs(&queues))
+    Ok((queue_configs(&read.queues), reread_policy(&read)))
 }
 
 fn read_hosts(sources: &LoadOptions) -> Result<HostLists, String> {

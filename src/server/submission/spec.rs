@@ -26,6 +26,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         map_memory_mb: conf.map.memory_mb,
         reduce_memory_mb: conf.reduce.memory_mb,
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
+        locality_wait_millionths: conf.locality_wait_factor.0,
         speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
         max_skipped: PerKind::new(conf.map.max_skipped.unwrap_or(0), conf.reduce.max_skipped.unwrap_or(0)),
         skip_start_attempts: conf.skip_start_attempts,

@@ -1,9 +1,11 @@
 //! The engine, without a daemon around it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
+use jobtracker::config::capacity_file::read_capacity_file;
 use jobtracker::engine::{
     Caller, Effect, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission,
     Reply, Restored, Step, SubmissionReply,
@@ -12,16 +14,20 @@ use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::market::JobSignature;
 use jobtracker::model::{Identifier, Now, PerKind, Priority};
 use jobtracker::scheduler::FifoOptions;
+use jobtracker::scheduler::capacity::SlotMemory;
 use jobtracker::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader};
 
+use super::fleet::fleet;
 use super::play::{JobTracker, job_id};
 use super::script::{PRIORITIES, PlannedJob, Script, rack_of};
-use super::settings::{QUEUES, SchedulerName};
+use super::settings::{QUEUES, SchedulerName, Settings};
 
 /// An engine that gives exactly what the original gives in a heartbeat.
 #[derive(Debug)]
 pub struct InProcess {
-    policy: PolicyConfig,
+    scheduler: SchedulerName,
+    /// The script played before: its trackers are registered until each calls for the first time in the next one.
+    before: Option<Script>,
     engine: Engine,
     now: Now,
 }
@@ -36,12 +42,12 @@ const SPLIT_BYTES: i64 = 64 << 20;
 impl InProcess {
     /// An engine under a scheduler; none where ours has no such one.
     pub fn new(scheduler: SchedulerName) -> Option<Self> {
-        let policy = match scheduler {
-            SchedulerName::Fifo => PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 }),
-            SchedulerName::Capacity | SchedulerName::Fair => return None,
-        };
-        let engine = engine(policy.clone());
-        Some(Self { policy, engine, now: START })
+        if scheduler == SchedulerName::Fair {
+            return None;
+        }
+        // Each script brings its own settings.
+        let policy = PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 });
+        Some(Self { scheduler, before: None, engine: engine(policy, None), now: START })
     }
 
     fn step(&mut self, event: Event) -> Step {
@@ -61,9 +67,16 @@ impl InProcess {
 }
 
 impl JobTracker for InProcess {
-    async fn begin(&mut self, _: &Script) -> anyhow::Result<()> {
-        self.engine = engine(self.policy.clone());
+    async fn begin(&mut self, script: &Script) -> anyhow::Result<()> {
+        let (policy, max_task_memory_mb) = policy(self.scheduler, &script.settings)?;
+        self.engine = engine(policy, max_task_memory_mb);
         self.now = START;
+        if let Some(before) = self.before.replace(script.clone()) {
+            for (tracker, scripted) in (1..).zip(&mut fleet(&before)) {
+                self.step(Event::Heartbeat { request: scripted.heartbeat(&before, 0), connection: tracker });
+                self.step(Event::ConnectionClosed { connection: tracker });
+            }
+        }
         Ok(())
     }
 
@@ -127,9 +140,33 @@ impl JobTracker for InProcess {
     }
 }
 
-fn engine(policy: PolicyConfig) -> Engine {
+/// The policy of a script, and the most memory of a task where slots are sized by memory.
+fn policy(scheduler: SchedulerName, settings: &Settings) -> anyhow::Result<(PolicyConfig, Option<PerKind<u64>>)> {
+    match scheduler {
+        SchedulerName::Fifo => Ok((PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 }), None)),
+        SchedulerName::Capacity => {
+            let folder = tempfile::tempdir()?;
+            for (name, text) in settings.files("") {
+                std::fs::write(folder.path().join(name), text)?;
+            }
+            let (config, _) = read_capacity_file(Some(folder.path()), &BTreeMap::new(), &QUEUES.map(str::to_owned))?;
+            let mb = |key: &str| {
+                let value = settings.site.iter().find(|(name, _)| *name == format!("mapred.cluster.{key}.memory.mb"));
+                value.map(|(_, value)| value.parse::<u64>()).transpose()
+            };
+            let of_both = |map: Option<u64>, reduce: Option<u64>| Some(PerKind::new(map?, reduce?));
+            let slots = of_both(mb("map")?, mb("reduce")?).map(SlotMemory::new);
+            let config = Arc::new(config.with_slot_memory(slots));
+            Ok((PolicyConfig::Capacity { config, is_compatible: true }, of_both(mb("max.map")?, mb("max.reduce")?)))
+        }
+        SchedulerName::Fair => bail!("the Fair scheduler is not replayed yet"),
+    }
+}
+
+fn engine(policy: PolicyConfig, max_task_memory_mb: Option<PerKind<u64>>) -> Engine {
     let mut config = EngineConfig::with_defaults(Identifier::from_number(0), policy);
     config.queues = QUEUES.iter().map(|queue| QueueConfig::open(queue)).collect();
+    config.limits.max_task_memory_mb = max_task_memory_mb;
     // No tracker and no launch expires.
     config.tracker_expiry_ms = DAY_MS;
     let mut engine = Engine::new(config, Restored::default(), START);

@@ -1,0 +1,14 @@
+//! The ruling policy takes over settings that were read again: usage, parking and reservations stay.
+
+use super::view::View;
+use super::{PolicyOptions, Scheduler};
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// Puts new settings of the ruling policy in force, in O(groups) and what the new limits let run again. Options of
+    /// another policy have no effect: that is [`Self::replace_policy`].
+    pub fn reload_policy(&mut self, options: PolicyOptions) {
+        self.change_policy(|policy, view: &View<'_>, reaction| policy.reload(options, view, reaction));
+    }
+}

@@ -314,6 +314,7 @@ impl Job {
         std::mem::take(&mut self.racks).into_keys().for_each(|host| topology.release(host));
         self.fetch_failures = FetchFailures::default();
         self.refresh(context);
+        context.scheduler.end_app(self.app);
         context.facts.push(JobFact::Ended {
             job: self.id,
             state: outcome.run_state(),

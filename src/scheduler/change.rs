@@ -15,14 +15,20 @@ pub(super) enum Change {
     AppAdded(AppId),
     /// An app was removed with all its demand; its attempts may still hold slots.
     AppRemoved(AppId),
+    /// A removed app has ended: its cleanup is done, or it had none.
+    AppEnded(AppId),
+    /// An app moved to another group.
+    AppMoved(AppId),
     /// The size of an app changed, to zero when it is removed; further sizes may follow then.
     Size {
         app: AppId,
         size: AppSize,
     },
+    /// A priority was set, perhaps that of an app that was removed and holds no slot any more: `before` is the same then.
     Priority {
         app: AppId,
         before: u8,
+        priority: u8,
     },
     /// The waiting tasks of an app changed.
     Demand {

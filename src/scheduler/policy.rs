@@ -11,10 +11,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, OrderClass, PerKind};
+use crate::model::{Kind, Now, OrderClass, PerKind};
 
 use super::app::App;
 use super::change::{Change, Reaction};
+use super::fair::allocations::Allocations;
+use super::fair::pool_claims::PoolClaims;
 use super::group::Group;
 use super::heartbeat::Heartbeat;
 use super::key::{AppKey, GroupKey};
@@ -71,6 +73,8 @@ pub struct LaunchRules {
     pub is_housekeeping_alone: bool,
     /// A task that failed on some hosts may wait for any other, even for one without slots of its kind.
     pub counts_all_hosts: bool,
+    /// Heartbeats of nodes without a free slot are offered too: the policy measures time by heartbeats.
+    pub offers_full_nodes: bool,
 }
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
@@ -132,7 +136,13 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
     /// any waits.
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        _now: Now,
+        _view: &View<'_>,
+        _reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
         waiting.iter().copied().collect()
     }
 
@@ -143,9 +153,17 @@ pub(super) trait Policy: fmt::Debug + Send {
         Allocation::default()
     }
 
+    /// Replaces the allocation file of the Fair scheduler.
+    fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
+
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
+    }
+
+    /// What pools claim in a round of preemption; only the Fair scheduler has pools.
+    fn pool_claims(&self, _kind: Kind, _now: Now, _view: &View<'_>) -> PoolClaims {
+        PoolClaims::default()
     }
 
     /// The scheduling information of an app.

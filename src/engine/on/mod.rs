@@ -3,8 +3,10 @@
 mod administration;
 mod assignment;
 mod build_snapshot;
+mod chosen_victims;
 mod explain;
 mod explained;
+mod fair_preemption;
 mod foreign_jobtracker;
 mod graylist;
 mod heartbeat;
@@ -18,6 +20,7 @@ mod market_queries;
 mod market_ticks;
 mod orders;
 mod policy_rounds;
+mod pools;
 mod preemption;
 mod queries;
 mod racks;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
 use crate::scheduler::group::Group;
@@ -365,11 +365,17 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded { .. } => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
-            Change::NodeRemoved(_) | Change::Tick(_) => {}
+            Change::AppEnded(_) | Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
 
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, view: &View<'_>) -> Vec<AppId> {
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        _now: Now,
+        view: &View<'_>,
+        _reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
         self.count_new_jobs(waiting, view);
         let mut begun = Vec::new();
         for id in std::mem::take(&mut self.may_begin) {
@@ -381,7 +387,8 @@ impl Policy for Capacity {
     }
 
     fn launch_rules(&self) -> LaunchRules {
-        LaunchRules { is_housekeeping_alone: self.is_compatible, counts_all_hosts: self.is_compatible }
+        let is_compatible = self.is_compatible;
+        LaunchRules { is_housekeeping_alone: is_compatible, counts_all_hosts: is_compatible, ..LaunchRules::default() }
     }
 
     fn app_report(&self, app: &App) -> Option<String> {

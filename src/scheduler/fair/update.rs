@@ -35,6 +35,8 @@ pub struct JobFacts<'a> {
 pub struct JobStanding {
     /// Whether the limits let it be set up and run.
     pub is_admitted: bool,
+    /// Whether it is admitted and was set up: it gets tasks.
+    pub is_runnable: bool,
     /// Its demand, of a job that runs.
     pub demand: PerKind<u32>,
     /// Its weight.
@@ -155,7 +157,8 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
 // === impl JobFacts ===
 
 impl JobFacts<'_> {
-    fn standing(&self, is_admitted: bool, rule: &WeightRule) -> JobStanding {
+    /// Its standing, still without a share.
+    pub(super) fn standing(&self, is_admitted: bool, rule: &WeightRule) -> JobStanding {
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);
         if !is_admitted || !self.is_running {
             return JobStanding { is_admitted, weight: one, ..JobStanding::default() };
@@ -164,7 +167,7 @@ impl JobFacts<'_> {
         let demand = PerKind::new(demand(Kind::Map), demand(Kind::Reduce));
         let weight = |kind: Kind| rule.weight(demand[kind], self.priority, self.age_ms);
         let weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
-        JobStanding { is_admitted, demand, weight, share: PerKind::default() }
+        JobStanding { is_admitted, is_runnable: true, demand, weight, share: PerKind::default() }
     }
 }
 

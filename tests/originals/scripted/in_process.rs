@@ -1,17 +1,21 @@
 //! The engine, without a daemon around it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
+use jobtracker::config::settings::{CAPACITY_CLASS, FAIR_CLASS, FIFO_CLASS};
+use jobtracker::config::{LoadOptions, Settings};
 use jobtracker::engine::{
     Caller, Effect, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission,
     Reply, Restored, Step, SubmissionReply,
 };
-use jobtracker::mapreduce::{JobSpec, SplitTable};
+use jobtracker::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties, SplitTable};
 use jobtracker::market::JobSignature;
 use jobtracker::model::{Identifier, Now, PerKind, Priority};
 use jobtracker::scheduler::FifoOptions;
+use jobtracker::server::engine_config;
 use jobtracker::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader};
 
 use super::play::{JobTracker, job_id};
@@ -21,7 +25,7 @@ use super::settings::{QUEUES, SchedulerName};
 /// An engine that gives exactly what the original gives in a heartbeat.
 #[derive(Debug)]
 pub struct InProcess {
-    policy: PolicyConfig,
+    scheduler: SchedulerName,
     engine: Engine,
     now: Now,
 }
@@ -36,12 +40,11 @@ const SPLIT_BYTES: i64 = 64 << 20;
 impl InProcess {
     /// An engine under a scheduler; none where ours has no such one.
     pub fn new(scheduler: SchedulerName) -> Option<Self> {
-        let policy = match scheduler {
-            SchedulerName::Fifo => PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 }),
-            SchedulerName::Capacity | SchedulerName::Fair => return None,
-        };
-        let engine = engine(policy.clone());
-        Some(Self { policy, engine, now: START })
+        if scheduler == SchedulerName::Capacity {
+            return None;
+        }
+        let engine = engine(PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 }));
+        Some(Self { scheduler, engine, now: START })
     }
 
     fn step(&mut self, event: Event) -> Step {
@@ -61,8 +64,8 @@ impl InProcess {
 }
 
 impl JobTracker for InProcess {
-    async fn begin(&mut self, _: &Script) -> anyhow::Result<()> {
-        self.engine = engine(self.policy.clone());
+    async fn begin(&mut self, script: &Script) -> anyhow::Result<()> {
+        self.engine = engine(policy(self.scheduler, script)?);
         self.now = START;
         Ok(())
     }
@@ -127,6 +130,34 @@ impl JobTracker for InProcess {
     }
 }
 
+/// The policy as a daemon has it from a conf folder.
+fn policy(scheduler: SchedulerName, script: &Script) -> anyhow::Result<PolicyConfig> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().to_str().context("a folder without a name")?;
+    for (name, text) in script.settings.files(path) {
+        std::fs::write(folder.path().join(name), text)?;
+    }
+    let class = match scheduler {
+        SchedulerName::Fifo => FIFO_CLASS,
+        SchedulerName::Capacity => CAPACITY_CLASS,
+        SchedulerName::Fair => FAIR_CLASS,
+    };
+    let overrides = [
+        format!("mapred.jobtracker.taskScheduler={class}"),
+        format!("mapred.queue.names={}", QUEUES.join(",")),
+        "jobtracker.scheduler.compatible=true".to_owned(),
+        format!("hadoop.tmp.dir={path}"),
+        "mapred.job.tracker=127.0.0.1:0".to_owned(),
+    ];
+    let options = LoadOptions {
+        conf_dir: Some(folder.path().to_owned()),
+        overrides: overrides.to_vec(),
+        ..LoadOptions::default()
+    };
+    let (settings, _) = Settings::load(&options)?;
+    Ok(engine_config(&settings, &BTreeSet::new(), 0, String::new())?.policy)
+}
+
 fn engine(policy: PolicyConfig) -> Engine {
     let mut config = EngineConfig::with_defaults(Identifier::from_number(0), policy);
     config.queues = QUEUES.iter().map(|queue| QueueConfig::open(queue)).collect();
@@ -148,11 +179,17 @@ fn spec(plan: &PlannedJob) -> JobSpec {
         map_memory_mb: memory_mb(plan.memory_mb.map(|(map, _)| map)),
         reduce_memory_mb: memory_mb(plan.memory_mb.map(|(_, reduce)| reduce)),
         slowstart_millionths: plan.slowstart_millionths,
+        pool_properties: pool_properties(plan),
         // A host is never avoided for its failures.
         max_tracker_failures: 1_000,
         speculative: PerKind::new(false, false),
         ..JobSpec::with_defaults(&plan.user, &plan.queue, plan.splits.len() as u32, plan.reduces)
     }
+}
+
+fn pool_properties(plan: &PlannedJob) -> PoolProperties {
+    let named = plan.pool.iter().map(|pool| (POOL_PROPERTY.to_owned(), pool.clone()));
+    PoolProperties(named.collect())
 }
 
 /// The same order as [`PRIORITIES`].

@@ -173,6 +173,22 @@ pub enum PendingReason {
     SafeMode,
     /// The policy does not let it begin yet.
     WaitsToBegin,
+    /// As many jobs, or tasks of jobs, have begun as a limit allows.
+    BeginLimit {
+        /// Whose limit it is.
+        of: LimitHolder,
+        /// Name of the queue or pool; absent for a limit of the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What the limit counts.
+        counts: LimitCount,
+        /// The limit.
+        limit: u64,
+        /// What has begun.
+        used: u64,
+    },
+    /// A job of its queue or user that was submitted earlier begins first.
+    BeginsLater,
     /// Its setup has no slot yet.
     SetupWaits,
     /// Its setup runs.
@@ -216,6 +232,59 @@ pub enum PendingReason {
         quota: u32,
         /// Slots held.
         held: u32,
+    },
+    /// Its queue or pool, or a pool around it, holds all slots that it may ever hold.
+    GroupMaximum {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Whether it is a queue or a pool.
+        of: LimitHolder,
+        /// Its name.
+        name: String,
+        /// Most slots.
+        maximum: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its user holds all slots of the queue that one user may hold now.
+    UserLimit {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Most slots.
+        limit: u64,
+        /// Slots held.
+        held: u32,
+    },
+    /// Trackers keep their free slots for it until they are enough for one of its tasks.
+    Reservation {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Number of trackers.
+        trackers: u32,
+        /// Slots of one task.
+        slots_per_task: u32,
+    },
+    /// Its maps wait for slots near their data.
+    Locality {
+        /// How far from their data they may run now.
+        within: NearLevel,
+        /// When they may run farther away, at the earliest, epoch ms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<i64>,
+        /// Heartbeats with free slots, but none near its data, after which they may run farther away.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_heartbeats: Option<u64>,
+    },
+    /// Other queues or pools are served before its own.
+    EarlierGroups {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// How many.
+        groups: u32,
     },
     /// Other jobs are served first: of its queue, or of all queues if the policy has only one order.
     EarlierJobs {
@@ -262,6 +331,38 @@ pub enum PendingReason {
     },
 }
 
+/// Whose limit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitHolder {
+    /// A queue.
+    Queue,
+    /// A pool.
+    Pool,
+    /// The job's user.
+    User,
+}
+
+/// What a limit on jobs counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitCount {
+    /// Jobs.
+    Jobs,
+    /// Maps and reduces of jobs.
+    Tasks,
+}
+
+/// How near to its data a map must run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NearLevel {
+    /// On a host with its data.
+    Host,
+    /// In a rack with its data.
+    Rack,
+}
+
 // === impl PendingReason ===
 
 impl fmt::Display for PendingReason {
@@ -271,6 +372,53 @@ impl fmt::Display for PendingReason {
             PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
             PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
             PendingReason::WaitsToBegin => formatter.write_str("it waits until the scheduler lets it begin"),
+            PendingReason::BeginLimit { of, name, counts, limit, used } => {
+                let holder = holder_text(*of, name.as_deref());
+                let counts = match counts {
+                    LimitCount::Jobs => "jobs",
+                    LimitCount::Tasks => "tasks of jobs",
+                };
+                write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
+            }
+            PendingReason::BeginsLater => {
+                formatter.write_str("a job of its queue or user that was submitted earlier begins first")
+            }
+            PendingReason::GroupMaximum { kind, of, name, maximum, held } => write!(
+                formatter,
+                "{} may hold {maximum} {} slots and holds {held}",
+                holder_text(*of, Some(name)),
+                kind_word::word(*kind)
+            ),
+            PendingReason::UserLimit { kind, limit, held } => write!(
+                formatter,
+                "its user may hold {limit} {} slots of the queue now and holds {held}",
+                kind_word::word(*kind)
+            ),
+            PendingReason::Reservation { kind, trackers, slots_per_task } => write!(
+                formatter,
+                "{trackers} trackers keep their free {} slots for it until {slots_per_task} are free, as many as one of \
+                 its tasks needs",
+                kind_word::word(*kind)
+            ),
+            PendingReason::Locality { within, until_ms, after_heartbeats } => {
+                let place = match within {
+                    NearLevel::Host => "on hosts",
+                    NearLevel::Rack => "in racks",
+                };
+                write!(formatter, "its maps run only {place} with their data")?;
+                if let Some(until_ms) = until_ms {
+                    write!(formatter, " until {until_ms} ms since the epoch at the earliest")?;
+                }
+                if let Some(heartbeats) = after_heartbeats {
+                    write!(formatter, " until {heartbeats} more trackers had slots but none there")?;
+                }
+                Ok(())
+            }
+            PendingReason::EarlierGroups { kind, groups } => write!(
+                formatter,
+                "{groups} other queues or pools stand before its own in line for {} slots",
+                kind_word::word(*kind)
+            ),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")
             }
@@ -328,6 +476,16 @@ impl fmt::Display for PendingReason {
                 Ok(())
             }
         }
+    }
+}
+
+fn holder_text(of: LimitHolder, name: Option<&str>) -> String {
+    match (of, name) {
+        (LimitHolder::Queue, Some(name)) => format!("queue {name}"),
+        (LimitHolder::Pool, Some(name)) => format!("pool {name}"),
+        (LimitHolder::Queue, None) => "its queue".to_owned(),
+        (LimitHolder::Pool, None) => "its pool".to_owned(),
+        (LimitHolder::User, _) => "its user".to_owned(),
     }
 }
 

@@ -2,14 +2,22 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+mod exact_decimal;
 mod explanation;
 mod history;
 mod queue_status;
+mod scheduler_report;
 mod statement;
 
+pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{
-    Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, SufficientRate, TaskCounts,
+    Buyer, Explanation, Holders, LastRound, LimitCount, LimitHolder, NearLevel, PendingReason, Preempted, QueueHolds,
+    SufficientRate, TaskCounts,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use queue_status::{QueueStatus, QueueStatuses};
+pub use scheduler_report::{
+    BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
+    QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
+};
 pub use statement::{MovementReason, Statement, StatementRow};

@@ -21,7 +21,7 @@ use crate::server::{
     AclFile, Leftovers, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
-use crate::web::ServedNames;
+use crate::web::{JobForms, ServedNames};
 
 use super::acl_watch::AclWatch;
 use super::build_engine::{StartState, build_engine};
@@ -140,7 +140,12 @@ impl DaemonProcess<'_> {
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
         let shows_money = market.is_some_and(|market| market.is_public);
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money });
+        let job_forms = match (settings.has_private_actions, settings.queues.acls_enabled) {
+            (false, _) => JobForms::Off,
+            (true, false) => JobForms::ForAll,
+            (true, true) => JobForms::ForNone,
+        };
+        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());

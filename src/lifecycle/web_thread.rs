@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
 use crate::server::OwnerHandle;
-use crate::web::{ServedNames, WebLimits, WebState};
+use crate::web::{JobForms, ServedNames, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -30,6 +30,8 @@ pub(super) struct WebOptions {
     pub(super) names: ServedNames,
     /// Whether unsigned requests see shares and costs.
     pub(super) shows_money: bool,
+    /// Who may change jobs by the forms of pages.
+    pub(super) job_forms: JobForms,
 }
 
 /// The running web server.
@@ -59,6 +61,7 @@ impl WebThread {
             names: options.names.clone(),
             host: host_name(),
             shows_money: options.shows_money,
+            job_forms: options.job_forms,
             limits,
         };
         let (stop, stopped) = oneshot::channel::<()>();

@@ -244,27 +244,36 @@ impl Order {
         }
     }
 
-    /// The key of a leaf, the number of groups before it or before those that it is in, and the number of its apps
-    /// before this one; none when the app is not here, or in a parked group.
-    pub(super) fn rank_of(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
-        let apps_before = match &self.groups.get(&leaf)?.members {
-            Members::Apps(apps) if apps.contains(&(key, app)) => apps.range(..(key, app)).count(),
-            _ => return None,
+    /// The key of a group and the number of groups before it, or before those that it is in. One that does not stand
+    /// here has the key that it would have with the first app `first`.
+    pub(super) fn place_of(&self, group: GroupId, first: AppKey, tree: &impl GroupTree) -> (GroupKey, usize) {
+        let key_of = |id: GroupId| match self.groups.get(&id) {
+            Some(entry) => entry.key.unwrap_or_else(|| tree.key_of(id, entry.first.min(first))),
+            None => tree.key_of(id, first),
         };
-        let (mut next, mut groups_before) = (Some(leaf), 0);
-        while let Some(id) = next {
-            let entry = self.groups.get(&id)?;
-            let siblings = match entry.parent {
-                None => &self.top,
-                Some(parent) => match &self.groups.get(&parent)?.members {
-                    Members::Groups(groups) => groups,
-                    Members::Apps(_) => return None,
-                },
-            };
-            groups_before += siblings.range(..(entry.key?, id)).count();
-            next = entry.parent;
+        let path = std::iter::successors(Some(group), |id| tree.parent_of(*id));
+        let before = path.map(|id| match tree.parent_of(id) {
+            None => self.top.range(..(key_of(id), id)).count(),
+            Some(parent) => match self.groups.get(&parent).map(|entry| &entry.members) {
+                Some(Members::Groups(groups)) => groups.range(..(key_of(id), id)).count(),
+                _ => 0,
+            },
+        });
+        (key_of(group), before.sum())
+    }
+
+    /// The apps in a group and in the groups in it, without those of parked groups, in the order of their keys.
+    pub(super) fn apps_in(&self, group: GroupId) -> Vec<(AppKey, AppId)> {
+        let (mut groups, mut found) = (vec![group], Vec::new());
+        while let Some(id) = groups.pop() {
+            match self.groups.get(&id).map(|entry| &entry.members) {
+                Some(Members::Apps(apps)) => found.extend(apps.iter().copied()),
+                Some(Members::Groups(inner)) => groups.extend(inner.iter().map(|(_, id)| *id)),
+                None => {}
+            }
         }
-        Some((self.groups.get(&leaf)?.key?, groups_before, apps_before))
+        found.sort_unstable();
+        found
     }
 
     /// How many apps are in it, those of parked groups included.

@@ -15,10 +15,12 @@ use crate::model::{Kind, Now, OrderClass, PerKind};
 
 use super::app::App;
 use super::change::{Change, Reaction};
+use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
 use super::fair::pool_claims::PoolClaims;
 use super::group::Group;
 use super::heartbeat::Heartbeat;
+use super::hold::Hold;
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::preemption::Claim;
@@ -174,6 +176,21 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// The scheduling information of a group.
     fn group_report(&self, _id: GroupId) -> Option<String> {
         None
+    }
+
+    /// The policy's numbers of a group.
+    fn group_detail(&self, _id: GroupId, _now: Now) -> GroupDetail {
+        GroupDetail::Plain
+    }
+
+    /// The policy's numbers of an app.
+    fn app_detail(&self, _app: &App) -> AppDetail {
+        AppDetail::Plain
+    }
+
+    /// What holds an app back at this moment, the most important first. Changes nothing.
+    fn holds(&self, _app: &App, _view: &View<'_>, _now: Now) -> Vec<Hold> {
+        Vec::new()
     }
 
     /// The buyer class of a leaf by its key; none where slots are not bought.

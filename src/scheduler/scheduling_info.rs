@@ -1,8 +1,34 @@
-//! Scheduling information: what the policy says about an app or a group to clients and pages.
+//! Scheduling information: what the policy says about apps and groups, to clients as texts and to pages as numbers.
 
+use crate::model::{Now, PerKind};
+
+use super::detail::{AppDetail, GroupDetail};
+use super::hold::Hold;
+use super::view::View;
 use super::{AppId, GroupId, Scheduler};
 
-// === impl Scheduler ===
+/// A group with its sums and with the policy's numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its id.
+    pub id: GroupId,
+    /// Name of the group around it.
+    pub parent: Option<&'a str>,
+    /// Apps in it and in the groups in it.
+    pub apps: u32,
+    /// Attempts that hold slots.
+    pub running: PerKind<u32>,
+    /// Slots that they hold.
+    pub held: PerKind<u32>,
+    /// Tasks that wait for a slot.
+    pub waiting: PerKind<u32>,
+    /// The policy's numbers.
+    pub detail: GroupDetail,
+}
+
+// === impl Scheduler: texts ===
 
 impl Scheduler {
     /// The scheduling information of an app; none where the policy has none.
@@ -13,5 +39,35 @@ impl Scheduler {
     /// The scheduling information of a group; none where the policy has none.
     pub fn group_report(&self, id: GroupId) -> Option<String> {
         self.policy.group_report(id)
+    }
+}
+
+// === impl Scheduler: numbers ===
+
+impl Scheduler {
+    /// All groups, by name.
+    pub fn group_reports(&self, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
+        self.groups.iter().map(move |(name, id, group)| GroupReport {
+            name,
+            id,
+            parent: group.parent.and_then(|parent| self.groups.name(parent)),
+            apps: group.apps,
+            running: group.running,
+            held: group.held,
+            waiting: group.waiting,
+            detail: self.policy.group_detail(id, now),
+        })
+    }
+
+    /// The policy's numbers of an app.
+    pub fn app_detail(&self, id: AppId) -> AppDetail {
+        self.apps.get(&id).map_or(AppDetail::Plain, |app| self.policy.app_detail(app))
+    }
+
+    /// What holds an app back at this moment, the most important first.
+    pub fn holds(&self, id: AppId, now: Now) -> Vec<Hold> {
+        let Self { policy, groups, apps, nodes, totals, .. } = self;
+        let view = View { groups, totals, apps, nodes };
+        self.apps.get(&id).map_or(Vec::new(), |app| policy.holds(app, &view, now))
     }
 }

@@ -11,11 +11,11 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{ClusterSnapshot, Event, Explained, Read, Reply};
+use crate::engine::{Caller, ClusterSnapshot, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
-use crate::web::{Health, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
+use crate::web::{Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
@@ -75,6 +75,7 @@ enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
+    ChangeJob(JobId, JobChange, oneshot::Sender<Result<(), Refusal>>),
 }
 
 // === impl OwnerHandle ===
@@ -169,6 +170,10 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
         self.request(|reply| Request::Explain(job, sees_names, reply)).await
+    }
+
+    async fn change_job(&self, job: JobId, change: JobChange) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.request(|reply| Request::ChangeJob(job, change, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -281,6 +286,7 @@ impl Requests {
                 Some(Request::Explain(job, sees_names, reply)) => {
                     explain(&owner, job, sees_names, reply, &mut in_hand);
                 }
+                Some(Request::ChangeJob(job, change, reply)) => change_job(&owner, job, change, reply, &mut in_hand),
                 None => break,
             }
             // Heartbeats go first.
@@ -340,6 +346,36 @@ fn explain(
             if owner.wait_durable(wait_for).await.is_ok() {
                 let _ = reply.send(value.map(Box::new));
             }
+        }
+    });
+}
+
+fn change_job(
+    owner: &Rc<Owner>,
+    id: JobId,
+    change: JobChange,
+    reply: oneshot::Sender<Result<(), Refusal>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    // A request to a page has no user.
+    let caller = Caller::named(Arc::from(""));
+    let event = match change {
+        JobChange::Pool(_) => {
+            let _ = reply.send(Err(Refusal::Invalid("jobs are not moved between pools".to_owned())));
+            return;
+        }
+        JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
+    };
+    let (answer, wait_for) = owner.step(event);
+    let result = match answer {
+        Reply::Refused(refusal) => Err(refusal),
+        _ => Ok(()),
+    };
+    let owner = owner.clone();
+    in_hand.spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            // The requester may have left.
+            let _ = reply.send(result);
         }
     });
 }

@@ -4,12 +4,21 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
+mod capacity_page;
 mod denied;
+mod fair_page;
+mod form_body;
+mod job_changes;
+mod job_forms;
 mod metrics;
 mod owner;
+mod page_query;
 mod response;
 mod routes;
+mod rows;
+mod same_site;
 mod scheduler_api;
+mod scheduler_page;
 mod signed_request;
 mod start_page;
 mod start_page_rows;
@@ -21,7 +30,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
-pub use owner::{Health, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
+pub use job_forms::JobForms;
+pub use owner::{Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
 pub use state::WebState;
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has

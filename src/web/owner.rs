@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{ClusterSnapshot, Explained};
+use crate::engine::{ClusterSnapshot, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 
@@ -60,6 +60,18 @@ pub trait Owner: Send + Sync + 'static {
         sees_names: bool,
     ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
+    /// Changes a job by a form of a page, in the name of no user. An unknown job is ignored. Completes when the change is
+    /// durable.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come. The change may have been made.
+    fn change_job(
+        &self,
+        job: JobId,
+        change: JobChange,
+    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
+
     /// A snapshot of the cluster.
     ///
     /// # Errors
@@ -72,6 +84,15 @@ pub trait Owner: Send + Sync + 'static {
 
     /// Health of the daemon. Answers at once, even if the owner does not.
     fn health(&self) -> Health;
+}
+
+/// A change of a job by a form of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobChange {
+    /// Moves it to another pool.
+    Pool(String),
+    /// Gives it another priority, by Hadoop's name.
+    Priority(String),
 }
 
 /// Whether there is a market, and whether it assigns the slots.

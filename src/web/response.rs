@@ -17,7 +17,7 @@ pub(super) const HTML: &str = "text/html; charset=utf-8";
 /// The content type of short texts for people.
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The page needs its style and nothing else, so the policy forbids everything else, framing included.
+/// A page without forms needs its style and nothing else, so the policy forbids everything else, framing included.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -31,14 +31,14 @@ pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl I
     response
 }
 
-/// Adds the security headers of every response: no type guessing, no scripts, no framing, no referrer. Responses that
+/// Adds the security headers of every response that it has not: no type guessing, no scripts, no framing, no referrer. Responses that
 /// the router makes itself have no content type, so they get one.
 pub(super) fn guarded(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(TEXT));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
+    headers.entry(REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
     response
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
@@ -11,20 +12,28 @@ use crate::api::{Explanation, QueueStatuses};
 use crate::market::answer::{render, render_error, short_host};
 use crate::market::{Answer, HistoryPage, Operation, ParsedQuery, StatementPage};
 
+use super::form_body::read_form;
 use super::owner::{LedgerUnreadable, MarketPresence, Owner, OwnerGone};
-use super::response::{JSON, XML, fresh, json, json_refusal, text};
+use super::page_query::PageQuery;
+use super::response::{JSON, XML, fresh, json, json_refusal};
+use super::scheduler_page::scheduler_page;
 use super::signed_request::{HttpRequest, answer_json, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// Handles `/scheduler`.
-pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
+pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
-    let has_operation = request.uri.query().is_some_and(|query| !query.is_empty());
-    if !has_operation && state.owner.market_presence() == MarketPresence::Idle {
-        return text(
-            StatusCode::NOT_FOUND,
-            "The scheduler in use has no page; the market answers /scheduler?OPERATION",
-        );
+    let (Parts { method, uri, headers, .. }, body) = request.into_parts();
+    let request = HttpRequest { method, uri, headers };
+    if let Some(mut query) = PageQuery::parse(request.uri.query().unwrap_or_default()) {
+        // The market never reads a body, because none is signed.
+        if query == PageQuery::default() {
+            let form = read_form(&request.method, &request.headers, body).await;
+            query = form.and_then(|form| PageQuery::parse(&form)).unwrap_or_default();
+        }
+        if let Some(answer) = scheduler_page(&state, &request, query).await {
+            return answer;
+        }
     }
     match request_market(&state, request, ParsedQuery::parse, error).await {
         Ok(answer) => fresh(StatusCode::OK, XML, render(&answer, short_host(&state.host))),

@@ -14,12 +14,10 @@ use crate::model::PerKind;
 
 use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response::{HTML, fresh, text};
+use super::rows::Rows;
 use super::start_page_rows::{JobRow, Part, QueueRow, TrackerRow};
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::time_text::{format_duration, format_time};
-
-/// Largest number of rows of a table. The rest is counted.
-const MAX_ROWS: usize = 1000;
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
@@ -54,12 +52,6 @@ struct StartPage<'a> {
     trackers: Rows<TrackerRow>,
 }
 
-/// The first rows of a table, and the number of rows left out.
-struct Rows<R> {
-    rows: Vec<R>,
-    left_out: usize,
-}
-
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
@@ -84,19 +76,5 @@ impl<'a> StartPage<'a> {
                 .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),
         }
-    }
-}
-
-// === impl Rows ===
-
-impl<R> Rows<R> {
-    fn new<T>(all: &[T], row: impl Fn(&T) -> R) -> Self {
-        Rows { rows: all.iter().take(MAX_ROWS).map(row).collect(), left_out: all.len().saturating_sub(MAX_ROWS) }
-    }
-
-    /// The same, for a table whose rows were already cut from `all`.
-    fn of(self, all: u64) -> Self {
-        let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
-        Rows { left_out: left_out.max(self.left_out), ..self }
     }
 }

@@ -152,7 +152,7 @@ fn state_name(state: RunState) -> &'static str {
 }
 
 /// A text cut to the length that tables show.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::http::{ServedNames, WebLimits};
 
+use super::job_forms::JobForms;
+
 /// Time that the owner has for an answer; 503 after it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -18,6 +20,8 @@ pub struct WebState<O> {
     pub host: String,
     /// Whether unsigned requests see shares of queues and costs of jobs of a ruling market. They always see the price.
     pub shows_money: bool,
+    /// Who may change jobs by the forms of pages.
+    pub job_forms: JobForms,
     /// Limits of connections and requests.
     pub limits: WebLimits,
 }

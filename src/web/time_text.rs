@@ -10,6 +10,14 @@ pub(super) fn format_time(epoch_ms: i64) -> String {
     }
 }
 
+/// A day and a time without year and seconds, epoch ms, in UTC.
+pub(super) fn format_day_and_time(epoch_ms: i64) -> String {
+    match Timestamp::from_millisecond(epoch_ms) {
+        Ok(time) => time.strftime("%b %d, %H:%M").to_string(),
+        Err(_) => "–".to_owned(),
+    }
+}
+
 /// A duration in its two largest units; a negative one, as a clock set back makes, counts as 0.
 pub(super) fn format_duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
@@ -30,6 +38,7 @@ mod tests {
     fn times_are_utc() {
         assert_eq!(format_time(1_238_600_160_788), "2009-04-01 15:36:00 UTC");
         assert_eq!(format_time(i64::MAX), "–");
+        assert_eq!(format_day_and_time(1_238_600_160_788), "Apr 01, 15:36");
     }
 
     #[test]

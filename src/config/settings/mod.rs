@@ -113,6 +113,8 @@ pub struct Settings {
     pub rpc: RpcSettings,
     /// Limits of the web.
     pub http: HttpLimits,
+    /// Whether pages change jobs.
+    pub has_private_actions: bool,
     /// Directories.
     pub directories: Directories,
     /// Scheduler and its settings.
@@ -210,6 +212,7 @@ impl Settings {
             ledger_detail_days: configuration.number(&keys::LEDGER_DETAIL_DAYS)?,
             state_finished_jobs: configuration.number(&keys::STATE_FINISHED_JOBS)?,
             state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,
+            has_private_actions: configuration.flag(&keys::PRIVATE_ACTIONS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,
             end_notification_targets: configuration.list(&keys::END_NOTIFICATION_TARGETS)?,

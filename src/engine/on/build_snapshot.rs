@@ -57,6 +57,7 @@ impl Engine {
             attempts_preempted: self.tallies.preempted,
             heartbeats: self.tallies.heartbeats,
             price: self.ruling_market().map(|market| market.price().to_string()),
+            report: self.report_scheduler(now),
             queues,
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
             trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),

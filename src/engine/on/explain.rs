@@ -5,10 +5,12 @@ use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempte
 use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
-use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
+use crate::model::{JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::{Allocation, QueuePosition};
 
 use super::explained::Explained;
+use super::held_back::{is_hold_on, is_limit_on};
+use super::job_words::state_word;
 
 /// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
 /// heartbeats wait meanwhile.
@@ -25,6 +27,8 @@ struct Case<'a> {
     bought: Option<Allocation>,
     /// Slots that its queue holds.
     held: PerKind<u32>,
+    /// What the policy holds it back by.
+    held_back_by: Vec<PendingReason>,
 }
 
 // === impl Case ===
@@ -57,6 +61,7 @@ impl Engine {
             places: per_kind(place),
             bought,
             held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
+            held_back_by: self.held_back_by(job, now),
         };
         let bidding = QueueName::new(&job.spec.queue).ok().and_then(|queue| self.bidding(&queue));
         let explanation = Explanation {
@@ -102,6 +107,7 @@ impl Engine {
         }
         if job.state() == JobState::Accepted {
             why.push(PendingReason::WaitsToBegin);
+            why.extend(case.held_back_by.iter().cloned());
             return why;
         }
         if job.state() == JobState::Prep {
@@ -155,8 +161,18 @@ impl Engine {
                 PendingReason::QuotaFull { kind, quota, held }
             });
         }
-        if let Some(place) = case.places[kind].filter(|place| place.apps_before > 0) {
+        why.extend(case.held_back_by.iter().filter(|reason| is_hold_on(reason, kind)).cloned());
+        let place = case.places[kind];
+        // A buyer's are in its own part of the explanation.
+        if let Some(place) = place.filter(|place| place.class.is_none() && place.groups_before > 0) {
+            why.push(PendingReason::EarlierGroups { kind, groups: narrow(place.groups_before) });
+        }
+        if let Some(place) = place.filter(|place| place.apps_before > 0) {
             why.push(PendingReason::EarlierJobs { kind, jobs: narrow(place.apps_before) });
+        }
+        if case.held_back_by.iter().any(|reason| is_limit_on(reason, kind)) {
+            // It could use no free slot.
+            return;
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.iter() {
@@ -171,7 +187,10 @@ impl Engine {
                 NodeUse::FailedThere => &mut failed_there,
             } += slots;
         }
-        if useful > 0 {
+        let far_wait = case.held_back_by.iter().find(|reason| matches!(reason, PendingReason::Locality { .. }));
+        if let Some(wait) = far_wait.filter(|_| kind == Kind::Map && useful > 0) {
+            why.push(wait.clone());
+        } else if useful > 0 {
             why.push(PendingReason::FreeForIt { kind, slots: useful });
         } else if avoided + no_room + failed_there + out_of_service > 0 {
             why.push(PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service });
@@ -258,17 +277,6 @@ impl Engine {
 
 fn per_kind<T>(of: impl Fn(Kind) -> T) -> PerKind<T> {
     PerKind::new(of(Kind::Map), of(Kind::Reduce))
-}
-
-/// Hadoop's name of a job's state.
-fn state_word(job: &Job) -> &'static str {
-    match job.state().run_state() {
-        RunState::Prep => "PREP",
-        RunState::Running => "RUNNING",
-        RunState::Succeeded => "SUCCEEDED",
-        RunState::Failed => "FAILED",
-        RunState::Killed => "KILLED",
-    }
 }
 
 fn narrow(count: usize) -> u32 {

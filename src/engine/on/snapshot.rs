@@ -1,5 +1,6 @@
 //! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
+use crate::api::SchedulerReport;
 use crate::model::{JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
@@ -35,6 +36,8 @@ pub struct ClusterSnapshot {
     pub heartbeats: u64,
     /// Price of the market at the last tick, as exact decimal; none unless a market rules.
     pub price: Option<String>,
+    /// The ruling policy with its groups and unfinished jobs.
+    pub report: SchedulerReport,
     /// All queues, by name.
     pub queues: Vec<QueueSnapshot>,
     /// The newest jobs, live or finished, newest first; at most 500.

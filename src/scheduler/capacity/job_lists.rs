@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::AppId;
+use crate::scheduler::{AppId, Hold, LimitOwner, LimitUnit};
 
 use super::user_jobs::{UserJobs, is_within};
 use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
@@ -214,6 +214,36 @@ impl JobLists {
     /// All jobs as clients list them: initialising, running, then waiting ones, each in the order of the queue.
     pub fn listed(&self) -> impl Iterator<Item = AppId> {
         [&self.initializing, &self.running, &self.waiting].into_iter().flat_map(|list| list.values().copied())
+    }
+}
+
+// === impl JobLists: holds ===
+
+impl JobLists {
+    /// What keeps a waiting job from beginning; none for a job that has begun. `queue` is named as the owner of a limit.
+    pub(super) fn hold_of(&self, id: AppId, queue: &str) -> Option<Hold> {
+        let job = self.jobs.get(&id).filter(|job| job.stage == JobStage::Waiting)?;
+        let user = self.users.get(&job.user)?;
+        let group = || LimitOwner::Group(queue.to_owned());
+        let apps = |of, limit, used| Hold::BeginLimit { of, counts: LimitUnit::Apps, limit, used };
+        let tasks = |of, limit: i64, used| Hold::BeginLimit {
+            of,
+            counts: LimitUnit::Tasks,
+            limit: u64::try_from(limit).unwrap_or(0),
+            used,
+        };
+        let limits = &self.limits;
+        Some(if self.counts().initialized() >= limits.initialized {
+            apps(group(), limits.initialized, self.counts().initialized())
+        } else if !is_within(self.active_tasks, job.tasks, limits.active_tasks) {
+            tasks(group(), limits.active_tasks, self.active_tasks)
+        } else if user.counts.initialized() >= limits.initialized_per_user {
+            apps(LimitOwner::User, limits.initialized_per_user, user.counts.initialized())
+        } else if !is_within(user.active_tasks, job.tasks, limits.active_tasks_per_user) {
+            tasks(LimitOwner::User, limits.active_tasks_per_user, user.active_tasks)
+        } else {
+            Hold::BeginsLater
+        })
     }
 }
 

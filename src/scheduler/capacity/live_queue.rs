@@ -4,7 +4,7 @@ use crate::model::{Kind, PerKind};
 use crate::scheduler::AppSpec;
 
 use super::queue_slots::{QueueSlots, UserRule};
-use super::{CapacityQueue, JobLists, JobRank, KindReport, QueueReport};
+use super::{CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport};
 
 #[derive(Debug)]
 pub(super) struct LiveQueue {
@@ -39,6 +39,17 @@ impl LiveQueue {
     /// The place of an app among its jobs.
     pub(super) fn rank_of(&self, app: &AppSpec) -> JobRank {
         JobRank::new(self.settings.supports_priority(), app.priority, app.start_ms, app.order)
+    }
+
+    /// Its numbers at this moment, for pages.
+    pub(super) fn detail(&self) -> QueueDetail {
+        QueueDetail {
+            settings: self.settings.clone(),
+            slots: PerKind::new(self.slots.map.detail(), self.slots.reduce.detail()),
+            jobs: self.jobs.counts(),
+            users: self.jobs.users(),
+            active_tasks: self.jobs.active_tasks(),
+        }
     }
 
     /// Its scheduling information.

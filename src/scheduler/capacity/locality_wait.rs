@@ -39,6 +39,14 @@ impl LocalityWait {
         let required = u128::from(u64::from(unfinished_maps).min(trackers)) * u128::from(factor.part);
         required < u128::from(self.opportunities) * u128::from(factor.whole)
     }
+
+    /// How many more opportunities until [`Self::allows_off_switch`] does; zero: the next one may be far.
+    pub fn opportunities_left(&self, unfinished_maps: u32, trackers: u64, factor: WaitFactor) -> u64 {
+        let required = u128::from(u64::from(unfinished_maps).min(trackers)) * u128::from(factor.part);
+        let first_allowed = required / u128::from(factor.whole.max(1)) + 1;
+        let next = u128::from(self.opportunities) + 1;
+        u64::try_from(first_allowed.saturating_sub(next)).unwrap_or(u64::MAX)
+    }
 }
 
 // === impl WaitFactor ===

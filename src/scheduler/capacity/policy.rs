@@ -12,8 +12,10 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
+use crate::scheduler::hold::{Hold, LocalityEnd};
 use crate::scheduler::key::{AppKey, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
@@ -24,7 +26,7 @@ use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 use super::live_app::LiveApp;
 use super::live_queue::LiveQueue;
 use super::queue_slots::Holding;
-use super::{CapacityConfig, JobReport, JobStage, ListedJob, LocalityWait, SlotVerdict};
+use super::{CapacityConfig, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict};
 
 #[derive(Debug)]
 pub(in crate::scheduler) struct Capacity {
@@ -327,7 +329,10 @@ impl Policy for Capacity {
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
         let slots = &queue.slots[kind];
         match slots.verdict(live.user, live.slots_per_task[kind]) {
-            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() => return Verdict::ParkGroup(live.queue),
+            // What wakes it wakes no single app of a queue whose tasks all take the same number of slots.
+            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() || slots.has_one_size() => {
+                return Verdict::ParkGroup(live.queue);
+            }
             SlotVerdict::UserAtLimit { .. } if slots.has_one_size() => return Verdict::ParkGroup(live.user),
             SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => return Verdict::ParkApp,
             SlotVerdict::Allowed => {}
@@ -393,7 +398,7 @@ impl Policy for Capacity {
 
     fn app_report(&self, app: &App) -> Option<String> {
         let slots = |kind| app.slots_per_task(kind);
-        let reserved = |kind: Kind| u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX);
+        let reserved = |kind: Kind| reserved_nodes(app, kind);
         let report = JobReport {
             running: app.running,
             slots_per_task: PerKind::new(slots(Kind::Map), slots(Kind::Reduce)),
@@ -405,4 +410,62 @@ impl Policy for Capacity {
     fn group_report(&self, id: GroupId) -> Option<String> {
         Some(self.queues.get(&id)?.report())
     }
+
+    fn group_detail(&self, id: GroupId, _now: Now) -> GroupDetail {
+        self.queues.get(&id).map_or(GroupDetail::Plain, |queue| GroupDetail::Queue(Box::new(queue.detail())))
+    }
+
+    fn app_detail(&self, app: &App) -> AppDetail {
+        let stage = || Some(self.queues.get(&app.spec.group)?.jobs.job(app.spec.id)?.stage);
+        let Some(stage) = stage() else { return AppDetail::Plain };
+        let slots_per_task = PerKind::new(app.slots_per_task(Kind::Map), app.slots_per_task(Kind::Reduce));
+        let reserved = |kind: Kind| reserved_nodes(app, kind).saturating_mul(slots_per_task[kind]);
+        let reserved_slots = PerKind::new(reserved(Kind::Map), reserved(Kind::Reduce));
+        AppDetail::Queued(QueuedJobDetail { stage, slots_per_task, reserved_slots })
+    }
+
+    fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
+        let id = app.spec.id;
+        let (Some(live), Some(queue)) = (self.apps.get(&id), self.queues.get(&app.spec.group)) else {
+            return Vec::new();
+        };
+        let mut holds: Vec<Hold> = queue.jobs.hold_of(id, queue.settings().name()).into_iter().collect();
+        let limits = PerKind::new(slot_limit(live, queue, Kind::Map), slot_limit(live, queue, Kind::Reduce));
+        for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
+            holds.extend(limits[kind].clone());
+            let nodes = reserved_nodes(app, kind);
+            if nodes > 0 {
+                holds.push(Hold::Reservation { kind, nodes, slots_per_task: app.slots_per_task(kind) });
+            }
+        }
+        holds.extend(far_wait(app, live, view).filter(|_| limits.map.is_none()));
+        holds
+    }
+}
+
+/// Nodes that are reserved for an app.
+fn reserved_nodes(app: &App, kind: Kind) -> u32 {
+    u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX)
+}
+
+/// The limit of its queue or user that keeps an app from one more task.
+fn slot_limit(live: &LiveApp, queue: &LiveQueue, kind: Kind) -> Option<Hold> {
+    let slots = &queue.slots[kind];
+    match slots.verdict(live.user, live.slots_per_task[kind]) {
+        SlotVerdict::Allowed => None,
+        SlotVerdict::QueueAtMaximum { maximum } => {
+            let group = queue.settings().name().to_owned();
+            Some(Hold::GroupMaximum { kind, group, maximum, held: slots.occupied() })
+        }
+        SlotVerdict::UserAtLimit { limit } => Some(Hold::UserLimit { kind, limit, held: slots.occupied_by(live.user) }),
+    }
+}
+
+/// The wait of an app for maps near their input.
+fn far_wait(app: &App, live: &LiveApp, view: &View<'_>) -> Option<Hold> {
+    let waits = app.tables.map.waiting() > 0 && live.slots_per_task.map == 1;
+    let trackers = view.totals.nodes;
+    let left = live.wait.opportunities_left(live.unfinished_maps, trackers, live.wait_factor(trackers));
+    let hold = Hold::Locality { farthest: Level::Rack, until: LocalityEnd::AfterOffers(left) };
+    (waits && left > 0).then_some(hold)
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::model::Decimal;
 use crate::scheduler::GroupId;
 
-use super::{SlotShare, SlotUsage, SlotVerdict, UserLimit};
+use super::{QueueSlotsDetail, SlotShare, SlotUsage, SlotVerdict, UserLimit};
 
 /// What one app holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,8 +154,7 @@ impl QueueSlots {
 
     /// What the limits say about one more task of a user.
     pub(super) fn verdict(&self, user: GroupId, slots_per_task: u32) -> SlotVerdict {
-        let by_user = self.users.get(&user).map_or(0, |user| user.held.slots);
-        self.user_limit().verdict(by_user, slots_per_task)
+        self.user_limit().verdict(self.occupied_by(user), slots_per_task)
     }
 
     /// Whether the queue is at its maximum for every task.
@@ -196,6 +195,21 @@ impl QueueSlots {
     pub(super) fn usage(&self) -> SlotUsage {
         let by_user = self.users.values().map(|user| (Arc::clone(&user.name), user.held.slots));
         SlotUsage { running_tasks: self.held.running_tasks, occupied: self.held.slots, by_user: by_user.collect() }
+    }
+
+    /// Slots that a user holds.
+    pub(super) fn occupied_by(&self, user: GroupId) -> u32 {
+        self.users.get(&user).map_or(0, |user| user.held.slots)
+    }
+
+    /// Its slots at this moment, for pages.
+    pub(super) fn detail(&self) -> QueueSlotsDetail {
+        QueueSlotsDetail {
+            share: self.share,
+            usage: self.usage(),
+            active_users: self.active_users,
+            user_limit: self.user_limit().slots(1),
+        }
     }
 
     fn user_limit(&self) -> UserLimit {

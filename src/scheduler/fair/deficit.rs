@@ -31,6 +31,11 @@ impl Deficit {
         self.0 = self.0.saturating_add(missing.saturating_mul(i128::from(elapsed_ms)));
     }
 
+    /// Slot-milliseconds, the fraction dropped.
+    pub(super) fn whole_slot_ms(self) -> i64 {
+        Self(self.0 / i128::from(PartsPerMillion::ONE.0)).narrow()
+    }
+
     /// The same in 64 bits, saturating.
     pub(super) fn narrow(self) -> i64 {
         i64::try_from(self.0).unwrap_or(if self.0 < 0 { i64::MIN } else { i64::MAX })

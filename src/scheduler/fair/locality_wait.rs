@@ -55,6 +55,17 @@ impl LocalityWait {
         }
     }
 
+    /// How much longer until a farther level than [`Self::allowed_level`] is allowed, ms; none at any level.
+    pub fn remaining_ms(&self, delays: LocalityDelays) -> Option<u64> {
+        let needed_ms = match (self.last_level, self.allowed_level(delays)) {
+            (_, Level::Any) => return None,
+            (Level::Node, Level::Rack) => delays.node_ms.saturating_add(delays.rack_ms),
+            (_, Level::Node) => delays.node_ms,
+            (_, Level::Rack) => delays.rack_ms,
+        };
+        Some(needed_ms.saturating_sub(self.waited_ms))
+    }
+
     /// The job was skipped at the heartbeat before, this long ago.
     pub fn add_ms(&mut self, gap_ms: u64) {
         self.waited_ms = self.waited_ms.saturating_add(gap_ms);

@@ -20,6 +20,7 @@ pub mod locality_wait;
 pub mod options;
 pub(super) mod policy;
 pub mod pool_claims;
+pub mod pool_detail;
 pub mod pool_name;
 mod pool_tree;
 mod pools;

@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
+use crate::scheduler::hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 use crate::scheduler::key::{AppKey, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
@@ -28,8 +30,10 @@ use super::heartbeat_plan::HeartbeatLoad;
 use super::locality_wait::LocalityDelays;
 use super::options::{FairOptions, JobOrdering};
 use super::pool_claims::PoolClaims;
+use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
 use super::rank::Standing;
+use super::running_limits::RunningLimit;
 
 /// State of the fair policy.
 #[derive(Debug)]
@@ -145,6 +149,34 @@ impl Fair {
         }
     }
 
+    /// The first pool on the path of a pool that holds its maximum, with that.
+    fn full_pool(&self, pool: usize, kind: Kind, view: &View<'_>) -> Option<(GroupId, u32)> {
+        self.pools.path(pool).find_map(|(pool, id, node)| {
+            let max = node.settings.max[kind]?;
+            let is_full = |group: &Group| self.pools.running(pool, group)[kind] >= max;
+            view.group(id).is_some_and(is_full).then_some((id, max))
+        })
+    }
+
+    /// What keeps a job that runs from more slots.
+    fn slot_holds(&self, app: &App, job: &FairJob, view: &View<'_>, now: Now) -> Vec<Hold> {
+        let mut holds = Vec::new();
+        for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
+            let full = self.full_pool(job.pool, kind, view);
+            holds.extend(full.and_then(|(group, maximum)| {
+                let pool = view.group(group)?;
+                Some(Hold::GroupMaximum { kind, group: pool.name.clone(), maximum, held: pool.running[kind] })
+            }));
+        }
+        let farthest = self.allowed_level(app, job, now.mono_ms);
+        let waits_near = farthest != Level::Any && app.tables.map.waiting() > 0;
+        let is_map_limited = self.full_pool(job.pool, Kind::Map, view).is_some();
+        if let Some(ms) = job.wait.remaining_ms(self.delays).filter(|_| waits_near && !is_map_limited) {
+            holds.push(Hold::Locality { farthest, until: LocalityEnd::AfterMs(ms) });
+        }
+        holds
+    }
+
     fn allowed_level(&self, app: &App, job: &FairJob, now_ms: u64) -> Level {
         let is_starving = || self.options.preempts && self.pools.is_starving(job.pool, &self.allocations, now_ms);
         match app.tables.map.has_unplaced() || is_starving() {
@@ -215,14 +247,8 @@ impl Policy for Fair {
         let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_runnable && job.is_running) else {
             return Verdict::ParkApp;
         };
-        let is_full = |pool: usize, group: GroupId, max: Option<u32>| {
-            let running = || view.group(group).map_or(0, |group| self.pools.running(pool, group)[kind]);
-            max.is_some_and(|max| running() >= max)
-        };
-        let mut path = self.pools.path(job.pool);
-        let full = path.find(|(pool, group, node)| is_full(*pool, *group, node.settings.max[kind]));
-        match (full, kind) {
-            (Some((_, group, _)), _) if self.options.ordering == JobOrdering::Fair => Verdict::ParkGroup(group),
+        match (self.full_pool(job.pool, kind, view), kind) {
+            (Some((group, _)), _) if self.options.ordering == JobOrdering::Fair => Verdict::ParkGroup(group),
             // Apps of the pool stand among those of others.
             (Some(_), _) => Verdict::NotOnThisNode,
             (None, Kind::Map) => Verdict::Ask(self.allowed_level(app, job, heartbeat.now.mono_ms)),
@@ -287,6 +313,39 @@ impl Policy for Fair {
 
     fn pool_claims(&self, kind: Kind, now: Now, view: &View<'_>) -> PoolClaims {
         self.claims(kind, now.mono_ms, view)
+    }
+
+    fn group_detail(&self, id: GroupId, now: Now) -> GroupDetail {
+        let detail = |pool| self.pools.detail(pool, self.options.preempts, now.mono_ms);
+        self.pools.index(id).map_or(GroupDetail::Plain, |pool| GroupDetail::Pool(detail(pool)))
+    }
+
+    fn app_detail(&self, app: &App) -> AppDetail {
+        let Some(job) = self.jobs.get(&app.spec.id) else { return AppDetail::Plain };
+        let is_by_deficit = self.options.ordering == JobOrdering::Deficit;
+        let deficit = |kind: Kind| job.deficit[kind].deficit.whole_slot_ms();
+        let has_shares = is_by_deficit || self.pools.nodes()[job.pool].settings.mode == SchedulingMode::Fair;
+        AppDetail::Pooled(PooledJobDetail {
+            is_admitted: job.standing.is_admitted,
+            demand: job.standing.demand,
+            weight: job.standing.weight,
+            share: has_shares.then_some(job.standing.share),
+            deficit_slot_ms: is_by_deficit.then(|| PerKind::new(deficit(Kind::Map), deficit(Kind::Reduce))),
+            waited_ms: job.wait.waited_ms(),
+            last_level: job.wait.last_level(),
+        })
+    }
+
+    fn holds(&self, app: &App, view: &View<'_>, now: Now) -> Vec<Hold> {
+        let Some(job) = self.jobs.get(&app.spec.id) else { return Vec::new() };
+        let (of, limit) = match job.standing.refused_by {
+            Some(RunningLimit::OfUser { limit }) => (LimitOwner::User, limit),
+            Some(RunningLimit::OfPool { pool, limit }) => (LimitOwner::Group(self.pools.name(pool).to_owned()), limit),
+            None if job.is_running => return self.slot_holds(app, job, view, now),
+            None => return Vec::new(),
+        };
+        let (limit, counts) = (u64::from(limit), LimitUnit::Apps);
+        vec![Hold::BeginLimit { of, counts, limit, used: limit }]
     }
 
     /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.

@@ -11,6 +11,7 @@ use crate::scheduler::{AppId, GroupId};
 
 use super::allocations::{Allocations, PoolSettings};
 use super::leftovers::Leftovers;
+use super::pool_detail::{PoolDetail, StarvedTimes};
 use super::pool_tree::{PoolNode, with_ancestors};
 use super::rank::Standing;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
@@ -200,6 +201,17 @@ impl Pools {
     /// Demand and share of a pool at the last update.
     pub(super) fn last_standing(&self, pool: usize) -> PoolStanding {
         self.pools[pool].standing
+    }
+
+    /// Its numbers at this moment, for pages; with its clocks if pools preempt.
+    pub(super) fn detail(&self, pool: usize, preempts: bool, now_ms: u64) -> PoolDetail {
+        let Pool { standing: PoolStanding { demand, share }, clocks, .. } = self.pools[pool];
+        let starved = |kind: Kind| StarvedTimes {
+            since_min_ms: clocks[kind].since_min_ms(now_ms),
+            since_half_share_ms: clocks[kind].since_half_share_ms(now_ms),
+        };
+        let starved = preempts.then(|| PerKind::new(starved(Kind::Map), starved(Kind::Reduce)));
+        PoolDetail { settings: self.nodes[pool].settings, demand, share, starved }
     }
 
     /// Demand of all pools at the last update.

@@ -87,7 +87,7 @@ impl Fair {
             [id] if !self.options.is_compatible && self.is_unlimited(id) => {
                 self.added.clear();
                 if let Some(job) = self.jobs.get_mut(&id) {
-                    job.standing = job.facts(view.app(id), now).standing(true, &self.options.weights);
+                    job.standing = job.facts(view.app(id), now).standing(None, &self.options.weights);
                     self.admitted.push(id);
                 }
             }
@@ -132,7 +132,7 @@ impl Fair {
     /// Counts the demand of an admitted job that was set up, which then need not wait for the next update.
     fn start_job(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.standing.is_admitted) else { return };
-        job.standing = job.facts(view.app(id), self.last_update).standing(true, &self.options.weights);
+        job.standing = job.facts(view.app(id), self.last_update).standing(None, &self.options.weights);
         self.pools.add_demand(job.pool, job.standing.demand);
         self.pools.path(job.pool).for_each(|(_, group, _)| reaction.rekey_group(group));
         reaction.wake_app(id);

@@ -5,6 +5,23 @@ use rustc_hash::FxHashMap;
 use super::allocations::Allocations;
 use super::pool_tree::{PoolNode, with_ancestors};
 
+/// A limit on running jobs that is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunningLimit {
+    /// That of the job's user.
+    OfUser {
+        /// Most jobs.
+        limit: u32,
+    },
+    /// That of its pool, or of one around it.
+    OfPool {
+        /// Index of that pool.
+        pool: usize,
+        /// Most jobs.
+        limit: u32,
+    },
+}
+
 /// Counts of one round over all jobs, which are to be asked for in order of priority, start and id.
 #[derive(Debug)]
 pub struct RunningLimits<'a> {
@@ -23,18 +40,24 @@ impl<'a> RunningLimits<'a> {
         Self { allocations, pools, by_user: FxHashMap::default(), by_pool: vec![0; pools.len()] }
     }
 
-    /// Whether one more job of the user, which is set up or waits for that, may run in the pool. It counts if so; a job
-    /// that one limit keeps out counts against no other.
-    pub fn admit(&mut self, user: &'a str, pool: usize) -> bool {
-        let is_below = |count: u32, max: Option<u32>| max.is_none_or(|max| count < max);
+    /// Admits one more job of the user, which is set up or waits for that, to the pool. It counts if so; a job that one
+    /// limit keeps out counts against no other.
+    ///
+    /// # Errors
+    /// The first limit that is reached.
+    pub fn admit(&mut self, user: &'a str, pool: usize) -> Result<(), RunningLimit> {
+        let reached = |count: u32, max: Option<u32>| max.filter(|max| count >= *max);
         let of_user = self.by_user.entry(user).or_default();
-        let is_admitted = is_below(*of_user, self.allocations.max_running_jobs_of_user(user))
-            && with_ancestors(self.pools, pool)
-                .all(|pool| is_below(self.by_pool[pool], self.pools[pool].settings.max_running_jobs));
-        if is_admitted {
-            *of_user += 1;
-            with_ancestors(self.pools, pool).for_each(|pool| self.by_pool[pool] += 1);
+        if let Some(limit) = reached(*of_user, self.allocations.max_running_jobs_of_user(user)) {
+            return Err(RunningLimit::OfUser { limit });
         }
-        is_admitted
+        for pool in with_ancestors(self.pools, pool) {
+            if let Some(limit) = reached(self.by_pool[pool], self.pools[pool].settings.max_running_jobs) {
+                return Err(RunningLimit::OfPool { pool, limit });
+            }
+        }
+        *of_user += 1;
+        with_ancestors(self.pools, pool).for_each(|pool| self.by_pool[pool] += 1);
+        Ok(())
     }
 }

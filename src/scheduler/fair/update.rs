@@ -7,7 +7,7 @@ use crate::model::{Kind, PartsPerMillion, PerKind};
 
 use super::allocations::{Allocations, SchedulingMode};
 use super::pool_tree::PoolNode;
-use super::running_limits::RunningLimits;
+use super::running_limits::{RunningLimit, RunningLimits};
 use super::share::{Claim, Share, fair_shares};
 use super::weight::WeightRule;
 
@@ -37,6 +37,8 @@ pub struct JobStanding {
     pub is_admitted: bool,
     /// Whether it is admitted and was set up: it gets tasks.
     pub is_runnable: bool,
+    /// The limit that does not.
+    pub refused_by: Option<RunningLimit>,
     /// Its demand, of a job that runs.
     pub demand: PerKind<u32>,
     /// Its weight.
@@ -75,7 +77,7 @@ impl Update {
         slots: PerKind<u32>,
     ) -> Self {
         let mut limits = RunningLimits::new(allocations, pools);
-        let jobs_after = jobs.iter().map(|job| job.standing(limits.admit(job.user, job.pool), rule)).collect();
+        let jobs_after = jobs.iter().map(|job| job.standing(limits.admit(job.user, job.pool).err(), rule)).collect();
         let mut update = Self { jobs: jobs_after, pools: vec![PoolStanding::default(); pools.len()] };
         let (members, children) = (members(pools, jobs), children(pools));
         for kind in Kind::ALL {
@@ -158,16 +160,17 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
 
 impl JobFacts<'_> {
     /// Its standing, still without a share.
-    pub(super) fn standing(&self, is_admitted: bool, rule: &WeightRule) -> JobStanding {
+    pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
+        let is_admitted = refused_by.is_none();
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);
         if !is_admitted || !self.is_running {
-            return JobStanding { is_admitted, weight: one, ..JobStanding::default() };
+            return JobStanding { is_admitted, refused_by, weight: one, ..JobStanding::default() };
         }
         let demand = |kind: Kind| self.could_use[kind].min(self.max[kind].unwrap_or(u32::MAX));
         let demand = PerKind::new(demand(Kind::Map), demand(Kind::Reduce));
         let weight = |kind: Kind| rule.weight(demand[kind], self.priority, self.age_ms);
         let weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
-        JobStanding { is_admitted, is_runnable: true, demand, weight, share: PerKind::default() }
+        JobStanding { is_admitted, is_runnable: true, refused_by, demand, weight, share: PerKind::default() }
     }
 }
 

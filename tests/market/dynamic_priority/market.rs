@@ -18,7 +18,7 @@ use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
-use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
+use jobtracker::web::{JobForms, ServedNames, WebLimits, WebState, serve};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
@@ -75,6 +75,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             owner: rig.handle.clone(),
             host,
             shows_money: true,
+            job_forms: JobForms::Off,
             limits: WebLimits::default(),
         };
         tokio::task::spawn_local(serve(listener, state, std::future::pending()));

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::web_server::stage::{NOW_MS, START_MS, Stage};
 
+use jobtracker::api::SchedulerReport;
 use jobtracker::engine::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 use jobtracker::model::{PerKind, Priority, RunState};
 use jobtracker::web::Health;
@@ -58,6 +59,7 @@ fn overview() -> ClusterSnapshot {
         attempts_launched: 99,
         attempts_preempted: 7,
         heartbeats: 1234,
+        report: SchedulerReport::default(),
         price: Some("1.5".to_owned()),
         queues: vec![QueueSnapshot {
             name: "alice".to_owned(),

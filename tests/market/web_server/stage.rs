@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use jobtracker::api::{Explanation, PriceHistory, PricePoint, SpendingHistory, Statement};
-use jobtracker::engine::{ClusterSnapshot, Explained};
+use jobtracker::engine::{ClusterSnapshot, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
     Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, QueueUse, ServletRequest,
@@ -19,7 +19,8 @@ use jobtracker::market::{
 };
 use jobtracker::model::{JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
-    Health, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
+    Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
+    WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -46,6 +47,8 @@ pub struct Cluster {
     pub history_pages: Mutex<Vec<(Option<QueueName>, HistoryPage)>>,
     /// What jobs are told, without names and with them.
     pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
+    /// The changes of jobs by forms.
+    pub changes: Mutex<Vec<(JobId, JobChange)>>,
     presence: MarketPresence,
     /// Nobody answers any more.
     pub gone: AtomicBool,
@@ -119,6 +122,17 @@ impl Owner for Handle {
         Ok(explanation.map(|explanation| Box::new(Explained::from(explanation))))
     }
 
+    async fn change_job(&self, job: JobId, change: JobChange) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.gate().await?;
+        self.0.changes.lock().unwrap().push((job, change.clone()));
+        Ok(match change {
+            JobChange::Priority(priority) if priority == "HIGHEST" => {
+                Err(Refusal::IllegalArgument(format!("No enum constant {priority}")))
+            }
+            _ => Ok(()),
+        })
+    }
+
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
         self.0.pages.lock().unwrap().push((queue, page));
         self.0.statement.lock().unwrap().clone()
@@ -159,14 +173,27 @@ impl Stage {
     /// One that shows shares and costs to everybody.
     pub async fn public() -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Stage::showing(listener, WebLimits::default(), true, true)
+        Stage::showing(listener, WebLimits::default(), MarketPresence::Ruling, true, JobForms::Off)
+    }
+
+    /// One without a market whose pages change jobs for these.
+    pub async fn with_forms(job_forms: JobForms) -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Stage::showing(listener, WebLimits::default(), MarketPresence::Absent, false, job_forms)
     }
 
     pub fn on(listener: TcpListener, limits: WebLimits, has_market: bool) -> Stage {
-        Stage::showing(listener, limits, has_market, false)
+        let presence = if has_market { MarketPresence::Ruling } else { MarketPresence::Absent };
+        Stage::showing(listener, limits, presence, false, JobForms::Off)
     }
 
-    fn showing(listener: TcpListener, limits: WebLimits, has_market: bool, shows_money: bool) -> Stage {
+    fn showing(
+        listener: TcpListener,
+        limits: WebLimits,
+        presence: MarketPresence,
+        shows_money: bool,
+        job_forms: JobForms,
+    ) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.seed_budgets(budget_file::parse(BUDGETS, "budget").unwrap(), now());
         market.tick(&usage(), SLOTS, now());
@@ -180,7 +207,8 @@ impl Stage {
             pages: Mutex::default(),
             history_pages: Mutex::default(),
             explanations: Mutex::default(),
-            presence: if has_market { MarketPresence::Ruling } else { MarketPresence::Absent },
+            changes: Mutex::default(),
+            presence,
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: Notify::new(),
@@ -193,6 +221,7 @@ impl Stage {
             owner,
             host: "myhost.example.com".to_owned(),
             shows_money,
+            job_forms,
             limits,
         };
         let (shutdown, told) = oneshot::channel();

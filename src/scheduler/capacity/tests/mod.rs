@@ -2,6 +2,7 @@
 
 mod configuration;
 mod derived_numbers;
+mod holds;
 mod job_order;
 mod jobs;
 mod queue_slots;

@@ -8,7 +8,7 @@ use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
 use crate::scheduler::fair::locality_wait::LocalityDelayRule;
 use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::{
-    AppId, AppSize, AppSpec, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
+    AppId, AppSize, AppSpec, Distance, GrantResult, GrantSource, Hold, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
 };
 
 /// `VERY_HIGH` is 0.
@@ -197,6 +197,15 @@ impl Cluster {
 
     pub(super) fn running(&self, job: u32) -> PerKind<u32> {
         self.scheduler.app_running(AppId::new(job))
+    }
+
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// What holds a job back now.
+    pub(super) fn holds(&self, job: u32) -> Vec<Hold> {
+        self.scheduler.holds(AppId::new(job), self.now)
     }
 
     pub(super) fn set_priority(&mut self, job: u32, priority: u8) {

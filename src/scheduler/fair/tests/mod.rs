@@ -3,4 +3,5 @@
 mod cluster;
 mod deficit_order;
 mod delay_rows;
+mod holds;
 mod order_rows;

@@ -1,0 +1,300 @@
+//! The ruling policy with its groups and jobs at one moment: `/scheduler?format=json`, and what the pages show.
+//!
+//! Shares, weights and percentages are exact decimals as texts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, JobId, PerKind, Priority};
+
+use super::exact_decimal::ExactDecimal;
+use super::explanation::PendingReason;
+
+/// The ruling policy, its groups and the unfinished jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SchedulerReport {
+    /// The policy.
+    pub policy: PolicyName,
+    /// Since when it rules, epoch ms.
+    pub since_ms: i64,
+    /// The user who chose it while the daemon ran; absent: the configuration chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When the report was made, epoch ms.
+    pub at_ms: i64,
+    /// Slots of the trackers in service.
+    pub slots: PerKind<u32>,
+    /// Price of the market at the last tick; absent unless the market rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
+    /// Queues or pools, by name.
+    pub groups: Vec<ReportedGroup>,
+    /// The newest unfinished jobs, newest first.
+    pub jobs: Vec<ReportedJob>,
+    /// Unfinished jobs that are not among them.
+    pub jobs_left_out: u64,
+}
+
+/// A policy, as commands name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyName {
+    /// First in, first out.
+    #[default]
+    Fifo,
+    /// The market.
+    Dynamic,
+    /// Queues with capacities.
+    Capacity,
+    /// Pools with fair shares.
+    Fair,
+}
+
+/// A queue or a pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReportedGroup {
+    /// Its name.
+    pub name: String,
+    /// The pool around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Unfinished jobs in it and in the pools in it.
+    pub jobs: u32,
+    /// Attempts that hold slots.
+    pub running: PerKind<u32>,
+    /// Slots that they hold.
+    pub held: PerKind<u32>,
+    /// Tasks that wait for a slot.
+    pub waiting: PerKind<u32>,
+    /// Under the Capacity scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<QueueCapacity>,
+    /// Under the Fair scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolShares>,
+    /// Under the market, where shares are public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bought: Option<BoughtSlots>,
+}
+
+/// The settings and numbers of a queue with a capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueCapacity {
+    /// Its share of the cluster, percent.
+    pub percent: String,
+    /// What it never exceeds, percent of the cluster; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum_percent: Option<String>,
+    /// The part of the queue below which no user is limited, percent.
+    pub user_limit_percent: u32,
+    /// Multiples of the queue's capacity that one user may hold.
+    pub user_limit_factor: String,
+    /// Whether jobs are ordered by priority.
+    pub supports_priority: bool,
+    /// Its slots in the cluster as it is now.
+    pub slots: PerKind<u32>,
+    /// Its maximum in the cluster as it is now; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum_slots: Option<PerKind<u32>>,
+    /// Slots that it occupies, reserved ones included.
+    pub occupied: PerKind<u32>,
+    /// The same in percent of its slots, with one decimal.
+    pub occupied_percent: PerKind<String>,
+    /// Attempts of running jobs.
+    pub running: PerKind<u32>,
+    /// Users with a task that waits.
+    pub active_users: PerKind<u32>,
+    /// Slots that one user may hold now, tasks of one slot each.
+    pub user_limit: PerKind<u64>,
+    /// The users with a job in it, by name.
+    pub users: Vec<QueueUser>,
+    /// Jobs that wait to begin.
+    pub waiting_jobs: u64,
+    /// Jobs that are being set up.
+    pub initializing_jobs: u64,
+    /// Jobs that run.
+    pub running_jobs: u64,
+    /// Maps and reduces of jobs that are being set up or run.
+    pub active_tasks: u64,
+    /// Its limits on jobs.
+    pub limits: QueueJobLimits,
+}
+
+/// The slots of one user in a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueUser {
+    /// The user.
+    pub user: String,
+    /// Slots that the user occupies.
+    pub occupied: PerKind<u32>,
+}
+
+/// Limits on the jobs of a queue, and on those of each user in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueJobLimits {
+    /// Jobs that are set up or run at once.
+    pub initialized: u64,
+    /// The same for each user.
+    pub initialized_per_user: u64,
+    /// Unfinished jobs.
+    pub accepted: u64,
+    /// The same for each user.
+    pub accepted_per_user: u64,
+    /// Maps and reduces of jobs that are set up or run.
+    pub active_tasks: i64,
+    /// The same for each user.
+    pub active_tasks_per_user: i64,
+}
+
+/// The settings and numbers of a pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PoolShares {
+    /// Slots that it gets before others get more than their own minimum.
+    pub minimum: PerKind<u32>,
+    /// Most slots; null: no limit.
+    pub maximum: PerKind<Option<u32>>,
+    /// Whether the maximum is below the minimum; the maximum counts then.
+    pub is_inverted: PerKind<bool>,
+    /// Its weight.
+    pub weight: ExactDecimal,
+    /// The order of its jobs.
+    pub mode: PoolMode,
+    /// Most running jobs; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_running_jobs: Option<u32>,
+    /// Slots that its jobs could use, up to its maximum.
+    pub demand: PerKind<u32>,
+    /// Its fair share, slots.
+    pub fair_share: PerKind<ExactDecimal>,
+    /// Time since it had its minimum, ms; absent while pools do not preempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_minimum_ms: Option<PerKind<u64>>,
+    /// Time since it had half its fair share, ms; absent while pools do not preempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_half_share_ms: Option<PerKind<u64>>,
+}
+
+/// The order of the jobs of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PoolMode {
+    /// By running tasks and weight.
+    #[default]
+    Fair,
+    /// By priority, then submission.
+    Fifo,
+}
+
+/// What a queue has bought in the market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoughtSlots {
+    /// Its share of the cluster at the last tick.
+    pub share: String,
+    /// Slots within its share.
+    pub quota: PerKind<u32>,
+    /// Its rate in the open interval.
+    pub rate: Credits,
+}
+
+/// An unfinished job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReportedJob {
+    /// Its id.
+    pub job: JobId,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// The queue or pool in which it is ordered.
+    pub group: String,
+    /// Its priority, in Hadoop's spelling.
+    pub priority: Priority,
+    /// Its state, in Hadoop's spelling.
+    pub state: String,
+    /// Whether it has begun: it has tasks from then on.
+    pub has_begun: bool,
+    /// When it was submitted, epoch ms.
+    pub submit_ms: i64,
+    /// All tasks.
+    pub tasks: PerKind<u32>,
+    /// Finished tasks.
+    pub finished: PerKind<u32>,
+    /// Attempts that hold slots.
+    pub running: PerKind<u32>,
+    /// Slots that they hold.
+    pub held: PerKind<u32>,
+    /// Tasks that wait for a slot.
+    pub waiting: PerKind<u32>,
+    /// Its place in line, by kind; null for a kind that it does not wait for.
+    pub place: PerKind<Option<PlaceInLine>>,
+    /// What the policy holds it back by at this moment.
+    pub held_back_by: Vec<PendingReason>,
+    /// Under the Capacity scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<QueuedJob>,
+    /// Under the Fair scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PooledJob>,
+}
+
+/// A place in line for slots of one kind; of a job that a limit holds back, the one that it would have without the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceInLine {
+    /// Queues or pools that are served first; 0 where the policy ignores them.
+    pub groups_before: u32,
+    /// Jobs of the same queue or pool that are served first; of all where the policy ignores them.
+    pub jobs_before: u32,
+}
+
+/// A job under the Capacity scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedJob {
+    /// How far it has come in its queue.
+    pub stage: QueuedJobStage,
+    /// Slots of one task.
+    pub slots_per_task: PerKind<u32>,
+    /// Slots that its queue counts for trackers that are reserved for it.
+    pub reserved: PerKind<u32>,
+}
+
+/// How far a job has come in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueuedJobStage {
+    /// It waits to begin.
+    Waiting,
+    /// It is being set up.
+    Initializing,
+    /// It runs.
+    Running,
+}
+
+/// A job under the Fair scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PooledJob {
+    /// Whether the limits on running jobs let it be set up and run.
+    pub is_runnable: bool,
+    /// Slots that it could use.
+    pub demand: PerKind<u32>,
+    /// Its weight.
+    pub weight: PerKind<ExactDecimal>,
+    /// Its fair share, slots; absent in a pool whose jobs are served in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_share: Option<PerKind<ExactDecimal>>,
+    /// Slot-milliseconds that it got less than its share; absent unless jobs are ordered by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deficit_slot_ms: Option<PerKind<i64>>,
+    /// Time that it has waited for slots near its data, ms.
+    pub waited_ms: u64,
+}
+
+// === impl SchedulerReport ===
+
+impl SchedulerReport {
+    /// Removes what is private unless `jobtracker.market.visibility` is `public`: with the price, a share or a quota
+    /// gives the rate of its queue.
+    pub fn hide_money(&mut self) {
+        self.groups.iter_mut().for_each(|group| group.bought = None);
+    }
+}

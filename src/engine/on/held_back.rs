@@ -1,0 +1,64 @@
+//! What the policy holds a job back by, as a reason for people and programs.
+
+use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason};
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::mapreduce::Job;
+use crate::model::{Kind, Now};
+use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
+
+// === impl Engine: what holds jobs back ===
+
+impl Engine {
+    /// The limits and waits of the ruling policy that hold a job back, the most important first.
+    pub(super) fn held_back_by(&self, job: &Job, now: Now) -> Vec<PendingReason> {
+        let group = match &self.config.policy {
+            PolicyConfig::Fair(_) => LimitHolder::Pool,
+            _ => LimitHolder::Queue,
+        };
+        self.cluster.scheduler.holds(job.app, now).into_iter().map(|hold| reason(hold, group, now)).collect()
+    }
+}
+
+/// Whether it is a limit or a reservation of slots of a kind.
+pub(super) fn is_hold_on(reason: &PendingReason, of: Kind) -> bool {
+    is_limit_on(reason, of) || matches!(reason, PendingReason::Reservation { kind, .. } if *kind == of)
+}
+
+/// Whether a limit keeps a job from any more slots of a kind, wherever they are free.
+pub(super) fn is_limit_on(reason: &PendingReason, of: Kind) -> bool {
+    matches!(reason, PendingReason::GroupMaximum { kind, .. } | PendingReason::UserLimit { kind, .. } if *kind == of)
+}
+
+fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
+    match hold {
+        Hold::BeginLimit { of, counts, limit, used } => {
+            let (of, name) = match of {
+                LimitOwner::Group(name) => (group, Some(name)),
+                LimitOwner::User => (LimitHolder::User, None),
+            };
+            let counts = match counts {
+                LimitUnit::Apps => LimitCount::Jobs,
+                LimitUnit::Tasks => LimitCount::Tasks,
+            };
+            PendingReason::BeginLimit { of, name, counts, limit, used }
+        }
+        Hold::BeginsLater => PendingReason::BeginsLater,
+        Hold::GroupMaximum { kind, group: name, maximum, held } => {
+            PendingReason::GroupMaximum { kind, of: group, name, maximum, held }
+        }
+        Hold::UserLimit { kind, limit, held } => PendingReason::UserLimit { kind, limit, held },
+        Hold::Reservation { kind, nodes, slots_per_task } => {
+            PendingReason::Reservation { kind, trackers: nodes, slots_per_task }
+        }
+        Hold::Locality { farthest, until } => {
+            let within = if farthest == Level::Node { NearLevel::Host } else { NearLevel::Rack };
+            let (until_ms, after_heartbeats) = match until {
+                LocalityEnd::AfterMs(ms) => {
+                    (Some(now.wall_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))), None)
+                }
+                LocalityEnd::AfterOffers(offers) => (None, Some(offers)),
+            };
+            PendingReason::Locality { within, until_ms, after_heartbeats }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Names of a job's state, as clients and pages show it.
+
+use crate::mapreduce::Job;
+use crate::model::RunState;
+
+/// Hadoop's name of a job's state.
+pub(super) fn state_word(job: &Job) -> &'static str {
+    match job.state().run_state() {
+        RunState::Prep => "PREP",
+        RunState::Running => "RUNNING",
+        RunState::Succeeded => "SUCCEEDED",
+        RunState::Failed => "FAILED",
+        RunState::Killed => "KILLED",
+    }
+}

@@ -1,0 +1,200 @@
+//! Builds the report of the ruling policy, its groups and the unfinished jobs.
+
+use crate::api::{
+    BoughtSlots, ExactDecimal, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits,
+    QueueUser, QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
+};
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::mapreduce::Job;
+use crate::model::{Kind, Now, PartsPerMillion, PerKind};
+use crate::scheduler::capacity::{JobLimits, JobStage, QueueDetail, QueueSlotsDetail, QueuedJobDetail, SlotUsage};
+use crate::scheduler::fair::allocations::{PoolSettings, SchedulingMode};
+use crate::scheduler::fair::pool_detail::{PoolDetail, PooledJobDetail};
+use crate::scheduler::fair::share::Share;
+use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueuePosition};
+
+use super::job_words::state_word;
+
+/// Most jobs in a report.
+const JOBS_REPORTED: usize = 1_000;
+
+// === impl Engine: the report ===
+
+impl Engine {
+    /// The ruling policy at this moment.
+    pub(super) fn report_scheduler(&self, now: Now) -> SchedulerReport {
+        let scheduler = &self.cluster.scheduler;
+        let unfinished = self.jobs.iter().rev().filter(|job| !job.is_over());
+        let mut places = PerKind::new(scheduler.places_in_line(Kind::Map), scheduler.places_in_line(Kind::Reduce));
+        let jobs: Vec<_> = unfinished.take(JOBS_REPORTED).map(|job| self.report_job(job, &mut places, now)).collect();
+        SchedulerReport {
+            policy: match &self.config.policy {
+                PolicyConfig::Fifo(_) => PolicyName::Fifo,
+                PolicyConfig::Capacity { .. } => PolicyName::Capacity,
+                PolicyConfig::Fair(_) => PolicyName::Fair,
+                PolicyConfig::Dynamic { .. } => PolicyName::Dynamic,
+            },
+            since_ms: self.start.wall_ms,
+            by: None,
+            at_ms: now.wall_ms,
+            slots: scheduler.totals().slots.narrow(),
+            price: self.ruling_market().map(|market| market.price().to_string()),
+            groups: scheduler.group_reports(now).map(|group| self.report_group(group)).collect(),
+            jobs_left_out: self.jobs.live.count().saturating_sub(jobs.len() as u64),
+            jobs,
+        }
+    }
+
+    fn report_group(&self, group: GroupReport<'_>) -> ReportedGroup {
+        let GroupReport { name, parent, apps, running, held, waiting, detail, .. } = group;
+        let (capacity, pool) = match detail {
+            GroupDetail::Plain => (None, None),
+            GroupDetail::Queue(detail) => (Some(queue_capacity(*detail)), None),
+            GroupDetail::Pool(detail) => (None, Some(pool_shares(&detail))),
+        };
+        let bought = self.ruling_market().and_then(|market| market.account(name)).map(|account| {
+            let interval = account.interval().copied().unwrap_or_default();
+            let share = account.published().share.to_string();
+            BoughtSlots { share, quota: interval.quota, rate: interval.share.rate() }
+        });
+        let (name, parent) = (name.to_owned(), parent.map(str::to_owned));
+        ReportedGroup { name, parent, jobs: apps, running, held, waiting, capacity, pool, bought }
+    }
+
+    fn report_job(&self, job: &Job, places: &mut PerKind<PlacesInLine<'_>>, now: Now) -> ReportedJob {
+        let scheduler = &self.cluster.scheduler;
+        let group = scheduler.group_of(job.app).and_then(|group| scheduler.group_name(group));
+        let place = PerKind::new(places.map.position(job.app), places.reduce.position(job.app));
+        let (capacity, pool) = match scheduler.app_detail(job.app) {
+            AppDetail::Plain => (None, None),
+            AppDetail::Queued(detail) => (Some(queued_job(&detail)), None),
+            AppDetail::Pooled(detail) => (None, Some(pooled_job(&detail))),
+        };
+        ReportedJob {
+            job: job.id,
+            name: job.spec.name.clone(),
+            user: job.spec.user.clone(),
+            queue: job.spec.queue.clone(),
+            group: group.unwrap_or(&job.spec.queue).to_owned(),
+            priority: job.priority,
+            state: state_word(job).to_owned(),
+            has_begun: job.has_begun(),
+            submit_ms: job.submit_ms,
+            tasks: job.total(),
+            finished: job.finished(),
+            running: job.running(),
+            held: scheduler.app_usage(job.app),
+            waiting: scheduler.app_waiting(job.app),
+            place: PerKind::new(place.map.map(place_in_line), place.reduce.map(place_in_line)),
+            held_back_by: self.held_back_by(job, now),
+            capacity,
+            pool,
+        }
+    }
+}
+
+fn place_in_line(position: QueuePosition) -> PlaceInLine {
+    let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    PlaceInLine { groups_before: narrow(position.groups_before), jobs_before: narrow(position.apps_before) }
+}
+
+fn queue_capacity(detail: QueueDetail) -> QueueCapacity {
+    let QueueDetail { settings, slots, jobs, active_tasks, .. } = detail;
+    let (map, reduce) = (&slots.map, &slots.reduce);
+    let maximum = |slots: &QueueSlotsDetail| slots.share.maximum.unwrap_or_default();
+    let of_user = |user: &str| {
+        let occupied = |usage: &SlotUsage| usage.by_user.get(user).copied().unwrap_or(0);
+        PerKind::new(occupied(&map.usage), occupied(&reduce.usage))
+    };
+    QueueCapacity {
+        percent: settings.capacity().to_string(),
+        maximum_percent: settings.maximum_capacity().map(|maximum| maximum.to_string()),
+        user_limit_percent: settings.minimum_user_limit_percent(),
+        user_limit_factor: settings.user_limit_factor().to_string(),
+        supports_priority: settings.supports_priority(),
+        slots: PerKind::new(map.share.capacity, reduce.share.capacity),
+        maximum_slots: settings.maximum_capacity().map(|_| PerKind::new(maximum(map), maximum(reduce))),
+        occupied: PerKind::new(map.usage.occupied, reduce.usage.occupied),
+        occupied_percent: PerKind::new(map.occupied_percent(), reduce.occupied_percent()),
+        running: PerKind::new(map.usage.running_tasks, reduce.usage.running_tasks),
+        active_users: PerKind::new(map.active_users, reduce.active_users),
+        user_limit: PerKind::new(map.user_limit, reduce.user_limit),
+        users: map
+            .usage
+            .by_user
+            .keys()
+            .map(|user| QueueUser { user: user.to_string(), occupied: of_user(user) })
+            .collect(),
+        waiting_jobs: jobs.waiting,
+        initializing_jobs: jobs.initializing,
+        running_jobs: jobs.running,
+        active_tasks,
+        limits: job_limits(settings.job_limits()),
+    }
+}
+
+fn job_limits(limits: &JobLimits) -> QueueJobLimits {
+    let &JobLimits {
+        initialized,
+        initialized_per_user,
+        accepted,
+        accepted_per_user,
+        active_tasks,
+        active_tasks_per_user,
+    } = limits;
+    QueueJobLimits {
+        initialized,
+        initialized_per_user,
+        accepted,
+        accepted_per_user,
+        active_tasks,
+        active_tasks_per_user,
+    }
+}
+
+fn queued_job(detail: &QueuedJobDetail) -> QueuedJob {
+    let stage = match detail.stage {
+        JobStage::Waiting => QueuedJobStage::Waiting,
+        JobStage::Initializing => QueuedJobStage::Initializing,
+        JobStage::Running => QueuedJobStage::Running,
+    };
+    QueuedJob { stage, slots_per_task: detail.slots_per_task, reserved: detail.reserved_slots }
+}
+
+fn pool_shares(detail: &PoolDetail) -> PoolShares {
+    let PoolDetail { settings, demand, share, starved } = detail;
+    let &PoolSettings { min, max, max_running_jobs, weight, mode, .. } = settings;
+    let inverted = |kind| settings.is_inverted(kind);
+    PoolShares {
+        minimum: min,
+        maximum: max,
+        is_inverted: PerKind::new(inverted(Kind::Map), inverted(Kind::Reduce)),
+        weight: ExactDecimal(weight),
+        mode: match mode {
+            SchedulingMode::Fair => PoolMode::Fair,
+            SchedulingMode::Fifo => PoolMode::Fifo,
+        },
+        max_running_jobs,
+        demand: *demand,
+        fair_share: exact_shares(*share),
+        below_minimum_ms: starved.map(|times| PerKind::new(times.map.since_min_ms, times.reduce.since_min_ms)),
+        below_half_share_ms: starved
+            .map(|times| PerKind::new(times.map.since_half_share_ms, times.reduce.since_half_share_ms)),
+    }
+}
+
+fn pooled_job(detail: &PooledJobDetail) -> PooledJob {
+    PooledJob {
+        is_runnable: detail.is_admitted,
+        demand: detail.demand,
+        weight: PerKind::new(ExactDecimal(detail.weight.map), ExactDecimal(detail.weight.reduce)),
+        fair_share: detail.share.map(exact_shares),
+        deficit_slot_ms: detail.deficit_slot_ms,
+        waited_ms: detail.waited_ms,
+    }
+}
+
+fn exact_shares(shares: PerKind<Share>) -> PerKind<ExactDecimal> {
+    let exact = |share: Share| ExactDecimal(PartsPerMillion(share.0));
+    PerKind::new(exact(shares.map), exact(shares.reduce))
+}

@@ -1,0 +1,86 @@
+//! What holds an app back at this moment, as far as the policy decides it.
+
+use crate::model::Kind;
+
+use super::Level;
+
+/// A limit or a wait that holds an app back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
+    BeginLimit {
+        /// Whose limit it is.
+        of: LimitOwner,
+        /// What the limit counts.
+        counts: LimitUnit,
+        /// The limit.
+        limit: u64,
+        /// What has begun.
+        used: u64,
+    },
+    /// It does not begin before an app of its group or user that was submitted earlier.
+    BeginsLater,
+    /// Its group, or one around it, holds all slots that it may ever hold.
+    GroupMaximum {
+        /// Kind of the slots.
+        kind: Kind,
+        /// Name of the group.
+        group: String,
+        /// Most slots.
+        maximum: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its user holds all slots of the group that one user may hold now.
+    UserLimit {
+        /// Kind of the slots.
+        kind: Kind,
+        /// Most slots.
+        limit: u64,
+        /// Slots held.
+        held: u32,
+    },
+    /// Nodes keep their free slots for it until they are enough for one of its tasks.
+    Reservation {
+        /// Kind of the slots.
+        kind: Kind,
+        /// How many nodes.
+        nodes: u32,
+        /// Slots of one task.
+        slots_per_task: u32,
+    },
+    /// Its maps wait for slots near their input.
+    Locality {
+        /// The farthest level allowed now.
+        farthest: Level,
+        /// When a farther one is allowed.
+        until: LocalityEnd,
+    },
+}
+
+/// Whose limit it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LimitOwner {
+    /// The group of this name.
+    Group(String),
+    /// The user of the app.
+    User,
+}
+
+/// What a limit on apps counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitUnit {
+    /// Apps.
+    Apps,
+    /// Tasks of apps.
+    Tasks,
+}
+
+/// What a wait for near slots lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalityEnd {
+    /// At least so long, ms.
+    AfterMs(u64),
+    /// Until so many more nodes had no near task for it.
+    AfterOffers(u64),
+}

@@ -1,0 +1,65 @@
+//! Changes of jobs by the forms of a page: who may, and what the owner answers.
+
+use axum::body::Body;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, Method, Response, StatusCode};
+use tokio::time::timeout;
+
+use crate::engine::Refusal;
+
+use super::job_forms::JobForms;
+use super::owner::{JobChange, Owner, OwnerGone};
+use super::response::{text, with_allow};
+use super::same_site::is_from_own_page;
+use super::signed_request::HttpRequest;
+use super::state::{ANSWER_TIMEOUT, WebState};
+
+/// Changes a job, and leads back to the page.
+pub(super) async fn change_job<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    job: &str,
+    change: JobChange,
+    page: &'static str,
+) -> Response<Body> {
+    if request.method == Method::HEAD {
+        let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "HEAD must not change anything; use POST");
+        return with_allow(refusal, "GET, POST, OPTIONS");
+    }
+    match state.job_forms {
+        JobForms::Off => {
+            return text(StatusCode::FORBIDDEN, "webinterface.private.actions is false: pages change nothing");
+        }
+        JobForms::ForNone => {
+            return text(
+                StatusCode::UNAUTHORIZED,
+                "Null user: mapred.acls.enabled is true, and a request to this page names no user",
+            );
+        }
+        JobForms::ForAll => {}
+    }
+    if !is_from_own_page(&request.headers) {
+        return text(StatusCode::FORBIDDEN, "a page of another site must not change jobs here");
+    }
+    let Ok(id) = job.parse() else {
+        return text(StatusCode::BAD_REQUEST, format_args!("jobid: {job:?} is not the id of a job"));
+    };
+    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change)).await {
+        Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
+        Ok(Err(OwnerGone)) => text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
+        Ok(Ok(Err(refusal))) => text(status_of(&refusal), refusal),
+        Ok(Ok(Ok(()))) => {
+            let mut found = text(StatusCode::FOUND, page);
+            found.headers_mut().insert(LOCATION, HeaderValue::from_static(page));
+            found
+        }
+    }
+}
+
+fn status_of(refusal: &Refusal) -> StatusCode {
+    match refusal {
+        Refusal::AccessDenied(_) => StatusCode::FORBIDDEN,
+        Refusal::SafeMode(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}

@@ -1,0 +1,67 @@
+//! The parameters of `/scheduler` that belong to the page of the ruling policy; all others are operations of the market.
+
+use axum::extract::Query;
+use axum::http::Uri;
+
+use super::owner::JobChange;
+
+/// A request for the page, or for a change of a job by its forms.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct PageQuery {
+    /// `format`: another form than a page.
+    pub(super) format: Option<String>,
+    /// `advanced`: more columns.
+    pub(super) is_advanced: bool,
+    /// `jobid` as written, with `setPool` or `setPriority`.
+    pub(super) change: Option<(String, JobChange)>,
+}
+
+// === impl PageQuery ===
+
+impl PageQuery {
+    /// The parameters of a query; none if any of them is not the page's, or if one is repeated.
+    pub(super) fn parse(query: &str) -> Option<Self> {
+        let uri = Uri::builder().path_and_query(format!("/?{query}")).build().ok()?;
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&uri).ok()?;
+        let (mut page, mut job, mut change) = (Self::default(), None, None);
+        for (name, value) in pairs {
+            let is_first = match name.as_str() {
+                "format" => page.format.replace(value).is_none(),
+                "advanced" => !std::mem::replace(&mut page.is_advanced, true),
+                "jobid" => job.replace(value).is_none(),
+                "setPool" => change.replace(JobChange::Pool(value)).is_none(),
+                "setPriority" => change.replace(JobChange::Priority(value)).is_none(),
+                _ => false,
+            };
+            if !is_first {
+                return None;
+            }
+        }
+        page.change = change.map(|change| (job.unwrap_or_default(), change));
+        Some(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(job: &str, change: JobChange) -> Option<PageQuery> {
+        Some(PageQuery { change: Some((job.to_owned(), change)), ..PageQuery::default() })
+    }
+
+    #[test]
+    fn the_page_and_its_forms_are_told_from_operations_of_the_market() {
+        assert_eq!(PageQuery::parse(""), Some(PageQuery::default()));
+        let advanced = PageQuery { is_advanced: true, ..PageQuery::default() };
+        assert_eq!(PageQuery::parse("advanced"), Some(advanced));
+        let json = PageQuery { format: Some("json".to_owned()), ..PageQuery::default() };
+        assert_eq!(PageQuery::parse("format=json"), Some(json));
+        assert_eq!(PageQuery::parse("setPool=a%26b+c&jobid=j"), change("j", JobChange::Pool("a&b c".to_owned())));
+        assert_eq!(PageQuery::parse("setPriority=LOW"), change("", JobChange::Priority("LOW".to_owned())));
+        for markets in ["price", "info=q&user=u", "format=json&price", "setPool=a&setPriority=LOW", "advanced&advanced"]
+        {
+            assert_eq!(PageQuery::parse(markets), None, "{markets}");
+        }
+    }
+}

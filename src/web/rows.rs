@@ -1,0 +1,26 @@
+//! The rows of a page's table, cut to a bound.
+
+/// Largest number of rows of a table. The rest is counted.
+const MAX_ROWS: usize = 1000;
+
+/// The first rows of a table, and the number of rows left out.
+pub(super) struct Rows<R> {
+    pub(super) rows: Vec<R>,
+    pub(super) left_out: usize,
+}
+
+// === impl Rows ===
+
+impl<R> Rows<R> {
+    pub(super) fn new<T>(all: impl IntoIterator<Item = T>, row: impl FnMut(T) -> R) -> Self {
+        let mut all = all.into_iter();
+        let rows = all.by_ref().take(MAX_ROWS).map(row).collect();
+        Rows { rows, left_out: all.count() }
+    }
+
+    /// The same, for a table whose rows were already cut from `all`.
+    pub(super) fn of(self, all: u64) -> Self {
+        let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
+        Rows { left_out: left_out.max(self.left_out), ..self }
+    }
+}

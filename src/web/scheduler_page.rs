@@ -1,0 +1,93 @@
+//! `/scheduler` without an operation of the market: the page of the ruling policy, and its numbers as JSON.
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use axum::http::{HeaderValue, Response, StatusCode};
+use tokio::time::timeout;
+
+use crate::api::{PolicyName, SchedulerReport};
+use crate::market::answer::short_host;
+
+use super::capacity_page::CapacityPage;
+use super::fair_page::FairPage;
+use super::job_changes::change_job;
+use super::job_forms::JobForms;
+use super::owner::{MarketPresence, Owner, OwnerGone};
+use super::page_query::PageQuery;
+use super::response::{HTML, JSON, fresh, json, text};
+use super::signed_request::{HttpRequest, check_method};
+use super::state::{ANSWER_TIMEOUT, WebState};
+
+/// The policy of a page with forms, which go to this server alone.
+const FORMS_POLICY: &str =
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Answers a request for the page; none if the market answers, which rules.
+pub(super) async fn scheduler_page<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    query: PageQuery,
+) -> Option<Response<Body>> {
+    let PageQuery { format, is_advanced, change } = query;
+    if format.is_none() && state.owner.market_presence() == MarketPresence::Ruling {
+        return None;
+    }
+    if let Err(refusal) = check_method(&request.method, |status, message| text(status, message)) {
+        return Some(*refusal);
+    }
+    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
+        return Some(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone));
+    };
+    let report = &overview.report;
+    let host = short_host(&state.host);
+    Some(match (format.as_deref(), report.policy) {
+        (Some("json"), _) => json_report(report.clone(), state.shows_money),
+        (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
+        (None, PolicyName::Dynamic) => return None,
+        (None, PolicyName::Fifo) => no_page(state.owner.market_presence()),
+        (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
+        (None, PolicyName::Fair) => match change {
+            Some((job, change)) => change_job(state, request, &job, change, address(is_advanced)).await,
+            None => {
+                let has_forms = state.job_forms == JobForms::ForAll;
+                page(&FairPage::new(host, report, is_advanced, has_forms))
+            }
+        },
+    })
+}
+
+fn json_report(mut report: SchedulerReport, shows_money: bool) -> Response<Body> {
+    if !shows_money {
+        report.hide_money();
+    }
+    fresh(StatusCode::OK, JSON, json(&report))
+}
+
+fn no_page(market: MarketPresence) -> Response<Body> {
+    let message = match market {
+        MarketPresence::Absent => "The scheduler in use has no market; /scheduler belongs to the dynamic one",
+        MarketPresence::Idle | MarketPresence::Ruling => {
+            "The scheduler in use has no page; the market answers /scheduler?OPERATION"
+        }
+    };
+    text(StatusCode::NOT_FOUND, message)
+}
+
+const fn address(is_advanced: bool) -> &'static str {
+    if is_advanced { "/scheduler?advanced" } else { "/scheduler" }
+}
+
+/// A page that may send forms. With its own address as referrer, so that a form is known to be its own.
+fn page(page: &impl Template) -> Response<Body> {
+    match page.render() {
+        Ok(html) => {
+            let mut response = fresh(StatusCode::OK, HTML, html);
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(FORMS_POLICY));
+            headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+            response
+        }
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
+    }
+}

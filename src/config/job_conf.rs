@@ -24,6 +24,8 @@ pub struct TaskConf {
     pub memory_mb: Option<u64>,
     /// Maximum number of records (for reduces, groups) skipped around a bad one; `None`: never skip.
     pub max_skipped: Option<u64>,
+    /// Maximum number that the Fair scheduler runs at a time.
+    pub max_running: Option<u32>,
 }
 
 /// Place in a workflow, for the history. Empty texts when there is none.
@@ -177,6 +179,7 @@ fn map_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
         is_speculative: configuration.flag(&keys::MAP_SPECULATIVE)?,
         memory_mb: memory_mb(configuration, &keys::JOB_MAP_MEMORY)?,
         max_skipped: configuration.limit(&keys::SKIP_MAP_RECORDS, 1)?,
+        max_running: configuration.limit(&keys::JOB_MAX_MAPS, 0)?,
     })
 }
 
@@ -188,6 +191,7 @@ fn reduce_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
         is_speculative: configuration.flag(&keys::REDUCE_SPECULATIVE)?,
         memory_mb: memory_mb(configuration, &keys::JOB_REDUCE_MEMORY)?,
         max_skipped: configuration.limit(&keys::SKIP_REDUCE_GROUPS, 1)?,
+        max_running: configuration.limit(&keys::JOB_MAX_REDUCES, 0)?,
     })
 }
 

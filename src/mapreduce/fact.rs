@@ -106,6 +106,13 @@ pub enum JobFact {
         /// The new priority.
         priority: Priority,
     },
+    /// A job was moved to another pool.
+    PoolSet {
+        /// The job.
+        job: JobId,
+        /// The pool.
+        pool: Arc<str>,
+    },
     /// An attempt was launched on a tracker.
     AttemptLaunched {
         /// The attempt.
@@ -185,6 +192,7 @@ impl JobFact {
             | JobFact::Ending { job, .. }
             | JobFact::Ended { job, .. }
             | JobFact::Priority { job, .. }
+            | JobFact::PoolSet { job, .. }
             | JobFact::Restarted { job, .. }
             | JobFact::AttemptBlockSkipped { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,

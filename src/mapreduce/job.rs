@@ -79,6 +79,8 @@ pub struct Job {
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
     pub priority: Priority,
+    /// The pool it was moved to.
+    pub pool: Option<Arc<str>>,
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
     /// Trackers that were given any of its attempts: each gets KILL_JOB when the job is over.
@@ -228,6 +230,7 @@ impl Job {
             last_fact: FactNumber::default(),
             trackers: BTreeSet::new(),
             priority: spec.priority,
+            pool: None,
             first_attempt: 0,
             unknown_attempts: 0,
             state: JobState::Accepted,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::model::{EndNotification, PerKind, Priority};
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
 
+use super::PoolProperties;
+
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JobSpec {
@@ -73,6 +75,13 @@ pub struct JobSpec {
     /// recorded.
     #[serde(default)]
     pub is_signed: Option<bool>,
+    /// What may name its pool.
+    #[serde(default)]
+    pub pool_properties: PoolProperties,
+    /// Most maps and reduces that the Fair scheduler runs of it at a time: `mapred.fairscheduler.job.max.maps`,
+    /// `mapred.fairscheduler.job.max.reduces`.
+    #[serde(default)]
+    pub max_running: PerKind<Option<u32>>,
 }
 
 /// Of jobs that were stored without it, too.
@@ -108,7 +117,7 @@ impl JobSpec {
         let url = self.end_notification.iter().map(|notification| &notification.url);
         let own = [&self.user, &self.submit_dir, &self.job_file, &self.split_file, &self.name, &self.queue];
         let texts = own.into_iter().chain(optional).chain(url);
-        size_of::<Self>() + texts.map(String::len).sum::<usize>()
+        size_of::<Self>() + texts.map(String::len).sum::<usize>() + self.pool_properties.bytes()
     }
 }
 
@@ -145,6 +154,8 @@ impl JobSpec {
             only_stock: None,
             end_notification: None,
             is_signed: None,
+            pool_properties: PoolProperties::default(),
+            max_running: PerKind::default(),
         }
     }
 }

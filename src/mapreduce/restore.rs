@@ -59,6 +59,7 @@ impl Job {
         violations: &mut Violations,
     ) {
         self.priority = stored.priority;
+        self.pool = stored.pool.clone();
         self.straggler_watch_ms = now.wall_ms;
         if stored.is_running {
             self.enter_state(JobState::Running);

@@ -15,6 +15,8 @@ pub struct StoredJob {
     pub accepted: AcceptedJob,
     /// Current priority; the specification has the submitted one.
     pub priority: Priority,
+    /// The pool it was moved to.
+    pub pool: Option<Arc<str>>,
     /// Whether its setup has succeeded.
     pub is_running: bool,
     /// Its decided end; its cleanup is still to run.

@@ -1,5 +1,8 @@
 //! Apps that wait to begin: added, without demand, until the policy lets them.
 
+use crate::model::Now;
+
+use super::change::Reaction;
 use super::view::View;
 use super::{AppId, Scheduler};
 
@@ -7,12 +10,14 @@ use super::{AppId, Scheduler};
 
 impl Scheduler {
     /// The apps that begin now, in that order: each is returned once. Costs nothing while none waits.
-    pub fn begin_apps(&mut self) -> Vec<AppId> {
+    pub fn begin_apps(&mut self, now: Now) -> Vec<AppId> {
         if self.to_begin.is_empty() {
             return Vec::new();
         }
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
-        let mut beginners = policy.choose_beginners(&self.to_begin, &View { groups, totals, apps, nodes });
+        let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
+        let (view, mut reaction) = (View { groups, totals, apps, nodes }, Reaction { moves, violations });
+        let mut beginners = policy.choose_beginners(&self.to_begin, now, &view, &mut reaction);
+        self.carry_out_moves();
         beginners.retain(|id| self.to_begin.remove(id));
         beginners
     }
@@ -33,6 +38,8 @@ mod tests {
     use super::*;
     use crate::scheduler::{AppSpec, FifoOptions};
 
+    const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
+
     fn with_apps(scheduler: &mut Scheduler, numbers: [u32; 3]) -> [AppId; 3] {
         let group = scheduler.open_group("q");
         numbers.map(|number| {
@@ -51,9 +58,9 @@ mod tests {
             assert!(scheduler.is_to_begin(first));
             scheduler.resume_app(resumed);
             scheduler.remove_app(removed);
-            assert_eq!(scheduler.begin_apps(), [first]);
+            assert_eq!(scheduler.begin_apps(NOW), [first]);
             assert!(!scheduler.is_to_begin(first));
-            assert_eq!(scheduler.begin_apps(), []);
+            assert_eq!(scheduler.begin_apps(NOW), []);
         }
     }
 
@@ -62,10 +69,10 @@ mod tests {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let gate = scheduler.set_gate();
         let [first, second, third] = with_apps(&mut scheduler, [1, 2, 3]);
-        assert_eq!(scheduler.begin_apps(), []);
+        assert_eq!(scheduler.begin_apps(NOW), []);
         gate.admit(2);
-        assert_eq!(scheduler.begin_apps(), [first, second]);
-        assert_eq!(scheduler.begin_apps(), []);
+        assert_eq!(scheduler.begin_apps(NOW), [first, second]);
+        assert_eq!(scheduler.begin_apps(NOW), []);
         assert!(scheduler.is_to_begin(third));
     }
 }

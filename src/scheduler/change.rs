@@ -17,14 +17,18 @@ pub(super) enum Change {
     AppRemoved(AppId),
     /// The job of a removed app is over, its cleanup included.
     AppEnded(AppId),
+    /// An app moved to another group.
+    AppMoved(AppId),
     /// The size of an app changed, to zero when it is removed; further sizes may follow then.
     Size {
         app: AppId,
         size: AppSize,
     },
+    /// A priority was set, perhaps that of an app that was removed and holds no slot any more: `before` is the same then.
     Priority {
         app: AppId,
         before: u8,
+        priority: u8,
     },
     /// The waiting tasks of an app changed.
     Demand {

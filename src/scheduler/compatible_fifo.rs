@@ -131,7 +131,7 @@ impl Policy for CompatibleFifo {
 
     /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.
     fn launch_rules(&self) -> LaunchRules {
-        LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true }
+        LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true, ..LaunchRules::default() }
     }
 
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
@@ -141,7 +141,7 @@ impl Policy for CompatibleFifo {
                 let spec = view.app(app).filter(|app| !app.draining).map(|app| &app.spec);
                 self.resize_app(app, spec, size, violations);
             }
-            Change::Priority { app, before } => {
+            Change::Priority { app, before, .. } => {
                 if let Some(app) = view.app(app) {
                     self.reorder_app(&app.spec, before);
                 }

@@ -28,6 +28,8 @@ pub(super) struct Group {
     pub(super) parent: Option<GroupId>,
     /// Its name among the children of its parent, if it is not listed by name: it goes with its last app.
     unlisted: Option<Arc<str>>,
+    /// Whether it closes with its last app though it is listed.
+    is_temporary: bool,
     pub(super) apps: u32,
     /// Attempts that hold slots.
     pub(super) running: PerKind<u32>,
@@ -63,6 +65,11 @@ pub(super) struct GroupSums {
 // === impl Group ===
 
 impl Group {
+    /// Whether it is found by its name.
+    pub(super) fn is_listed(&self) -> bool {
+        self.unlisted.is_none()
+    }
+
     pub(super) fn sums(&self) -> GroupSums {
         let &Group { apps, running, held, releasing, waiting, pending, .. } = self;
         GroupSums { apps, running, held, releasing, waiting, pending }
@@ -118,6 +125,7 @@ impl Groups {
             name: name.to_owned(),
             parent,
             unlisted,
+            is_temporary: false,
             apps: 0,
             running: PerKind::default(),
             held: PerKind::default(),
@@ -222,8 +230,29 @@ impl Groups {
     /// Returns the group if it was closed with its last app.
     pub(super) fn remove_app(&mut self, id: GroupId, violations: &mut Violations) -> Option<GroupId> {
         self.update_path(id, |group| lower(&mut group.apps, 1_u32, violations));
-        let is_over = self.by_id.get(&id).is_some_and(|group| group.apps == 0 && group.unlisted.is_some());
-        is_over.then(|| self.forget(id)).map(|()| id)
+        let is_unlisted = self.by_id.get(&id).is_some_and(|group| group.apps == 0 && group.unlisted.is_some());
+        is_unlisted.then(|| self.forget(id)).map(|()| id)
+    }
+
+    /// Sets the parent of each listed group to the one of that name. No app may be in any.
+    pub(super) fn rearrange<'a>(&mut self, parent_of: impl Fn(&str) -> Option<&'a str>) {
+        for (name, id) in &self.by_name {
+            let parent = parent_of(name).and_then(|parent| self.by_name.get(parent).copied());
+            if let Some(group) = self.by_id.get_mut(id) {
+                group.parent = parent;
+            }
+        }
+    }
+
+    pub(super) fn set_temporary(&mut self, id: GroupId, is_temporary: bool) {
+        if let Some(group) = self.by_id.get_mut(&id) {
+            group.is_temporary = is_temporary;
+        }
+    }
+
+    /// Whether a temporary group has lost its last app.
+    pub(super) fn is_over(&self, id: GroupId) -> bool {
+        self.by_id.get(&id).is_some_and(|group| group.is_temporary && group.apps == 0)
     }
 
     pub(super) fn get(&self, id: GroupId) -> Option<&Group> {

@@ -2,6 +2,7 @@
 
 use crate::model::Kind;
 
+use super::change::Change;
 use super::{AppId, GroupId, Scheduler};
 
 /// Why an app was not moved.
@@ -46,7 +47,9 @@ impl Scheduler {
             app.spec.group = to;
         }
         self.enter_home(id);
+        self.notify(&Change::AppMoved(id));
         self.enqueue_waiting(id);
+        self.close_if_temporary(from);
         Ok(())
     }
 }

@@ -17,6 +17,8 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::detail::{AppDetail, GroupDetail};
+use super::fair::allocations::Allocations;
+use super::fair::pool_claims::PoolClaims;
 use super::group::Group;
 use super::heartbeat::Heartbeat;
 use super::hold::Hold;
@@ -74,6 +76,8 @@ pub struct LaunchRules {
     pub is_housekeeping_alone: bool,
     /// A task that failed on some hosts may wait for any other, even for one without slots of its kind.
     pub counts_all_hosts: bool,
+    /// Heartbeats of nodes without a free slot are offered too: the policy measures time by heartbeats.
+    pub offers_full_nodes: bool,
 }
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
@@ -149,7 +153,13 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
     /// any waits.
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        _now: Now,
+        _view: &View<'_>,
+        _reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
         waiting.iter().copied().collect()
     }
 
@@ -160,6 +170,9 @@ pub(super) trait Policy: fmt::Debug + Send {
         Allocation::default()
     }
 
+    /// Replaces the allocation file of the Fair scheduler.
+    fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
+
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
@@ -168,6 +181,11 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// The apps of a group as clients list them; none: in the order of their ids.
     fn listed_apps(&self, _group: GroupId) -> Option<Vec<AppId>> {
         None
+    }
+
+    /// What pools claim in a round of preemption; only the Fair scheduler has pools.
+    fn pool_claims(&self, _kind: Kind, _now: Now, _view: &View<'_>) -> PoolClaims {
+        PoolClaims::default()
     }
 
     /// The scheduling information of an app.

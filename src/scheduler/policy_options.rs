@@ -47,7 +47,7 @@ impl PolicyOptions {
             Self::Capacity { config, is_compatible } => {
                 Box::new(Capacity::new(Arc::unwrap_or_clone(config), is_compatible))
             }
-            Self::Fair { options, allocations } => Box::new(Fair::new(options, Arc::unwrap_or_clone(allocations))),
+            Self::Fair { options, allocations } => Box::new(Fair::new(options, allocations)),
             Self::Dynamic => Box::new(Dynamic::default()),
         }
     }

@@ -1,8 +1,10 @@
 //! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
 //! counts, so that it takes nothing for slots that are being released already.
 
-use crate::model::{Kind, PerKind, TrackerId, lower, raise};
+use crate::model::{Kind, Now, PerKind, TrackerId, lower, raise};
 
+use super::fair::pool_claims::PoolClaims;
+use super::view::View;
 use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
@@ -64,6 +66,17 @@ impl Scheduler {
     /// What a group may take and keep in a round of preemption.
     pub fn claim(&self, group: GroupId) -> Claim {
         self.policy.claim(group)
+    }
+
+    /// What the pools of the Fair scheduler claim in a round of preemption, for one kind of slot.
+    pub fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
+        let Self { policy, groups, apps, nodes, totals, .. } = self;
+        policy.pool_claims(kind, now, &View { groups, totals, apps, nodes })
+    }
+
+    /// The group whose sums count an app; its own one, or one in it.
+    pub fn home_of(&self, app: AppId) -> Option<GroupId> {
+        self.apps.get(&app).map(|app| app.home)
     }
 
     /// What a group has bought; nothing unless the policy is the market.

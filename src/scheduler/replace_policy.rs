@@ -3,6 +3,7 @@
 use crate::model::{Kind, PerKind, TrackerId};
 
 use super::change::Change;
+use super::group::Groups;
 use super::order::OrderEntry;
 use super::state::orders_for;
 use super::{AppId, GroupId, PolicyOptions, Scheduler};
@@ -13,6 +14,15 @@ impl Scheduler {
     /// Orders all groups and apps by another policy from now on, in O(apps log apps + nodes). The market begins without
     /// allocations; reservations end, and what limits refused is tried again.
     pub fn replace_policy(&mut self, options: PolicyOptions) {
+        self.replace_between(options, |_| {});
+    }
+
+    /// The same, with all listed groups brought to their places in another tree: `parent_of` names the parent.
+    pub fn rearrange<'a>(&mut self, options: PolicyOptions, parent_of: impl Fn(&str) -> Option<&'a str>) {
+        self.replace_between(options, |groups| groups.rearrange(parent_of));
+    }
+
+    fn replace_between(&mut self, options: PolicyOptions, change_groups: impl FnOnce(&mut Groups)) {
         let apps = self.apps_by_submission();
         apps.iter().for_each(|&id| self.end_reservations_of_app(id));
         self.orders = PerKind::default();
@@ -24,6 +34,7 @@ impl Scheduler {
             }
             self.leave_home(id);
         }
+        change_groups(&mut self.groups);
         self.policy = options.build();
         self.orders = orders_for(&*self.policy);
         let groups: Vec<GroupId> = self.groups.iter().map(|(_, id, _)| id).collect();

@@ -74,7 +74,7 @@ pub struct Scheduler {
     pub(super) parked_apps: PerKind<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
     /// Requests of the policy; empty between two calls.
-    moves: Moves,
+    pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
     pub(super) violations: Violations,
 }
@@ -189,6 +189,30 @@ impl Scheduler {
         group
     }
 
+    /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
+    pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
+        let is_new = self.groups.by_name(name).is_none();
+        let group = self.open_group(name);
+        if is_new {
+            self.groups.set_temporary(group, true);
+        }
+        group
+    }
+
+    /// Lets a group close with its last app, at once if it has none.
+    pub fn make_temporary(&mut self, group: GroupId) {
+        self.groups.set_temporary(group, true);
+        self.close_if_temporary(group);
+    }
+
+    /// Replaces the pools of the Fair scheduler, none of which moves in the tree. No effect under another policy.
+    pub fn set_pools(&mut self, allocations: &Arc<Allocations>) {
+        self.policy.set_pools(allocations);
+        self.moves.all = true;
+        self.moves.wake_below.push(GroupId::ROOT);
+        self.carry_out_moves();
+    }
+
     /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the
     /// parent is not open.
     pub fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
@@ -207,6 +231,14 @@ impl Scheduler {
     pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
+    }
+
+    /// Closes a temporary group without apps.
+    pub(super) fn close_if_temporary(&mut self, group: GroupId) {
+        if self.groups.is_over(group) {
+            // It has no apps.
+            let _ = self.close_group(group);
+        }
     }
 
     pub(super) fn forget_group(&mut self, group: GroupId) {
@@ -411,9 +443,8 @@ impl Scheduler {
 
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub fn set_priority(&mut self, id: AppId, priority: u8) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut app.spec.priority, priority);
-        self.notify(&Change::Priority { app: id, before });
+        let before = self.apps.get_mut(&id).map(|app| std::mem::replace(&mut app.spec.priority, priority));
+        self.notify(&Change::Priority { app: id, before: before.unwrap_or(priority), priority });
         self.rekey_app(id);
     }
 
@@ -560,7 +591,9 @@ impl Scheduler {
             return;
         }
         self.leave_home(id);
-        self.apps.remove(&id);
+        if let Some(app) = self.apps.remove(&id) {
+            self.close_if_temporary(app.spec.group);
+        }
     }
 }
 
@@ -581,6 +614,11 @@ impl Scheduler {
     pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
         change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        self.carry_out_moves();
+    }
+
+    /// Reorders what the policy has requested to.
+    pub(super) fn carry_out_moves(&mut self) {
         if !self.moves.is_empty() {
             let mut moves = std::mem::take(&mut self.moves);
             self.carry_out(&mut moves);

@@ -1,6 +1,6 @@
 //! What another policy would do with the apps as they are now: a second scheduler is built, asked, and dropped.
 
-use crate::model::DEFAULT_RACK;
+use crate::model::{DEFAULT_RACK, Now};
 
 use super::{AppId, AppSpec, PolicyOptions, Scheduler};
 
@@ -9,7 +9,12 @@ use super::{AppId, AppSpec, PolicyOptions, Scheduler};
 impl Scheduler {
     /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name.
     /// O(apps log apps).
-    pub fn would_begin<'a>(&self, options: PolicyOptions, group_of: impl Fn(AppId) -> Option<&'a str>) -> Vec<AppId> {
+    pub fn would_begin<'a>(
+        &self,
+        options: PolicyOptions,
+        group_of: impl Fn(AppId) -> Option<&'a str>,
+        now: Now,
+    ) -> Vec<AppId> {
         let mut trial = Self::new(options);
         let host = trial.topology_mut().intern_host("trial", DEFAULT_RACK);
         trial.add_node(host, self.totals().slots.narrow());
@@ -25,6 +30,6 @@ impl Scheduler {
                 trial.resume_app(id);
             }
         }
-        trial.begin_apps()
+        trial.begin_apps(now)
     }
 }

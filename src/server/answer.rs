@@ -31,6 +31,7 @@ impl From<Refusal> for RemoteError {
             Refusal::InvalidJob(text) => Self::io(format_args!("java.io.IOException: {text}")),
             // What is no IOException travels inside one (1.2.1 `RPC.Server.call`).
             Refusal::IllegalArgument(text) => Self::io(format_args!("java.lang.IllegalArgumentException: {text}")),
+            Refusal::UndeclaredPool(text) => Self::new("org.apache.hadoop.mapred.UndeclaredPoolException", text),
             Refusal::SafeMode(text) => Self::new("org.apache.hadoop.mapred.SafeModeException", text),
             Refusal::DisallowedTracker(text) => {
                 Self::new("org.apache.hadoop.mapred.DisallowedTaskTrackerException", text)

@@ -146,6 +146,7 @@ fn fair_config(fair: &FairSchedulerSettings, heartbeat_interval_ms: u64) -> Fair
             is_compatible: fair.is_compatible,
         },
         allocations: Arc::clone(&fair.allocations),
+        pool_name_property: settings.pool_name_property.clone(),
         allows_undeclared_pools: settings.allows_undeclared_pools,
         preemption_interval_ms: preempts.then_some(settings.preemption_interval_ms),
         only_logs_preemption: settings.preemption == FairPreemption::OnlyLog,

@@ -99,6 +99,7 @@ fn fair(random: &mut Random, users: &[&str], preempts: bool) -> FairConfig {
     FairConfig {
         options,
         allocations: Arc::new(allocations),
+        pool_name_property: "user.name".to_owned(),
         allows_undeclared_pools: true,
         preemption_interval_ms: preempts.then(|| random.between(300, 8_000)),
         only_logs_preemption: false,

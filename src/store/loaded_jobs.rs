@@ -33,7 +33,8 @@ pub struct LoadedJobs {
 }
 
 const UNFINISHED: &str =
-    "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt
+    "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt,
+         pool
      FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
 
 /// Of finished jobs; without `splits`, which may be large.
@@ -44,7 +45,7 @@ const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
-             outcome, failure_info, first_attempt
+             outcome, failure_info, first_attempt, pool
          FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
     let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
@@ -139,6 +140,7 @@ struct UnfinishedRow {
     outcome: Option<String>,
     reason: Option<String>,
     first_attempt: i32,
+    pool: Option<Arc<str>>,
 }
 
 // === impl UnfinishedRow ===
@@ -157,6 +159,7 @@ impl UnfinishedRow {
             outcome: row.get(8)?,
             reason: row.get(9)?,
             first_attempt: row.get(10)?,
+            pool: row.get(11)?,
         })
     }
 
@@ -192,7 +195,15 @@ impl UnfinishedRow {
             token_file: self.token_file.unwrap_or_default(),
             first_attempt: self.first_attempt,
         };
-        Ok(StoredJob { accepted, priority, is_running, ending, attempts: Vec::new(), events: Vec::new() })
+        Ok(StoredJob {
+            accepted,
+            priority,
+            pool: self.pool,
+            is_running,
+            ending,
+            attempts: Vec::new(),
+            events: Vec::new(),
+        })
     }
 }
 

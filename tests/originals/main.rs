@@ -56,6 +56,11 @@ fn the_capacity_scheduler_grants_what_the_original_grants() {
 }
 
 #[test]
+fn the_fair_scheduler_grants_what_the_original_grants() {
+    replay(SchedulerName::Fair);
+}
+
+#[test]
 fn another_grant_than_the_recorded_one_is_found() {
     let recording = &recordings(SchedulerName::Fifo)[0];
     let call = recording.answers.iter().rposition(|answer| answer != "-").unwrap();

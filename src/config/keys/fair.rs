@@ -14,7 +14,13 @@ keys! {
     FAIR_ALLOCATION_FILE = "mapred.fairscheduler.allocation.file", LocalPath, None,
         "The allocation file: pools with minimums, maximums, weights and limits. Unset: `fair-scheduler.xml` in the conf folder; without that no pool is declared.";
     FAIR_POOL_NAME_PROPERTY = "mapred.fairscheduler.poolnameproperty", Text, Some("user.name"),
-        "Not acted on yet. Key of job.xml that names a job's pool, unless `mapred.fairscheduler.pool` does.";
+        "Key of job.xml that names a job's pool, unless `mapred.fairscheduler.pool` does.";
+    JOB_POOL = "mapred.fairscheduler.pool", Text, None,
+        "Set by a job: its pool, whatever property the JobTracker takes pools from.";
+    JOB_MAX_MAPS = "mapred.fairscheduler.job.max.maps", Number(Count, -1, INT), Some("-1"),
+        "Set by a job: maximum number of its maps that run at a time. -1: no limit.";
+    JOB_MAX_REDUCES = "mapred.fairscheduler.job.max.reduces", Number(Count, -1, INT), Some("-1"),
+        "Set by a job: maximum number of its reduces that run at a time. -1: no limit.";
     FAIR_ALLOW_UNDECLARED_POOLS = "mapred.fairscheduler.allow.undeclared.pools", Flag, Some("true"),
         "Whether a job may name a pool that the allocation file does not declare; else it is refused.";
     FAIR_ASSIGN_MULTIPLE = "mapred.fairscheduler.assignmultiple", Flag, Some("true"),

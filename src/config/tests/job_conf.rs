@@ -43,6 +43,7 @@ fn a_recorded_wordcount_is_read() {
             is_speculative: true,
             memory_mb: None,
             max_skipped: None,
+            max_running: None,
         },
         reduce: TaskConf {
             tasks: 1,
@@ -51,6 +52,7 @@ fn a_recorded_wordcount_is_read() {
             is_speculative: true,
             memory_mb: None,
             max_skipped: None,
+            max_running: None,
         },
         reduce_slowstart: PartsPerMillion(
             50000,

@@ -13,6 +13,7 @@ pub enum JobOperation {
     KillTask,
     FailTask,
     SetJobPriority,
+    SetPool,
     ViewJobCounters,
     ViewJobDetails,
 }
@@ -27,6 +28,7 @@ impl JobOperation {
             Self::KillTask => "KILL_TASK",
             Self::FailTask => "FAIL_TASK",
             Self::SetJobPriority => "SET_JOB_PRIORITY",
+            Self::SetPool => "SET_POOL",
             Self::ViewJobCounters => "VIEW_JOB_COUNTERS",
             Self::ViewJobDetails => "VIEW_JOB_DETAILS",
         }
@@ -36,7 +38,9 @@ impl JobOperation {
     fn job_acl(self, job: &Job) -> &str {
         let list = match self {
             Self::ViewJobCounters | Self::ViewJobDetails => &job.spec.view_acl,
-            Self::KillJob | Self::KillTask | Self::FailTask | Self::SetJobPriority => &job.spec.modify_acl,
+            Self::KillJob | Self::KillTask | Self::FailTask | Self::SetJobPriority | Self::SetPool => {
+                &job.spec.modify_acl
+            }
         };
         list.as_deref().unwrap_or_default()
     }

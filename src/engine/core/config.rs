@@ -112,6 +112,8 @@ pub struct FairConfig {
     pub options: FairOptions,
     /// The allocation file.
     pub allocations: Arc<Allocations>,
+    /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
+    pub pool_name_property: String,
     /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
     pub allows_undeclared_pools: bool,
     /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever

@@ -6,6 +6,7 @@ use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnecti
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::model::{AttemptId, FactNumber, JobId};
+use crate::scheduler::fair::allocations::Allocations;
 use crate::wire::{Credentials, HeartbeatRequest};
 
 use super::config::{HostLists, PolicyConfig, QueueConfig};
@@ -145,6 +146,21 @@ pub enum Event {
         priority: String,
         /// The caller.
         caller: Caller,
+    },
+    /// A caller moves a job to another pool of the Fair scheduler. Answered by [`Reply::Done`](crate::engine::Reply::Done),
+    /// or refused: another policy rules, access, a name without text, a pool that is not declared.
+    SetPool {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// The pool; it opens if need be.
+        pool: String,
+        /// The caller.
+        caller: Caller,
+    },
+    /// The allocation file of the Fair scheduler was edited. Ignored under another policy.
+    AllocationsRead {
+        /// What it grants.
+        allocations: Arc<Allocations>,
     },
     /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean):
     /// whether it is on.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::engine::core::Engine;
 use crate::mapreduce::{Job, Launch};
 use crate::model::{JobId, Kind, Now, TrackerId};
-use crate::scheduler::{AppId, NodeOffer};
+use crate::scheduler::{AppId, LaunchRules, NodeOffer};
 use crate::wire::Task;
 
 /// Most jobs that are checked for a setup or cleanup on one tracker.
@@ -27,7 +27,7 @@ impl Engine {
     pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {
         let Some(tracker) = self.trackers.get(id) else { return Assignment::default() };
         let mut free = tracker.free();
-        let is_housekeeping_alone = self.cluster.scheduler.launch_rules().is_housekeeping_alone;
+        let LaunchRules { is_housekeeping_alone, offers_full_nodes, .. } = self.cluster.scheduler.launch_rules();
         let mut launches = Vec::new();
         'kinds: for kind in Kind::ALL {
             while free[kind] > 0 {
@@ -39,7 +39,7 @@ impl Engine {
                 }
             }
         }
-        if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
+        if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0 || offers_full_nodes) {
             let mut granting = self.jobs.grant_source(&self.cluster.nodes, now, &mut self.outbox.violations);
             self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.launches);

@@ -25,14 +25,9 @@ impl Engine {
                 job.last_fact = number;
             }
         }
-        if ended.is_empty() {
-            return;
-        }
         for id in ended {
             self.on_job_completed(id);
         }
-        // They made room, and the tracker that reported the end may set up what begins now.
-        self.begin_jobs();
     }
 
     pub(super) fn on_job_completed(&mut self, id: JobId) {

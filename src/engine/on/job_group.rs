@@ -11,10 +11,15 @@ use crate::wire::limits;
 /// account can have this name.
 pub(super) const WITHOUT_ACCOUNT: &str = "(no account)";
 
-/// The name of a job's group under a policy.
-pub(super) fn group_name<'a>(policy: &PolicyConfig, market: Option<&Market>, spec: &'a JobSpec) -> &'a str {
+/// The name of a job's group under a policy; the pool that it was moved to, if any, wins under the Fair scheduler.
+pub(super) fn group_name<'a>(
+    policy: &PolicyConfig,
+    market: Option<&Market>,
+    spec: &'a JobSpec,
+    moved_to: Option<&'a str>,
+) -> &'a str {
     match policy {
-        PolicyConfig::Fair(_) => &spec.user,
+        PolicyConfig::Fair(fair) => spec.pool(moved_to, &fair.pool_name_property),
         PolicyConfig::Dynamic { .. } => {
             let has_account = |payer: &&str| market.is_some_and(|market| market.account(payer).is_some());
             spec.payer().filter(has_account).unwrap_or(WITHOUT_ACCOUNT)
@@ -29,20 +34,20 @@ impl Engine {
     /// The open group of a job that is submitted; a pool opens with its first job.
     pub(super) fn group_of_submission(&mut self, spec: &JobSpec) -> Result<GroupId, Refusal> {
         match &self.config.policy {
-            PolicyConfig::Fair(_) => Ok(self.open_job_group(spec)),
+            PolicyConfig::Fair(_) => Ok(self.open_job_group(spec, None)),
             // It was accepted before the market began to rule.
-            PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec)),
+            PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
             // The queue may have been removed since the job was checked.
             _ => self.cluster.scheduler.group(&spec.queue).ok_or_else(|| unknown_queue(&spec.queue)),
         }
     }
 
-    /// The group of a job that was accepted before; it opens if need be: a queue that was removed from the configuration
-    /// accepts no jobs, but completes those it has.
-    pub(super) fn open_job_group(&mut self, spec: &JobSpec) -> GroupId {
+    /// The group of a job that was accepted before, and then perhaps moved to another pool; it opens if need be: a queue
+    /// that was removed from the configuration accepts no jobs, but completes those it has.
+    pub(super) fn open_job_group(&mut self, spec: &JobSpec, moved_to: Option<&str>) -> GroupId {
         let market = self.market.as_ref().map(|market| &market.accounts);
-        let name = group_name(&self.config.policy, market, spec);
-        self.cluster.scheduler.open_group(name)
+        let name = group_name(&self.config.policy, market, spec, moved_to);
+        self.open_pool(name)
     }
 }
 

@@ -26,8 +26,8 @@ impl Engine {
 
     /// Opens the configured queues, or those of the ruling market.
     pub(super) fn open_queues(&mut self) {
-        // Pools open with their jobs.
         if let PolicyConfig::Fair(_) = self.config.policy {
+            self.open_declared_pools();
             return;
         }
         let Some(market) = self.market.as_ref().filter(|market| market.accounts.is_ruling()) else {

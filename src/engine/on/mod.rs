@@ -3,8 +3,10 @@
 mod administration;
 mod assignment;
 mod build_snapshot;
+mod chosen_victims;
 mod explain;
 mod explained;
+mod fair_preemption;
 mod foreign_jobtracker;
 mod graylist;
 mod group_claim;
@@ -22,6 +24,7 @@ mod market_ticks;
 mod orders;
 mod policy_reload;
 mod policy_rounds;
+mod pools;
 mod preemption;
 mod queries;
 mod racks;

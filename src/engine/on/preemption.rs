@@ -7,13 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::core::Engine;
+use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::{
     AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
 };
+
+use super::chosen_victims::ChosenVictims;
 
 /// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
@@ -38,27 +40,23 @@ struct IncomingSlots {
     slots: BTreeMap<TrackerId, u32>,
 }
 
-/// The victims of one round.
-#[derive(Debug, Default)]
-pub(super) struct ChosenVictims {
-    /// The attempts to kill, each with its diagnostics.
-    pub(super) victims: Vec<(AttemptId, Arc<str>)>,
-    /// Queues below their quota, with the number of missing slots.
-    short: BTreeMap<String, u32>,
-}
-
 // === impl Engine: rounds of preemption ===
 
 impl Engine {
     /// Runs a round: marks as many attempts as queues with room need slots.
     pub(super) fn preempt(&mut self, now: Now) {
         self.cancel_undelivered_preemptions(now);
-        let ChosenVictims { victims, short } = self.choose_victims(now);
+        let ChosenVictims { victims, short } = match &self.config.policy {
+            PolicyConfig::Fair(_) => self.choose_fair_victims(now),
+            _ => self.choose_victims(now),
+        };
         if victims.is_empty() {
             return;
         }
         self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
-        let text = format!("{} attempts are preempted for queues below their quota", victims.len());
+        let receivers =
+            if self.fair_config().is_some() { "pools below their shares" } else { "queues below their quota" };
+        let text = format!("{} attempts are preempted for {receivers}", victims.len());
         self.outbox.log_line(LogLevel::Info, text);
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {

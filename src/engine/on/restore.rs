@@ -85,7 +85,7 @@ impl Engine {
         let mut reopened: Vec<(Job, StoredJob)> =
             unfinished.into_iter().filter_map(|stored| Some((self.reopen_job(&stored)?, stored))).collect();
         // All jobs before their trackers: the hosts of their splits come with their racks.
-        self.begin_restored_jobs(&mut reopened);
+        self.begin_restored_jobs(&mut reopened, now);
         let held_attempts: Vec<HeldAttempt> = reopened.iter().flat_map(|(_, stored)| held_attempts(stored)).collect();
         let is_handed_over = handed_over.is_some();
         let mut expected: BTreeSet<Arc<str>> = pending_kill_jobs.iter().map(|(_, tracker)| tracker.clone()).collect();
@@ -136,7 +136,7 @@ impl Engine {
     /// Adds a job as it was when it was accepted.
     fn reopen_job(&mut self, stored: &StoredJob) -> Option<Job> {
         let accepted = &stored.accepted;
-        let group = self.open_job_group(&accepted.spec);
+        let group = self.open_job_group(&accepted.spec, stored.pool.as_deref());
         let app = self.jobs.next_app_id();
         let spec = AppSpec {
             id: app,

@@ -141,8 +141,8 @@ impl Engine {
     }
 
     fn group_of_app(&mut self, app: AppId) -> GroupId {
-        match self.jobs.by_app(app).map(|job| job.spec.clone()) {
-            Some(spec) => self.open_job_group(&spec),
+        match self.jobs.by_app(app).map(|job| (job.spec.clone(), job.pool.clone())) {
+            Some((spec, moved_to)) => self.open_job_group(&spec, moved_to.as_deref()),
             // Its job was forgotten, and attempts still hold slots.
             None => self.cluster.scheduler.open_group(WITHOUT_ACCOUNT),
         }

@@ -10,6 +10,7 @@ use crate::market::Market;
 use crate::model::Now;
 use crate::scheduler::Scheduler;
 
+use super::policy_rounds::preemption_round;
 use super::restore::Restored;
 
 // === impl Engine: start ===
@@ -49,7 +50,7 @@ impl Engine {
             rounds: Rounds {
                 // The first tick comes one whole interval after the start: downtime is not charged.
                 update: Round::every(config.policy.update_interval_ms(), now),
-                preemption: Round::every(config.policy.preemption_interval_ms(), now),
+                preemption: preemption_round(&config.policy, now),
                 ..Rounds::default()
             },
             foreign_recovery: ForeignRecovery::default(),

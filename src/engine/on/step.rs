@@ -11,7 +11,7 @@ impl Engine {
     /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
-        self.begin_jobs();
+        self.begin_jobs(now);
         self.charge_reservations(now);
         self.record_job_facts();
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
@@ -59,6 +59,8 @@ impl Engine {
             Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
+            Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
             Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller),

@@ -147,6 +147,7 @@ impl Engine {
         self.config.limits.check_room(id, spec, live_tasks)?;
         let Some(market) = self.ruling_market() else {
             self.check_queue(&spec.queue, caller)?;
+            self.check_pool(spec)?;
             self.config.limits.check_memory(id, spec)?;
             return self.check_policy(id, spec);
         };
@@ -266,7 +267,9 @@ pub(super) fn check_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         ("mapreduce.job.acl-modify-job", spec.modify_acl.as_deref(), limits::JOB_ACL_BYTES),
         ("job.end.notification.url", url, limits::NOTIFICATION_URL_BYTES),
     ];
-    for (what, text, most) in texts {
+    let pools =
+        spec.pool_properties.0.iter().map(|(key, pool)| (&**key, Some(pool.as_str()), limits::QUEUE_NAME_BYTES));
+    for (what, text, most) in texts.into_iter().chain(pools) {
         if let Some(text) = text.filter(|text| text.len() > most) {
             return Err(Refusal::Invalid(format!(
                 "{what} of {id} has {} bytes; the limit is {most}: {}",

@@ -30,7 +30,7 @@ impl Engine {
         let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
         let groups: BTreeMap<AppId, &str> = placements.iter().map(|placed| (placed.job.app, placed.group)).collect();
         let scheduler = &self.cluster.scheduler;
-        let beginners = scheduler.would_begin(wish.policy.options(), |app| groups.get(&app).copied());
+        let beginners = scheduler.would_begin(wish.policy.options(), |app| groups.get(&app).copied(), now);
         let beginners: BTreeSet<AppId> = beginners.into_iter().collect();
         let waiting = || placements.iter().filter(|placed| scheduler.is_to_begin(placed.job.app));
         let ids = |placed: &Placement<'_>| placed.job.id;
@@ -173,7 +173,7 @@ fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> 
     let has_queues = matches!(wish.policy, PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. });
     let is_kept = !has_queues || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
     let target = wish.move_to.as_deref().filter(|_| !is_kept);
-    let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec));
+    let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec, job.pool.as_deref()));
     Placement { job, queue: target.unwrap_or(&job.spec.queue), group }
 }
 

@@ -12,6 +12,9 @@ pub enum Refusal {
     /// `java.io.IOException` inside a `java.io.IOException`, as 1.2.1 sends errors of a submitted job
     #[error("{0}")]
     InvalidJob(String),
+    /// `org.apache.hadoop.mapred.UndeclaredPoolException`
+    #[error("{0}")]
+    UndeclaredPool(String),
     /// `java.lang.IllegalArgumentException` inside a `java.io.IOException`
     #[error("{0}")]
     IllegalArgument(String),

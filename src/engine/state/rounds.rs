@@ -48,6 +48,12 @@ impl Round {
         })
     }
 
+    /// The same, but due for the first time together with another one.
+    #[must_use]
+    pub fn first_with(self, other: Round) -> Self {
+        Self { due_mono_ms: self.due_mono_ms.min(other.due_mono_ms), ..self }
+    }
+
     /// Whether it is due. It is due again after a whole number of intervals, so a late round counts once.
     pub fn begin_when_due(&mut self, now: Now) -> bool {
         let Some(late_ms) = now.mono_ms.checked_sub(self.due_mono_ms) else { return false };

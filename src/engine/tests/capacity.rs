@@ -337,7 +337,9 @@ fn read_again(written: &WrittenConfig) -> Event {
 #[test]
 fn raised_limits_are_in_force_at_once_after_a_reload() {
     let mut cluster = cluster(&halves());
-    (0..3).for_each(|_| drop(cluster.submit(job("u1", "default", 1, 1)).unwrap()));
+    (0..3).for_each(|_| {
+        cluster.submit(job("u1", "default", 1, 1)).unwrap();
+    });
     assert_eq!(waiting_and_initializing(&cluster, "default"), (1, 2));
     let mut written = halves();
     written.queues[0].maximum_active_tasks_per_user = 6;

@@ -21,6 +21,7 @@ pub fn fair() -> PolicyConfig {
     PolicyConfig::Fair(FairConfig {
         options: FairOptions::default(),
         allocations: Arc::default(),
+        pool_name_property: "user.name".to_owned(),
         allows_undeclared_pools: true,
         preemption_interval_ms: None,
         only_logs_preemption: false,

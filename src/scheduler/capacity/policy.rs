@@ -436,7 +436,7 @@ impl Policy for Capacity {
             Change::HeartbeatEnded { .. } => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
             Change::AppRemoved(id) => self.withdraw_app(id, reaction),
-            Change::NodeRemoved(_) | Change::Tick(_) => {}
+            Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
 
@@ -446,7 +446,13 @@ impl Policy for Capacity {
         }
     }
 
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, view: &View<'_>) -> Vec<AppId> {
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        _now: Now,
+        view: &View<'_>,
+        _reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
         self.count_new_jobs(waiting, view);
         let mut begun = Vec::new();
         for id in std::mem::take(&mut self.may_begin) {
@@ -463,7 +469,8 @@ impl Policy for Capacity {
     }
 
     fn launch_rules(&self) -> LaunchRules {
-        LaunchRules { is_housekeeping_alone: self.is_compatible, counts_all_hosts: self.is_compatible }
+        let is_compatible = self.is_compatible;
+        LaunchRules { is_housekeeping_alone: is_compatible, counts_all_hosts: is_compatible, ..LaunchRules::default() }
     }
 
     fn listed_apps(&self, group: GroupId) -> Option<Vec<AppId>> {

@@ -1,6 +1,7 @@
 //! What the allocation file grants: minimums, maximums, weights and limits of pools and users.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
@@ -66,6 +67,23 @@ impl Allocations {
     /// Settings of a pool, declared or not.
     pub fn settings(&self, pool: &str) -> PoolSettings {
         self.pools.get(pool).map_or(self.undeclared, |declared| declared.settings)
+    }
+
+    /// Whether another file declares the same pools inside of the same pools.
+    pub fn has_same_tree(&self, other: &Self) -> bool {
+        let inner = |allocations: &Self| -> BTreeMap<String, String> {
+            let pools = allocations.pools.iter();
+            pools.filter_map(|(name, pool)| Some((name.clone(), pool.parent.clone()?))).collect()
+        };
+        inner(self) == inner(other)
+    }
+
+    /// Whether the file declares pools in a pool.
+    pub fn has_pools_in(&self, pool: &str) -> bool {
+        let later = self.pools.range::<str, _>((Bound::Excluded(pool), Bound::Unbounded));
+        let is_in = |declared: &DeclaredPool| declared.parent.as_deref() == Some(pool);
+        let mut within = later.take_while(|(name, _)| name.starts_with(pool));
+        within.any(|(_, declared)| is_in(declared))
     }
 
     /// Most running jobs of a user; none = no limit.

@@ -7,19 +7,25 @@
 
 pub mod allocation_file;
 pub mod allocations;
+mod claims;
 mod deficit;
 mod deficit_update;
 pub mod event_log;
+mod fair_job;
+mod heartbeat_notes;
 pub mod heartbeat_plan;
+mod leftovers;
 pub mod load_cap;
 pub mod locality_wait;
 pub mod options;
 pub(super) mod policy;
+pub mod pool_claims;
 pub mod pool_detail;
 pub mod pool_name;
 mod pool_tree;
 mod pools;
 mod rank;
+mod refresh;
 pub mod reload;
 mod running_limits;
 pub mod share;

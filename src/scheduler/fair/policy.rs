@@ -1,9 +1,9 @@
 //! The fair policy: pools as groups, ordered by what they run beside what they are due.
 //!
-//! Demands and weights are those of the last update, running tasks those of this moment. A job that was added or set
-//! up, and a priority that has changed, make an update due at once; the next heartbeat makes it, once for all of them.
+//! Demands are those of the last update, running tasks and priorities those of this moment.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -20,71 +20,52 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
-use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
+use crate::scheduler::{AppId, AppSpec, GroupId, Level};
 
 use super::allocations::{Allocations, SchedulingMode};
-use super::deficit_update::{JobDeficit, divide_by_deficit};
+use super::deficit_update::JobDeficit;
+use super::fair_job::FairJob;
+use super::heartbeat_notes::HeartbeatNotes;
 use super::heartbeat_plan::HeartbeatLoad;
-use super::locality_wait::{LocalityDelays, LocalityWait};
+use super::locality_wait::LocalityDelays;
 use super::options::{FairOptions, JobOrdering};
+use super::pool_claims::PoolClaims;
 use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
 use super::rank::Standing;
 use super::running_limits::RunningLimit;
-use super::update::{JobFacts, JobStanding, Update};
 
 /// State of the fair policy.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Fair {
-    options: FairOptions,
-    allocations: Allocations,
-    pools: Pools,
+    pub(super) options: FairOptions,
+    pub(super) allocations: Arc<Allocations>,
+    pub(super) pools: Pools,
     // Looked up, never iterated.
-    jobs: FxHashMap<AppId, FairJob>,
+    pub(super) jobs: FxHashMap<AppId, FairJob>,
     /// All jobs in order of priority, start and id, in which limits admit them.
-    line: BTreeSet<(AppKey, AppId)>,
+    pub(super) line: BTreeSet<(AppKey, AppId)>,
     /// Demand of all pools at the last update.
-    runnable: PerKind<u64>,
-    delays: LocalityDelays,
+    pub(super) runnable: PerKind<u64>,
+    pub(super) delays: LocalityDelays,
+    /// Jobs added since the last update.
+    pub(super) added: Vec<AppId>,
     /// Jobs that limits admit and that have not begun yet, in order.
-    admitted: Vec<AppId>,
-    /// Whether an update is due before its time.
-    is_stale: bool,
-    last_update_ms: u64,
+    pub(super) admitted: Vec<AppId>,
+    /// Jobs that have ended since the last update.
+    pub(super) ended: Vec<AppId>,
+    pub(super) last_update: Now,
     last_heartbeat_ms: u64,
     /// Jobs that the last heartbeat asked for a map in vain: their waits grow by the time to the next one.
     skipped: Vec<AppId>,
     heartbeat: HeartbeatNotes,
 }
 
-/// The heartbeat in hand.
-#[derive(Debug, Default)]
-struct HeartbeatNotes {
-    /// Tasks on the node before it.
-    in_use: PerKind<u32>,
-    /// Jobs asked for a map in vain.
-    missed: Vec<AppId>,
-    /// Jobs that launched a map.
-    launched: Vec<AppId>,
-}
-
-#[derive(Debug)]
-struct FairJob {
-    pool: usize,
-    is_running: bool,
-    standing: JobStanding,
-    /// Used in the order by deficit alone.
-    deficit: PerKind<JobDeficit>,
-    wait: LocalityWait,
-    /// When its last waiting map left, ms: since then it has waited for slots like a job that is skipped.
-    without_maps_since_ms: Option<u64>,
-}
-
 // === impl Fair ===
 
 impl Fair {
     /// A policy without pools and jobs.
-    pub(in crate::scheduler) fn new(options: FairOptions, allocations: Allocations) -> Self {
+    pub(in crate::scheduler) fn new(options: FairOptions, allocations: Arc<Allocations>) -> Self {
         Self {
             options,
             allocations,
@@ -93,104 +74,47 @@ impl Fair {
             line: BTreeSet::new(),
             runnable: PerKind::default(),
             delays: options.delays.delays(options.heartbeat_interval_ms),
+            added: Vec::new(),
             admitted: Vec::new(),
-            is_stale: false,
-            last_update_ms: 0,
+            ended: Vec::new(),
+            last_update: Now { mono_ms: 0, wall_ms: 0 },
             last_heartbeat_ms: 0,
             skipped: Vec::new(),
             heartbeat: HeartbeatNotes::default(),
         }
     }
 
-    fn add_job(&mut self, app: &App) {
-        let Some(pool) = self.pools.index(app.spec.group) else { return };
-        let job = FairJob {
-            pool,
-            is_running: false,
-            standing: JobStanding::default(),
-            deficit: PerKind::default(),
-            wait: LocalityWait::default(),
-            without_maps_since_ms: None,
-        };
-        self.jobs.insert(app.spec.id, job);
-        self.line.insert((submission_key(&app.spec), app.spec.id));
-        self.is_stale = true;
-    }
-
-    fn remove_job(&mut self, app: &App) {
-        self.jobs.remove(&app.spec.id);
-        self.line.remove(&(submission_key(&app.spec), app.spec.id));
-    }
-
-    fn reorder_job(&mut self, app: &App, priority_before: u8) {
-        let after = submission_key(&app.spec);
-        if self.line.remove(&(AppKey { class: priority_before, ..after }, app.spec.id)) {
-            self.line.insert((after, app.spec.id));
-        }
-        self.is_stale = true;
-    }
-
-    fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        self.is_stale = false;
-        let elapsed_ms = now.mono_ms.saturating_sub(std::mem::replace(&mut self.last_update_ms, now.mono_ms));
-        let (mut ids, mut facts) = (Vec::with_capacity(self.line.len()), Vec::with_capacity(self.line.len()));
-        for (_, id) in &self.line {
-            let (Some(job), Some(app)) = (self.jobs.get(id), view.app(*id)) else { continue };
-            let could_use = |kind: Kind| app.running[kind].saturating_add(app.tables[kind].waiting());
-            ids.push(*id);
-            facts.push(JobFacts {
-                pool: job.pool,
-                user: &app.spec.user,
-                priority: app.spec.priority,
-                age_ms: u64::try_from(now.wall_ms.saturating_sub(app.spec.start_ms)).unwrap_or(0),
-                is_running: job.is_running,
-                could_use: PerKind::new(could_use(Kind::Map), could_use(Kind::Reduce)),
-                max: PerKind::default(),
-            });
-        }
-        let slots = view.totals.slots.narrow();
-        let mut update = Update::compute(&self.allocations, self.pools.nodes(), &facts, &self.options.weights, slots);
-        if self.options.ordering == JobOrdering::Deficit {
-            self.update_deficits(&ids, &facts, &mut update, slots, view, elapsed_ms);
-        }
-        for (id, standing) in ids.into_iter().zip(update.jobs) {
-            let Some(job) = self.jobs.get_mut(&id) else { continue };
-            if !job.standing.is_admitted && standing.is_admitted {
-                reaction.wake_app(id);
-                self.admitted.push(id);
-            }
-            job.standing = standing;
-        }
-        self.pools.set_standings(update.pools);
-        self.runnable = self.pools.total_demand();
-        self.delays = self.options.delays.delays(self.options.heartbeat_interval_ms);
-        if self.options.preempts {
-            let running = |group: GroupId| view.group(group).map_or(PerKind::default(), |group| group.running);
-            self.pools.update_clocks(running, now.mono_ms);
+    fn open_pool(&mut self, id: GroupId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(group) = view.group(id) else { return };
+        match (group.is_listed(), group.parent) {
+            (false, Some(parent)) => self.pools.open_own_part(id, parent, self.last_heartbeat_ms),
+            _ => self.pools.open(id, &group.name, &self.allocations, self.last_heartbeat_ms),
         }
         reaction.rekey_all();
     }
 
-    fn update_deficits(
-        &mut self,
-        ids: &[AppId],
-        facts: &[JobFacts<'_>],
-        update: &mut Update,
-        slots: PerKind<u32>,
-        view: &View<'_>,
-        elapsed_ms: u64,
-    ) {
-        let running = |id: &AppId| view.app(*id).map_or(PerKind::default(), |app| app.running);
-        let deficit = |id: &AppId| self.jobs.get(id).map_or(PerKind::default(), |job| job.deficit);
-        let mut deficits: Vec<_> = ids.iter().map(|id| (deficit(id), running(id))).collect();
-        for kind in Kind::ALL {
-            deficits.iter_mut().for_each(|(deficit, _)| deficit[kind].advance(elapsed_ms));
+    fn add_job(&mut self, app: &App) {
+        let Some(pool) = self.pools.index(app.home) else { return };
+        let job = FairJob::new(app, pool);
+        self.line.insert((job.place, app.spec.id));
+        self.jobs.insert(app.spec.id, job);
+        self.added.push(app.spec.id);
+    }
+
+    fn move_job(&mut self, app: &App) {
+        if let (Some(job), Some(pool)) = (self.jobs.get_mut(&app.spec.id), self.pools.index(app.home)) {
+            job.pool = pool;
         }
-        divide_by_deficit(self.pools.nodes(), facts, &mut update.jobs, &mut deficits, slots);
-        for (id, (deficit, _)) in ids.iter().zip(deficits) {
-            if let Some(job) = self.jobs.get_mut(id) {
-                job.deficit = deficit;
-            }
+    }
+
+    /// A changed priority counts at once in the weight of a job that runs, and from the next update on in the line.
+    fn reorder_job(&mut self, id: AppId, priority: u8) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        self.line.remove(&(job.place, id));
+        job.place.class = priority;
+        self.line.insert((job.place, id));
+        if job.standing.is_runnable {
+            job.weigh(self.last_update, &self.options.weights);
         }
     }
 
@@ -205,42 +129,32 @@ impl Fair {
         self.heartbeat.in_use = in_use;
     }
 
-    fn end_heartbeat(&mut self) {
-        let HeartbeatNotes { missed, launched, .. } = &mut self.heartbeat;
-        self.skipped.extend(missed.drain(..).filter(|id| !launched.contains(id)));
-        launched.clear();
-    }
-
     fn on_map_asked(&mut self, asked: &Asked) {
         match asked.granted {
             Some(task) => {
-                self.heartbeat.launched.push(asked.app);
+                self.heartbeat.note_launch(asked.app);
                 if let Some(job) = self.jobs.get_mut(&asked.app) {
                     job.wait.on_launch(task.level);
                 }
             }
-            None => self.heartbeat.missed.push(asked.app),
+            None => self.heartbeat.note_miss(asked.app),
         }
     }
 
-    /// A job without waiting maps is asked too by the original, so its wait grows and counts when one returns.
-    fn on_map_demand(&mut self, app: &App) {
-        let Some(job) = self.jobs.get_mut(&app.spec.id).filter(|job| job.is_running) else { return };
-        match (app.tables.map.waiting(), job.without_maps_since_ms) {
-            (0, None) => job.without_maps_since_ms = Some(self.last_heartbeat_ms),
-            (1.., Some(since_ms)) => {
-                job.wait.add_ms(self.last_heartbeat_ms.saturating_sub(since_ms));
-                job.without_maps_since_ms = None;
-            }
-            _ => {}
+    /// Tasks that could run: by the last update, or by what has begun to wait since, which the original does not see.
+    fn runnable_now(&self, kind: Kind, totals: &Totals) -> u64 {
+        match self.options.is_compatible {
+            true => self.runnable[kind],
+            false => self.runnable[kind].max(totals.running[kind].saturating_add(totals.waiting[kind])),
         }
     }
 
     /// The first pool on the path of a pool that holds its maximum, with that.
     fn full_pool(&self, pool: usize, kind: Kind, view: &View<'_>) -> Option<(GroupId, u32)> {
-        self.pools.path(pool).find_map(|(group, node)| {
+        self.pools.path(pool).find_map(|(pool, id, node)| {
             let max = node.settings.max[kind]?;
-            view.group(group).is_some_and(|group| group.running[kind] >= max).then_some((group, max))
+            let is_full = |group: &Group| self.pools.running(pool, group)[kind] >= max;
+            view.group(id).is_some_and(is_full).then_some((id, max))
         })
     }
 
@@ -273,10 +187,14 @@ impl Fair {
 }
 
 impl Policy for Fair {
-    fn leaf_of(&self, _app: &AppSpec) -> Leaf {
+    /// A pool with pools in it has a part for its own jobs.
+    fn leaf_of(&self, app: &AppSpec) -> Leaf {
+        let has_pools =
+            || self.pools.index(app.group).is_some_and(|pool| self.allocations.has_pools_in(self.pools.name(pool)));
         match self.options.ordering {
-            JobOrdering::Fair => Leaf::Group,
             JobOrdering::Deficit => Leaf::Root,
+            JobOrdering::Fair if has_pools() => Leaf::Child("".into()),
+            JobOrdering::Fair => Leaf::Group,
         }
     }
 
@@ -299,7 +217,7 @@ impl Policy for Fair {
 
     fn group_key(&self, id: GroupId, group: &Group, kind: Kind, _first: AppKey) -> GroupKey {
         let Some(pool) = self.pools.index(id) else { return GroupKey::default() };
-        let rank = self.pools.standing(pool, kind, group.running[kind]).rank();
+        let rank = self.pools.standing(pool, kind, self.pools.running(pool, group)[kind]).rank();
         let name_rank = self.pools.name_rank(pool);
         GroupKey { class: rank.class as u8, ratio: rank.ratio, rank: name_rank, ..GroupKey::default() }
     }
@@ -310,8 +228,8 @@ impl Policy for Fair {
             slots: node.slots[kind],
             running_here: node.in_use(kind),
             total_slots: totals.slots[kind],
-            runnable: self.runnable[kind],
-            running: totals.running[kind],
+            runnable: self.runnable_now(kind, totals),
+            running: totals.running[kind].saturating_sub(self.pools.leftover()[kind]),
         };
         HeartbeatLimits {
             limit: self.options.heartbeat_caps.limit(kind, &self.options.load_cap, &load),
@@ -326,7 +244,7 @@ impl Policy for Fair {
     }
 
     fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
-        let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_admitted && job.is_running) else {
+        let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_runnable && job.is_running) else {
             return Verdict::ParkApp;
         };
         match (self.full_pool(job.pool, kind, view), kind) {
@@ -338,74 +256,63 @@ impl Policy for Fair {
         }
     }
 
+    fn set_pools(&mut self, allocations: &Arc<Allocations>) {
+        self.allocations = Arc::clone(allocations);
+        self.pools.renew_settings(allocations);
+    }
+
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match *change {
-            Change::GroupOpened(group) => {
-                let name = view.groups.name(group).unwrap_or_default();
-                self.pools.open(group, name, &self.allocations, self.last_heartbeat_ms);
-                reaction.rekey_all();
-            }
+            Change::GroupOpened(group) => self.open_pool(group, view, reaction),
+            Change::GroupClosed(group) => self.pools.close(group),
             Change::AppAdded(id) => {
                 if let Some(app) = view.app(id) {
                     self.add_job(app);
                 }
             }
-            Change::AppRemoved(id) => {
+            Change::AppRemoved(id) => self.remove_job(id),
+            Change::AppEnded(id) => self.end_job(id),
+            Change::AppMoved(id) => {
                 if let Some(app) = view.app(id) {
-                    self.remove_job(app);
+                    self.move_job(app);
                 }
             }
-            Change::Size { app, size } => {
-                if let Some(job) = self.jobs.get_mut(&app) {
-                    let was_running = std::mem::replace(&mut job.is_running, size != AppSize::default());
-                    if !was_running && job.is_running {
-                        self.is_stale = true;
-                        reaction.wake_app(app);
-                    }
-                }
+            Change::Size { app, size } => self.on_size(app, size, view, reaction),
+            Change::Priority { app, priority, .. } => self.reorder_job(app, priority),
+            Change::Usage { app, .. } => {
+                self.pools.release_leftover(app, view.app(app).map(|app| app.running));
+                reaction.rekey_app(app);
             }
-            Change::Priority { app, before } => {
-                if let Some(app) = view.app(app) {
-                    self.reorder_job(app, before);
-                }
-            }
-            Change::Demand { app, kind: Kind::Map } => {
-                if let Some(app) = view.app(app) {
-                    self.on_map_demand(app);
-                }
-            }
-            Change::Usage { app, .. } => reaction.rekey_app(app),
             Change::HeartbeatStarted { in_use, now, .. } => {
-                if self.is_stale {
-                    self.update(now, view, reaction);
-                }
+                // After a start, or under live jobs: no update has been made yet.
+                self.admit_added(now, view, reaction);
                 self.start_heartbeat(in_use, now.mono_ms);
             }
             Change::Asked(ref asked) if asked.kind == Kind::Map => self.on_map_asked(asked),
-            Change::HeartbeatEnded { .. } => self.end_heartbeat(),
-            Change::Tick(now) => {
-                if now.mono_ms.saturating_sub(self.last_update_ms) >= self.options.update_interval_ms {
-                    self.update(now, view, reaction);
-                }
-            }
+            Change::HeartbeatEnded { .. } => self.skipped = self.heartbeat.take_skipped(),
+            Change::Tick(now) => self.update(now, view, reaction),
             Change::Demand { .. }
             | Change::Asked(_)
-            | Change::AppEnded(_)
             | Change::ClusterSlots
             | Change::NodeRemoved(_)
-            | Change::GroupClosed(_)
             | Change::Reserved { .. }
             | Change::ReservationEnded { .. } => {}
         }
     }
 
-    /// Each admitted job once. One that is not among the waiting ones yet is kept.
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
-        let (ready, others): (Vec<AppId>, Vec<AppId>) =
-            std::mem::take(&mut self.admitted).into_iter().partition(|id| waiting.contains(id));
-        let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running);
-        self.admitted = others.into_iter().filter(is_to_begin).collect();
-        ready
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        now: Now,
+        view: &View<'_>,
+        reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
+        self.admit_added(now, view, reaction);
+        self.take_beginners(waiting)
+    }
+
+    fn pool_claims(&self, kind: Kind, now: Now, view: &View<'_>) -> PoolClaims {
+        self.claims(kind, now.mono_ms, view)
     }
 
     fn group_detail(&self, id: GroupId, now: Now) -> GroupDetail {
@@ -444,6 +351,6 @@ impl Policy for Fair {
     /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.
     fn launch_rules(&self) -> LaunchRules {
         let is_compatible = self.options.is_compatible;
-        LaunchRules { is_housekeeping_alone: is_compatible, counts_all_hosts: is_compatible }
+        LaunchRules { is_housekeeping_alone: is_compatible, counts_all_hosts: is_compatible, offers_full_nodes: true }
     }
 }

@@ -15,9 +15,9 @@ pub struct UndeclaredPool {
 }
 
 /// The pool of a job: the value of `mapred.fairscheduler.pool`, else of the property that
-/// `mapred.fairscheduler.poolnameproperty` names, else `default`.
+/// `mapred.fairscheduler.poolnameproperty` names, else `default`. Here also if that value is blank.
 pub fn pool_of_job<'a>(explicit: Option<&'a str>, of_property: Option<&'a str>) -> &'a str {
-    explicit.or(of_property).map_or(DEFAULT_POOL, str::trim)
+    explicit.or(of_property).map(str::trim).filter(|pool| !pool.is_empty()).unwrap_or(DEFAULT_POOL)
 }
 
 /// Refuses a pool that is not declared (`mapred.fairscheduler.allow.undeclared.pools` is false). `default` counts as
@@ -42,7 +42,7 @@ mod tests {
     fn row_30_the_explicit_pool_wins_over_the_property() {
         assert_eq!(pool_of_job(Some(" a "), Some("b")), "a");
         assert_eq!(pool_of_job(None, Some("b\n")), "b");
-        assert_eq!(pool_of_job(None, None), "default");
+        assert_eq!((pool_of_job(None, None), pool_of_job(Some(" "), Some("b"))), ("default", "default"));
     }
 
     #[test]

@@ -1,30 +1,38 @@
-//! The pools that exist: settings, place among siblings, and what the last update found.
+//! The pools that are open: settings, place among siblings, and what the last update found.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind};
-use crate::scheduler::GroupId;
+use crate::scheduler::group::Group;
+use crate::scheduler::view::View;
+use crate::scheduler::{AppId, GroupId};
 
-use super::allocations::Allocations;
+use super::allocations::{Allocations, PoolSettings};
+use super::leftovers::Leftovers;
 use super::pool_detail::{PoolDetail, StarvedTimes};
 use super::pool_tree::{PoolNode, with_ancestors};
 use super::rank::Standing;
-use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts};
+use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
 use super::update::PoolStanding;
 
-/// All pools, each after the one that contains it. None is ever removed.
+/// All open pools by index, each after the one that contains it; the index of a closed one is used again.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
     pools: Vec<Pool>,
     nodes: Vec<PoolNode>,
     // Looked up, never iterated.
     by_group: FxHashMap<GroupId, usize>,
-    by_name: FxHashMap<String, usize>,
+    by_name: BTreeMap<String, usize>,
+    closed: BTreeSet<usize>,
+    leftovers: Leftovers,
 }
 
 #[derive(Debug)]
 struct Pool {
-    group: GroupId,
+    /// None: it is closed.
+    group: Option<GroupId>,
     name: String,
     /// Place of the name among all names.
     name_rank: i64,
@@ -32,45 +40,122 @@ struct Pool {
     clocks: PerKind<StarvationClocks>,
 }
 
-// === impl Pools ===
+/// Distance of ranks that leaves room for names between them.
+const RANK_STEP: i64 = 1 << 32;
+
+// === impl Pools: opening and closing ===
 
 impl Pools {
-    /// Adds the pool of a group that was opened now, or finds the one of that name, whose group was closed.
+    /// Adds the pool of a group that was opened now.
     pub(super) fn open(&mut self, group: GroupId, name: &str, allocations: &Allocations, now_ms: u64) {
-        if let Some(&index) = self.by_name.get(name) {
-            self.pools[index].group = group;
-            self.by_group.insert(group, index);
-            return;
-        }
         let parent = allocations.pools.get(name).and_then(|pool| self.by_name.get(pool.parent.as_deref()?).copied());
-        let (index, clocks) = (self.pools.len(), StarvationClocks::new(now_ms));
-        self.nodes.push(PoolNode { parent, settings: allocations.settings(name) });
-        self.pools.push(Pool {
-            group,
+        let node = PoolNode { parent, settings: allocations.settings(name) };
+        let index = self.place(group, name, node, now_ms);
+        self.by_name.insert(name.to_owned(), index);
+        self.rank_name(index);
+    }
+
+    /// Adds the part of a pool that is for its own jobs, beside the pools in it.
+    pub(super) fn open_own_part(&mut self, group: GroupId, parent: GroupId, now_ms: u64) {
+        let Some(parent) = self.index(parent) else { return };
+        let settings = PoolSettings { mode: self.nodes[parent].settings.mode, ..PoolSettings::default() };
+        let name = self.pools[parent].name.clone();
+        let index = self.place(group, &name, PoolNode { parent: Some(parent), settings }, now_ms);
+        self.pools[index].name_rank = i64::MIN;
+    }
+
+    fn place(&mut self, group: GroupId, name: &str, node: PoolNode, now_ms: u64) -> usize {
+        let clocks = StarvationClocks::new(now_ms);
+        let pool = Pool {
+            group: Some(group),
             name: name.to_owned(),
             name_rank: 0,
             standing: PoolStanding::default(),
             clocks: PerKind::new(clocks, clocks),
-        });
+        };
+        let first = node.parent.map_or(0, |parent| parent + 1);
+        let index = match self.closed.range(first..).next().copied() {
+            Some(index) => {
+                self.closed.remove(&index);
+                (self.pools[index], self.nodes[index]) = (pool, node);
+                index
+            }
+            None => {
+                self.pools.push(pool);
+                self.nodes.push(node);
+                self.pools.len() - 1
+            }
+        };
         self.by_group.insert(group, index);
-        self.by_name.insert(name.to_owned(), index);
-        self.rank_names();
+        index
     }
 
-    fn rank_names(&mut self) {
-        let mut by_name: Vec<usize> = (0..self.pools.len()).collect();
-        by_name.sort_unstable_by(|&left, &right| self.pools[left].name.cmp(&self.pools[right].name));
-        for (name_rank, pool) in (0..).zip(by_name) {
-            self.pools[pool].name_rank = name_rank;
+    /// Forgets the pool of a group that was closed.
+    pub(super) fn close(&mut self, group: GroupId) {
+        let Some(index) = self.by_group.remove(&group) else { return };
+        let pool = &mut self.pools[index];
+        pool.group = None;
+        pool.standing = PoolStanding::default();
+        if self.by_name.get(&pool.name) == Some(&index) {
+            self.by_name.remove(&pool.name);
+        }
+        self.nodes[index] = PoolNode::default();
+        self.closed.insert(index);
+    }
+
+    /// Takes over the settings of an edited file whose tree is the same.
+    pub(super) fn renew_settings(&mut self, allocations: &Allocations) {
+        for &pool in self.by_name.values() {
+            self.nodes[pool].settings = allocations.settings(&self.pools[pool].name);
+        }
+        for pool in 0..self.nodes.len() {
+            // Own parts follow the pools that they are in.
+            if let Some(parent) = self.nodes[pool].parent.filter(|_| self.pools[pool].name_rank == i64::MIN) {
+                self.nodes[pool].settings.mode = self.nodes[parent].settings.mode;
+            }
         }
     }
 
+    /// Gives a new name its rank; where there is none left, all names get new ones.
+    fn rank_name(&mut self, index: usize) {
+        let name = &self.pools[index].name;
+        let rank = |place: Option<(&String, &usize)>| place.map(|(_, pool)| self.pools[*pool].name_rank);
+        let before = rank(self.by_name.range::<String, _>(..name).next_back());
+        let after = rank(self.by_name.range::<String, _>(name..).nth(1));
+        self.pools[index].name_rank = match (before, after) {
+            (None, None) => 0,
+            (Some(before), None) => before + RANK_STEP,
+            (None, Some(after)) => after - RANK_STEP,
+            (Some(before), Some(after)) if after - before > 1 => before + (after - before) / 2,
+            (Some(_), Some(_)) => {
+                for (rank, &pool) in (0..).zip(self.by_name.values()) {
+                    self.pools[pool].name_rank = rank * RANK_STEP;
+                }
+                return;
+            }
+        };
+    }
+}
+
+// === impl Pools ===
+
+impl Pools {
     pub(super) fn index(&self, group: GroupId) -> Option<usize> {
         self.by_group.get(&group).copied()
     }
 
+    /// The group of a pool; none of a closed one.
+    pub(super) fn group(&self, pool: usize) -> Option<GroupId> {
+        self.pools[pool].group
+    }
+
     pub(super) fn nodes(&self) -> &[PoolNode] {
         &self.nodes
+    }
+
+    /// The name of a pool; of an own part that of the pool.
+    pub(super) fn name(&self, pool: usize) -> &str {
+        &self.pools[pool].name
     }
 
     pub(super) fn name_rank(&self, pool: usize) -> i64 {
@@ -78,8 +163,32 @@ impl Pools {
     }
 
     /// The pool and those that contain it, with their groups.
-    pub(super) fn path(&self, pool: usize) -> impl Iterator<Item = (GroupId, &PoolNode)> {
-        with_ancestors(&self.nodes, pool).map(|pool| (self.pools[pool].group, &self.nodes[pool]))
+    pub(super) fn path(&self, pool: usize) -> impl Iterator<Item = (usize, GroupId, &PoolNode)> {
+        with_ancestors(&self.nodes, pool).filter_map(|pool| Some((pool, self.pools[pool].group?, &self.nodes[pool])))
+    }
+
+    /// Running tasks of a pool with this group; those of ended jobs do not count.
+    pub(super) fn running(&self, pool: usize, group: &Group) -> PerKind<u32> {
+        let leftover = self.leftovers.of_pool(pool);
+        let running = |kind: Kind| group.running[kind].saturating_sub(leftover[kind]);
+        PerKind::new(running(Kind::Map), running(Kind::Reduce))
+    }
+
+    /// Attempts of ended jobs that still hold slots.
+    pub(super) fn leftover(&self) -> PerKind<u64> {
+        self.leftovers.total()
+    }
+
+    /// Counts the attempts of an ended job.
+    pub(super) fn leave_over(&mut self, app: AppId, pool: usize, running: PerKind<u32>) {
+        self.leftovers.set(app, with_ancestors(&self.nodes, pool), running);
+    }
+
+    /// Renews the count of an app, if it is that of an ended job.
+    pub(super) fn release_leftover(&mut self, app: AppId, running: Option<PerKind<u32>>) {
+        if let Some(pool) = self.leftovers.pool_of(app) {
+            self.leave_over(app, pool, running.unwrap_or_default());
+        }
     }
 
     /// The place of a pool with so many running tasks.
@@ -89,9 +198,9 @@ impl Pools {
         Standing { running, demand, min: settings.min[kind], weight: settings.weight }
     }
 
-    /// The name of a pool.
-    pub(super) fn name(&self, pool: usize) -> &str {
-        &self.pools[pool].name
+    /// Demand and share of a pool at the last update.
+    pub(super) fn last_standing(&self, pool: usize) -> PoolStanding {
+        self.pools[pool].standing
     }
 
     /// Its numbers at this moment, for pages; with its clocks if pools preempt.
@@ -112,15 +221,35 @@ impl Pools {
         PerKind::new(sum(Kind::Map), sum(Kind::Reduce))
     }
 
+    /// Adds the demand of a job that starts between two updates, as far as the maximums of its pools let it.
+    pub(super) fn add_demand(&mut self, pool: usize, demand: PerKind<u32>) {
+        let path: Vec<usize> = with_ancestors(&self.nodes, pool).collect();
+        for kind in Kind::ALL {
+            let mut more = demand[kind];
+            for &pool in &path {
+                let before = self.pools[pool].standing.demand[kind];
+                let max = self.nodes[pool].settings.max[kind].unwrap_or(u32::MAX);
+                let after = before.saturating_add(more).min(max.max(before));
+                self.pools[pool].standing.demand[kind] = after;
+                more = after - before;
+            }
+        }
+    }
+
     /// Takes over the standings of an update.
     pub(super) fn set_standings(&mut self, standings: Vec<PoolStanding>) {
         self.pools.iter_mut().zip(standings).for_each(|(pool, standing)| pool.standing = standing);
     }
+}
 
+// === impl Pools: starvation ===
+
+impl Pools {
     /// Sets the clocks of all pools by what they hold now.
-    pub(super) fn update_clocks(&mut self, running: impl Fn(GroupId) -> PerKind<u32>, now_ms: u64) {
+    pub(super) fn update_clocks(&mut self, view: &View<'_>, now_ms: u64) {
         for pool in 0..self.pools.len() {
-            let running = running(self.pools[pool].group);
+            let Some(group) = self.pools[pool].group.and_then(|group| view.group(group)) else { continue };
+            let running = self.running(pool, group);
             for kind in Kind::ALL {
                 let entitlement = self.entitlement(pool, kind, running[kind]);
                 self.pools[pool].clocks[kind].update(&entitlement, now_ms);
@@ -130,11 +259,27 @@ impl Pools {
 
     /// Whether a pool has had less maps than it is due for longer than its timeouts.
     pub(super) fn is_starving(&self, pool: usize, allocations: &Allocations, now_ms: u64) -> bool {
-        let timeouts = StarvationTimeouts {
+        self.pools[pool].clocks.map.is_starving(self.timeouts(pool, allocations), now_ms)
+    }
+
+    /// Slots that a pool with so many running tasks wants by preemption.
+    pub(super) fn wanted(
+        &self,
+        pool: usize,
+        kind: Kind,
+        running: u32,
+        allocations: &Allocations,
+        now_ms: u64,
+    ) -> WantedSlots {
+        let entitlement = self.entitlement(pool, kind, running);
+        self.pools[pool].clocks[kind].wanted(&entitlement, self.timeouts(pool, allocations), now_ms)
+    }
+
+    fn timeouts(&self, pool: usize, allocations: &Allocations) -> StarvationTimeouts {
+        StarvationTimeouts {
             min_share_ms: self.nodes[pool].settings.min_share_timeout_ms,
             fair_share_ms: allocations.fair_share_timeout_ms,
-        };
-        self.pools[pool].clocks.map.is_starving(timeouts, now_ms)
+        }
     }
 
     fn entitlement(&self, pool: usize, kind: Kind, running: u32) -> Entitlement {

@@ -32,6 +32,24 @@ pub struct StarvationTimeouts {
     pub fair_share_ms: Option<u64>,
 }
 
+/// Slots that a starving pool wants by preemption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedSlots {
+    /// What its minimum lacks.
+    pub to_min: u32,
+    /// What its fair share lacks.
+    pub to_share: u32,
+}
+
+// === impl WantedSlots ===
+
+impl WantedSlots {
+    /// The larger of both.
+    pub fn slots(self) -> u32 {
+        self.to_min.max(self.to_share)
+    }
+}
+
 // === impl Entitlement ===
 
 impl Entitlement {
@@ -75,11 +93,12 @@ impl StarvationClocks {
         self.is_below_min(timeouts, now_ms) || self.is_below_half_share(timeouts, now_ms)
     }
 
-    /// Slots that the pool wants now: the larger of what its minimum and what its share lack.
-    pub fn wanted(&self, entitlement: &Entitlement, timeouts: StarvationTimeouts, now_ms: u64) -> u32 {
-        let of_min = if self.is_below_min(timeouts, now_ms) { entitlement.missing_to_min() } else { 0 };
-        let of_share = if self.is_below_half_share(timeouts, now_ms) { entitlement.missing_to_share() } else { 0 };
-        of_min.max(of_share)
+    /// Slots that the pool wants now.
+    pub fn wanted(&self, entitlement: &Entitlement, timeouts: StarvationTimeouts, now_ms: u64) -> WantedSlots {
+        WantedSlots {
+            to_min: if self.is_below_min(timeouts, now_ms) { entitlement.missing_to_min() } else { 0 },
+            to_share: if self.is_below_half_share(timeouts, now_ms) { entitlement.missing_to_share() } else { 0 },
+        }
     }
 
     /// Time since the pool had its minimum, ms.
@@ -117,7 +136,7 @@ mod tests {
     fn wanted(pool: Entitlement, timeouts: StarvationTimeouts, after_ms: u64) -> u32 {
         let mut clocks = StarvationClocks::new(0);
         clocks.update(&pool, after_ms);
-        clocks.wanted(&pool, timeouts, after_ms)
+        clocks.wanted(&pool, timeouts, after_ms).slots()
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct JobFacts<'a> {
 pub struct JobStanding {
     /// Whether the limits let it be set up and run.
     pub is_admitted: bool,
+    /// Whether it is admitted and was set up: it gets tasks.
+    pub is_runnable: bool,
     /// The limit that does not.
     pub refused_by: Option<RunningLimit>,
     /// Its demand, of a job that runs.
@@ -157,7 +159,8 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
 // === impl JobFacts ===
 
 impl JobFacts<'_> {
-    fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
+    /// Its standing, still without a share.
+    pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
         let is_admitted = refused_by.is_none();
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);
         if !is_admitted || !self.is_running {
@@ -167,7 +170,7 @@ impl JobFacts<'_> {
         let demand = PerKind::new(demand(Kind::Map), demand(Kind::Reduce));
         let weight = |kind: Kind| rule.weight(demand[kind], self.priority, self.age_ms);
         let weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
-        JobStanding { is_admitted, refused_by, demand, weight, share: PerKind::default() }
+        JobStanding { is_admitted, is_runnable: true, refused_by, demand, weight, share: PerKind::default() }
     }
 }
 

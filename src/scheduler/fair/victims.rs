@@ -27,6 +27,8 @@ pub struct PoolSlots {
     pub retained: u32,
     /// Its fair share.
     pub share: Share,
+    /// Index of the pool that contains it.
+    pub parent: Option<usize>,
 }
 
 /// An attempt that may die.
@@ -45,23 +47,41 @@ pub struct Candidate<A> {
 // === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
-    /// The attempts to kill, newest first; only of pools that hold more than their fair share when it is their turn.
+    /// The attempts to kill, newest first; only of pools that hold more than their fair share when it is their turn, as
+    /// do all that contain them.
     pub fn select_victims(mut self) -> Vec<A> {
         let mut missing = self.wanted.saturating_sub(self.releasing);
         self.attempts.sort_unstable_by_key(|candidate| Reverse((candidate.start_wall_ms, candidate.attempt)));
         let mut victims = Vec::new();
-        for candidate in self.attempts {
+        for candidate in std::mem::take(&mut self.attempts) {
             if missing == 0 {
                 break;
             }
-            let Some(pool) = self.pools.get_mut(candidate.pool) else { continue };
-            if Share::of_slots(pool.retained) > pool.share {
-                pool.retained = pool.retained.saturating_sub(candidate.slots);
+            let path: Vec<usize> = self.path(candidate.pool).collect();
+            if path.iter().all(|&pool| self.pools[pool].is_above_share()) {
+                for pool in path {
+                    let pool = &mut self.pools[pool];
+                    pool.retained = pool.retained.saturating_sub(candidate.slots);
+                }
                 missing = missing.saturating_sub(candidate.slots);
                 victims.push(candidate.attempt);
             }
         }
         victims
+    }
+
+    /// A pool and those that contain it.
+    fn path(&self, pool: usize) -> impl Iterator<Item = usize> {
+        let parent = |pool: &usize| self.pools[*pool].parent.filter(|parent| parent < pool);
+        std::iter::successors(Some(pool).filter(|pool| *pool < self.pools.len()), parent)
+    }
+}
+
+// === impl PoolSlots ===
+
+impl PoolSlots {
+    fn is_above_share(&self) -> bool {
+        Share::of_slots(self.retained) > self.share
     }
 }
 
@@ -70,7 +90,7 @@ mod tests {
     use super::*;
 
     fn pool(retained: u32, share_millionths: u64) -> PoolSlots {
-        PoolSlots { retained, share: Share(share_millionths) }
+        PoolSlots { retained, share: Share(share_millionths), parent: None }
     }
 
     /// Attempts (pool, start), named in this order from 0.
@@ -99,6 +119,13 @@ mod tests {
         let attempts = [(0, 1), (0, 2), (0, 9), (1, 3), (1, 4), (1, 5)];
         assert_eq!(round(2, &[pool(3, 2_000_000); 2], &attempts).select_victims(), [2, 5]);
         assert_eq!(round(9, &[pool(3, 2_000_000); 2], &attempts).select_victims(), [2, 5]);
+    }
+
+    #[test]
+    fn a_pool_in_a_pool_loses_nothing_that_its_parent_is_due() {
+        let parent = pool(3, 2_000_000);
+        let child = PoolSlots { parent: Some(0), ..pool(3, 0) };
+        assert_eq!(round(9, &[parent, child], &[(1, 1), (1, 2), (1, 3)]).select_victims(), [2]);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::model::Kind;
+use crate::model::{Kind, Now};
 use crate::scheduler::app::App;
+use crate::scheduler::change::Reaction;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, GroupKey};
@@ -52,7 +53,13 @@ impl Policy for GatedFifo {
         self.fifo.heartbeat_limits(kind, free, node, totals)
     }
 
-    fn choose_beginners(&mut self, waiting: &BTreeSet<AppId>, _view: &View<'_>) -> Vec<AppId> {
+    fn choose_beginners(
+        &mut self,
+        waiting: &BTreeSet<AppId>,
+        _now: Now,
+        _view: &View<'_>,
+        _reaction: &mut Reaction<'_>,
+    ) -> Vec<AppId> {
         let admitted = self.gate.0.load(Ordering::Relaxed).min(waiting.len());
         self.gate.0.fetch_sub(admitted, Ordering::Relaxed);
         waiting.iter().copied().take(admitted).collect()

@@ -79,6 +79,7 @@ impl StepSource {
             Event::SetJobPriority { id, priority, caller } => {
                 self.call_of(caller, "setJobPriority", format_args!("{id}, {priority:?}"));
             }
+            Event::SetPool { id, pool, caller } => self.call_of(caller, "setPool", format_args!("{id}, {pool:?}")),
             Event::SetSafeMode { on, caller } => self.call_of(caller, "setSafeMode", format_args!("{on}")),
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),
@@ -88,6 +89,7 @@ impl StepSource {
             }
             Event::WishWithdrawn => self.own("scheduler wish withdrawn"),
             Event::Market(request) => self.web_request(request),
+            Event::AllocationsRead { .. } => self.own("allocation file read"),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),
             Event::ConnectionsInherited { .. } => self.own("connections inherited"),

@@ -4,6 +4,7 @@
 mod accounts;
 mod error;
 mod leftovers;
+mod pools;
 mod predecessors;
 mod read;
 mod spec;
@@ -212,10 +213,16 @@ impl Submissions {
     }
 
     async fn read_conf(&self, id: JobId, user: &Arc<str>, submit_dir: String) -> Result<ReadConf, RemoteError> {
-        let (reader, name) = (self.reader.clone(), user.clone());
+        let (reader, name, pool_property) = (self.reader.clone(), user.clone(), self.pool_property());
         reader.refresh_keys().await;
-        let read = self.file_pool.run(user, move || reader.read_conf(id, &name, &submit_dir)).await;
+        let read = move || reader.read_conf(id, &name, &submit_dir, pool_property.as_deref());
+        let read = self.file_pool.run(user, read).await;
         read.map_err(RemoteError::io)?.map_err(RemoteError::io)
+    }
+
+    /// The property of a job that the ruling scheduler takes pools from.
+    fn pool_property(&self) -> Option<String> {
+        self.owner.with_engine(|engine| engine.pool_name_property().map(str::to_owned))
     }
 
     /// The splits of a job with their hosts' racks, and the reason if only stock TaskTrackers can read them.

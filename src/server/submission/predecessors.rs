@@ -115,12 +115,13 @@ impl Submissions {
     /// Adopts one job; returns its user, or why it cannot be adopted.
     async fn adopt_job(&self, id: JobId) -> Result<Arc<str>, String> {
         let (system, reader) = (self.system.clone(), self.reader.clone());
-        let resolver = self.resolver.clone();
+        let (resolver, pool_property) = (self.resolver.clone(), self.pool_property());
         let read = move || -> Result<_, SubmissionError> {
             let info = system_dir::read_job_info(&system, id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
-            let ReadConf { directory, mut spec, .. } = reader.read_conf(id, &user, &directory)?;
+            let ReadConf { directory, mut spec, .. } =
+                reader.read_conf(id, &user, &directory, pool_property.as_deref())?;
             let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
             let rack_request = resolver.request_racks(&user, read.splits.hosts(), true);

@@ -16,6 +16,7 @@ use crate::wire::Credentials;
 use crate::wire::file::{SplitMeta, read_split_meta};
 
 use super::error::SubmissionError;
+use super::pools::pool_properties;
 use super::spec::job_spec;
 use super::staging::{JobDirectory, StagingRoot};
 
@@ -101,12 +102,22 @@ impl SubmissionReader {
         }
     }
 
-    /// Reads job.xml, which is checked before anything else of the job is read. Writes nothing.
-    pub(super) fn read_conf(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadConf, SubmissionError> {
+    /// Reads job.xml, which is checked before anything else of the job is read. Writes nothing. `pool_property`: the one
+    /// that the ruling scheduler takes pools from.
+    pub(super) fn read_conf(
+        &self,
+        id: JobId,
+        user: &str,
+        submit_dir: &str,
+        pool_property: Option<&str>,
+    ) -> Result<ReadConf, SubmissionError> {
         let directory = self.staging.open(user, id, submit_dir)?;
-        let (conf, only_stock) = self.job_conf(&directory, user)?;
+        let configuration = self.configuration(&directory, user)?;
+        let bad = |source| SubmissionError::JobConf { path: directory.path_of(JOB_CONF), source: Box::new(source) };
+        let (conf, only_stock) = self.job_conf(&directory, user, &configuration)?;
+        let pools = pool_properties(&configuration, pool_property).map_err(|error| bad(error.into()))?;
         let signature = self.signature(user, &conf);
-        let spec = JobSpec { only_stock, ..job_spec(user, directory.uri(), conf) };
+        let spec = JobSpec { only_stock, ..job_spec(user, directory.uri(), conf, pools) };
         Ok(ReadConf { directory, spec, signature })
     }
 
@@ -134,18 +145,29 @@ impl SubmissionReader {
         Ok(token_secret)
     }
 
-    /// The job's values, and the reason if only stock TaskTrackers can run it.
-    fn job_conf(&self, directory: &JobDirectory, user: &str) -> Result<(JobConf, Option<String>), SubmissionError> {
+    /// The content of job.xml over the cluster's values.
+    fn configuration(&self, directory: &JobDirectory, user: &str) -> Result<Configuration, SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
         let path = directory.path_of(JOB_CONF);
         let bytes = directory.read(JOB_CONF, limit_bytes).map_err(|error| match error {
             FsError::TooLong { path, bytes, .. } => SubmissionError::JobConfLength { path, bytes, limit_bytes },
             error => error.into(),
         })?;
+        let configuration = JobConf::configuration(&bytes, limit_bytes, &self.configuration, user);
+        configuration.map_err(|source| SubmissionError::JobConf { path, source: Box::new(source) })
+    }
+
+    /// The job's values, and the reason if only stock TaskTrackers can run it.
+    fn job_conf(
+        &self,
+        directory: &JobDirectory,
+        user: &str,
+        configuration: &Configuration,
+    ) -> Result<(JobConf, Option<String>), SubmissionError> {
+        let path = directory.path_of(JOB_CONF);
         let bad = |source| SubmissionError::JobConf { path: path.clone(), source: Box::new(source) };
-        let configuration = JobConf::configuration(&bytes, limit_bytes, &self.configuration, user).map_err(bad)?;
-        let conf = JobConf::from_configuration(&configuration).map_err(bad)?;
-        let only_stock = StreamingPlan::read(&configuration).err().map(|error| error.to_string());
+        let conf = JobConf::from_configuration(configuration).map_err(bad)?;
+        let only_stock = StreamingPlan::read(configuration).err().map(|error| error.to_string());
         match &conf.user_name {
             Some(found) if found != user => {
                 Err(SubmissionError::OtherUser { path: path.clone(), found: excerpt(found), expected: excerpt(user) })

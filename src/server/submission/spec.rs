@@ -2,11 +2,11 @@
 
 use crate::config::JobConf;
 use crate::fs::FileUri;
-use crate::mapreduce::JobSpec;
+use crate::mapreduce::{JobSpec, PoolProperties};
 use crate::model::PerKind;
 
 /// The engine's specification of a job whose files are in `directory`.
-pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpec {
+pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_properties: PoolProperties) -> JobSpec {
     JobSpec {
         user: user.to_owned(),
         submit_dir: directory.to_string(),
@@ -38,6 +38,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         end_notification: conf.end_notification,
         // The engine decides it.
         is_signed: None,
+        pool_properties,
+        max_running: PerKind::new(conf.map.max_running, conf.reduce.max_running),
     }
 }
 

@@ -116,6 +116,7 @@ impl Digest {
                 self.bytes(failure_info.as_bytes());
                 self.word(finish_ms.cast_unsigned());
             }
+            JobFact::PoolSet { pool, .. } => self.bytes(pool.as_bytes()),
             JobFact::Priority { priority, .. } => self.word(*priority as u64),
             JobFact::Restarted { first_attempt, .. } | JobFact::AttemptBlockSkipped { first_attempt, .. } => {
                 self.word(i64::from(*first_attempt).cast_unsigned());

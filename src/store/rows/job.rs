@@ -46,6 +46,9 @@ pub(super) fn record(
             "UPDATE job SET priority = ?2 WHERE job = ?1",
             params![job.to_string(), enum_text::priority(*priority)],
         ),
+        JobFact::PoolSet { job, pool } => {
+            change("UPDATE job SET pool = ?2 WHERE job = ?1", params![job.to_string(), pool])
+        }
         JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => change(
             "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
              WHERE attempt = ?1",

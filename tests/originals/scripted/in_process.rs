@@ -1,20 +1,21 @@
 //! The engine, without a daemon around it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use jobtracker::config::capacity_file::read_capacity_file;
+use jobtracker::config::LoadOptions;
+use jobtracker::config::settings::{CAPACITY_CLASS, FAIR_CLASS, FIFO_CLASS};
 use jobtracker::engine::{
     Caller, Effect, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission,
     Reply, Restored, Step, SubmissionReply,
 };
-use jobtracker::mapreduce::{JobSpec, SplitTable};
+use jobtracker::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties, SplitTable};
 use jobtracker::market::JobSignature;
 use jobtracker::model::{Identifier, Now, PerKind, Priority};
 use jobtracker::scheduler::FifoOptions;
-use jobtracker::scheduler::capacity::SlotMemory;
+use jobtracker::server::engine_config;
 use jobtracker::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader};
 
 use super::fleet::fleet;
@@ -42,12 +43,10 @@ const SPLIT_BYTES: i64 = 64 << 20;
 impl InProcess {
     /// An engine under a scheduler; none where ours has no such one.
     pub fn new(scheduler: SchedulerName) -> Option<Self> {
-        if scheduler == SchedulerName::Fair {
-            return None;
-        }
         // Each script brings its own settings.
         let policy = PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 });
-        Some(Self { scheduler, before: None, engine: engine(policy, None), now: START })
+        let config = EngineConfig::with_defaults(Identifier::from_number(0), policy);
+        Some(Self { scheduler, before: None, engine: engine(config), now: START })
     }
 
     fn step(&mut self, event: Event) -> Step {
@@ -68,8 +67,7 @@ impl InProcess {
 
 impl JobTracker for InProcess {
     async fn begin(&mut self, script: &Script) -> anyhow::Result<()> {
-        let (policy, max_task_memory_mb) = policy(self.scheduler, &script.settings)?;
-        self.engine = engine(policy, max_task_memory_mb);
+        self.engine = engine(configuration(self.scheduler, &script.settings)?);
         self.now = START;
         if let Some(before) = self.before.replace(script.clone()) {
             for (tracker, scripted) in (1..).zip(&mut fleet(&before)) {
@@ -140,33 +138,38 @@ impl JobTracker for InProcess {
     }
 }
 
-/// The policy of a script, and the most memory of a task where slots are sized by memory.
-fn policy(scheduler: SchedulerName, settings: &Settings) -> anyhow::Result<(PolicyConfig, Option<PerKind<u64>>)> {
-    match scheduler {
-        SchedulerName::Fifo => Ok((PolicyConfig::Fifo(FifoOptions { compatible: true, pad_millionths: 10_000 }), None)),
-        SchedulerName::Capacity => {
-            let folder = tempfile::tempdir()?;
-            for (name, text) in settings.files("") {
-                std::fs::write(folder.path().join(name), text)?;
-            }
-            let (config, _) = read_capacity_file(Some(folder.path()), &BTreeMap::new(), &QUEUES.map(str::to_owned))?;
-            let mb = |key: &str| {
-                let value = settings.site.iter().find(|(name, _)| *name == format!("mapred.cluster.{key}.memory.mb"));
-                value.map(|(_, value)| value.parse::<u64>()).transpose()
-            };
-            let of_both = |map: Option<u64>, reduce: Option<u64>| Some(PerKind::new(map?, reduce?));
-            let slots = of_both(mb("map")?, mb("reduce")?).map(SlotMemory::new);
-            let config = Arc::new(config.with_slot_memory(slots));
-            Ok((PolicyConfig::Capacity { config, is_compatible: true }, of_both(mb("max.map")?, mb("max.reduce")?)))
-        }
-        SchedulerName::Fair => bail!("the Fair scheduler is not replayed yet"),
+/// The engine's configuration as a daemon has it from a conf folder.
+fn configuration(scheduler: SchedulerName, settings: &Settings) -> anyhow::Result<EngineConfig> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().to_str().context("a folder without a name")?;
+    for (name, text) in settings.files(path) {
+        std::fs::write(folder.path().join(name), text)?;
     }
+    let class = match scheduler {
+        SchedulerName::Fifo => FIFO_CLASS,
+        SchedulerName::Capacity => CAPACITY_CLASS,
+        SchedulerName::Fair => FAIR_CLASS,
+    };
+    let overrides = [
+        format!("mapred.jobtracker.taskScheduler={class}"),
+        format!("mapred.queue.names={}", QUEUES.join(",")),
+        "jobtracker.scheduler.compatible=true".to_owned(),
+        format!("hadoop.tmp.dir={path}"),
+        "mapred.job.tracker=127.0.0.1:0".to_owned(),
+    ];
+    let options = LoadOptions {
+        conf_dir: Some(folder.path().to_owned()),
+        overrides: overrides.to_vec(),
+        ..LoadOptions::default()
+    };
+    let (loaded, _) = jobtracker::config::Settings::load(&options)?;
+    Ok(engine_config(&loaded, &BTreeSet::new(), 0, String::new())?)
 }
 
-fn engine(policy: PolicyConfig, max_task_memory_mb: Option<PerKind<u64>>) -> Engine {
-    let mut config = EngineConfig::with_defaults(Identifier::from_number(0), policy);
+fn engine(found: EngineConfig) -> Engine {
+    let mut config = EngineConfig::with_defaults(Identifier::from_number(0), found.policy);
     config.queues = QUEUES.iter().map(|queue| QueueConfig::open(queue)).collect();
-    config.limits.max_task_memory_mb = max_task_memory_mb;
+    config.limits.max_task_memory_mb = found.limits.max_task_memory_mb;
     // No tracker and no launch expires.
     config.tracker_expiry_ms = DAY_MS;
     let mut engine = Engine::new(config, Restored::default(), START);
@@ -185,11 +188,17 @@ fn spec(plan: &PlannedJob) -> JobSpec {
         map_memory_mb: memory_mb(plan.memory_mb.map(|(map, _)| map)),
         reduce_memory_mb: memory_mb(plan.memory_mb.map(|(_, reduce)| reduce)),
         slowstart_millionths: plan.slowstart_millionths,
+        pool_properties: pool_properties(plan),
         // A host is never avoided for its failures.
         max_tracker_failures: 1_000,
         speculative: PerKind::new(false, false),
         ..JobSpec::with_defaults(&plan.user, &plan.queue, plan.splits.len() as u32, plan.reduces)
     }
+}
+
+fn pool_properties(plan: &PlannedJob) -> PoolProperties {
+    let named = plan.pool.iter().map(|pool| (POOL_PROPERTY.to_owned(), pool.clone()));
+    PoolProperties(named.collect())
 }
 
 /// The same order as [`PRIORITIES`].

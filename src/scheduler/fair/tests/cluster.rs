@@ -156,7 +156,7 @@ impl Cluster {
 
     /// The jobs that begin now.
     pub(super) fn begin(&mut self) -> Vec<u32> {
-        self.scheduler.begin_apps().into_iter().map(AppId::get).collect()
+        self.scheduler.begin_apps(self.now).into_iter().map(AppId::get).collect()
     }
 
     /// A heartbeat of a tracker, from 1; returns what it was given.

@@ -126,9 +126,9 @@ fn row_8_a_minimum_above_the_demand_is_left_to_others() {
 fn row_9_a_pool_runs_as_many_jobs_as_its_limit() {
     let mut cluster = Cluster::small("<pool name='default'><maxRunningJobs>2</maxRunningJobs></pool>");
     (0..4).for_each(|_| _ = cluster.submit("default", 10, 10));
-    assert_eq!(cluster.begin(), [0; 0]);
-    cluster.update();
     assert_eq!((cluster.begin(), cluster.begin()), (vec![1, 2], vec![]));
+    cluster.update();
+    assert_eq!(cluster.begin(), [0; 0]);
     let given = fill_all(&mut cluster, 2);
     assert_eq!((jobs_of(&given, 'm'), jobs_of(&given, 'r')), (vec![1, 2, 1, 2], vec![1, 2, 1, 2]));
 }

@@ -269,7 +269,7 @@ impl Cluster {
 
     /// Lets jobs begin; those that may.
     pub(super) fn begin(&mut self) -> Vec<AppId> {
-        let begun = self.scheduler.begin_apps();
+        let begun = self.scheduler.begin_apps(self.now);
         for id in &begun {
             let job = self.jobs.jobs.get_mut(id).unwrap();
             assert_eq!(job.stage, Stage::Submitted, "{id} begins twice");

@@ -1,0 +1,68 @@
+//! A job as the fair policy keeps it.
+
+use std::sync::Arc;
+
+use crate::model::{Kind, Now, PerKind};
+use crate::scheduler::AppSize;
+use crate::scheduler::app::App;
+use crate::scheduler::fifo::submission_key;
+use crate::scheduler::key::AppKey;
+
+use super::deficit_update::JobDeficit;
+use super::locality_wait::LocalityWait;
+use super::update::JobStanding;
+use super::weight::WeightRule;
+
+#[derive(Debug)]
+pub(super) struct FairJob {
+    /// Index of its pool.
+    pub(super) pool: usize,
+    pub(super) user: Arc<str>,
+    /// Its place in the line for admission.
+    pub(super) place: AppKey,
+    /// Whether it is set up and its end is not reached.
+    pub(super) is_running: bool,
+    pub(super) stage: JobStage,
+    /// As of the last update.
+    pub(super) standing: JobStanding,
+    /// Used in the order by deficit alone.
+    pub(super) deficit: PerKind<JobDeficit>,
+    pub(super) wait: LocalityWait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobStage {
+    Live,
+    /// Its end is decided, its cleanup is still to run. 1.2.1 counts it until then, with all tasks that did not finish.
+    Ending {
+        unfinished: PerKind<u32>,
+    },
+}
+
+// === impl FairJob ===
+
+impl FairJob {
+    pub(super) fn new(app: &App, pool: usize) -> Self {
+        Self {
+            pool,
+            user: app.spec.user.clone(),
+            place: submission_key(&app.spec),
+            is_running: app.size != AppSize::default(),
+            stage: JobStage::Live,
+            standing: JobStanding::default(),
+            deficit: PerKind::default(),
+            wait: LocalityWait::default(),
+        }
+    }
+
+    /// Renews its weight, with the demand of the last update.
+    pub(super) fn weigh(&mut self, now: Now, rule: &WeightRule) {
+        let weight = |kind: Kind| rule.weight(self.standing.demand[kind], self.place.class, self.age_ms(now));
+        self.standing.weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
+    }
+
+    /// Time since its start.
+    pub(super) fn age_ms(&self, now: Now) -> u64 {
+        u64::try_from(now.wall_ms.saturating_sub(self.place.start_ms)).unwrap_or(0)
+    }
+}

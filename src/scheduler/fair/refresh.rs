@@ -1,0 +1,192 @@
+//! When the fair policy renews demands, weights, shares and admissions: at each interval, and at once for a job that is
+//! added; under the original's rules for a job that starts only at the next interval.
+
+use std::collections::BTreeSet;
+
+use crate::model::{Kind, Now, PerKind};
+use crate::scheduler::app::App;
+use crate::scheduler::change::Reaction;
+use crate::scheduler::view::View;
+use crate::scheduler::{AppId, AppSize};
+
+use super::deficit_update::{JobDeficit, divide_by_deficit};
+use super::fair_job::{FairJob, JobStage};
+use super::options::JobOrdering;
+use super::policy::Fair;
+use super::update::{JobFacts, Update};
+
+// === impl Fair: updates ===
+
+impl Fair {
+    pub(super) fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        self.added.clear();
+        for id in std::mem::take(&mut self.ended) {
+            self.leave_over(id, view);
+        }
+        let elapsed_ms = now.mono_ms.saturating_sub(std::mem::replace(&mut self.last_update, now).mono_ms);
+        let (mut ids, mut facts) = (Vec::with_capacity(self.line.len()), Vec::with_capacity(self.line.len()));
+        for (_, id) in &self.line {
+            let Some(job) = self.jobs.get(id) else { continue };
+            ids.push(*id);
+            facts.push(job.facts(view.app(*id), now));
+        }
+        let slots = view.totals.slots.narrow();
+        let mut update = Update::compute(&self.allocations, self.pools.nodes(), &facts, &self.options.weights, slots);
+        if self.options.ordering == JobOrdering::Deficit {
+            let deficits = self.renewed_deficits(&ids, &facts, &mut update, view, elapsed_ms);
+            for (id, deficit) in ids.iter().zip(deficits) {
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.deficit = deficit;
+                }
+            }
+        }
+        for (id, standing) in ids.into_iter().zip(update.jobs) {
+            let Some(job) = self.jobs.get_mut(&id) else { continue };
+            let before = std::mem::replace(&mut job.standing, standing);
+            if standing.is_runnable && !before.is_runnable {
+                reaction.wake_app(id);
+            }
+            if standing.is_admitted && !before.is_admitted {
+                self.admitted.push(id);
+            }
+        }
+        self.pools.set_standings(update.pools);
+        self.runnable = self.pools.total_demand();
+        self.delays = self.options.delays.delays(self.options.heartbeat_interval_ms);
+        if self.options.preempts {
+            self.pools.update_clocks(view, now.mono_ms);
+        }
+        reaction.rekey_all();
+    }
+
+    /// The deficits of these jobs now; sets their shares in `update`.
+    fn renewed_deficits(
+        &self,
+        ids: &[AppId],
+        facts: &[JobFacts<'_>],
+        update: &mut Update,
+        view: &View<'_>,
+        elapsed_ms: u64,
+    ) -> Vec<PerKind<JobDeficit>> {
+        let running = |id: &AppId| view.app(*id).map_or(PerKind::default(), |app| app.running);
+        let deficit = |id: &AppId| self.jobs.get(id).map_or(PerKind::default(), |job| job.deficit);
+        let mut deficits: Vec<_> = ids.iter().map(|id| (deficit(id), running(id))).collect();
+        for kind in Kind::ALL {
+            deficits.iter_mut().for_each(|(deficit, _)| deficit[kind].advance(elapsed_ms));
+        }
+        let slots = view.totals.slots.narrow();
+        divide_by_deficit(self.pools.nodes(), facts, &mut update.jobs, &mut deficits, slots);
+        deficits.into_iter().map(|(deficit, _)| deficit).collect()
+    }
+
+    /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the
+    /// original makes one.
+    pub(super) fn admit_added(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        match self.added[..] {
+            [] => {}
+            [id] if !self.options.is_compatible && self.is_unlimited(id) => {
+                self.added.clear();
+                if let Some(job) = self.jobs.get_mut(&id) {
+                    job.standing = job.facts(view.app(id), now).standing(None, &self.options.weights);
+                    self.admitted.push(id);
+                }
+            }
+            _ => self.update(now, view, reaction),
+        }
+    }
+
+    /// Whether neither its user nor its pools have a limit on running jobs.
+    fn is_unlimited(&self, id: AppId) -> bool {
+        let Some(job) = self.jobs.get(&id) else { return false };
+        let mut path = self.pools.path(job.pool);
+        self.allocations.max_running_jobs_of_user(&job.user).is_none()
+            && path.all(|(.., node)| node.settings.max_running_jobs.is_none())
+    }
+
+    /// The admitted jobs among those that wait to begin, in order; each once.
+    pub(super) fn take_beginners(&mut self, waiting: &BTreeSet<AppId>) -> Vec<AppId> {
+        let (ready, others): (Vec<AppId>, Vec<AppId>) =
+            std::mem::take(&mut self.admitted).into_iter().partition(|id| waiting.contains(id));
+        // One that is not among the waiting ones yet is kept.
+        let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running);
+        self.admitted = others.into_iter().filter(is_to_begin).collect();
+        ready
+    }
+}
+
+// === impl Fair: jobs start and end ===
+
+impl Fair {
+    pub(super) fn on_size(&mut self, id: AppId, size: AppSize, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let was_running = std::mem::replace(&mut job.is_running, size != AppSize::default());
+        match job.stage {
+            JobStage::Ending { .. } => job.stage = JobStage::Ending { unfinished: size.unfinished },
+            JobStage::Live if job.is_running && !was_running && !self.options.is_compatible => {
+                self.start_job(id, view, reaction);
+            }
+            JobStage::Live => {}
+        }
+    }
+
+    /// Counts the demand of an admitted job that was set up, which then need not wait for the next update.
+    fn start_job(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(job) = self.jobs.get_mut(&id).filter(|job| job.standing.is_admitted) else { return };
+        job.standing = job.facts(view.app(id), self.last_update).standing(None, &self.options.weights);
+        self.pools.add_demand(job.pool, job.standing.demand);
+        self.pools.path(job.pool).for_each(|(_, group, _)| reaction.rekey_group(group));
+        reaction.wake_app(id);
+        reaction.rekey_app(id);
+    }
+
+    /// Removes a job whose end is decided; in compatible mode it stays counted until its cleanup is done.
+    pub(super) fn remove_job(&mut self, id: AppId) {
+        match self.jobs.get_mut(&id) {
+            Some(job) if self.options.is_compatible => job.stage = JobStage::Ending { unfinished: PerKind::default() },
+            _ => self.forget_job(id),
+        }
+    }
+
+    /// The cleanup of a job is done: the next update forgets it, as in 1.2.1.
+    pub(super) fn end_job(&mut self, id: AppId) {
+        if self.jobs.contains_key(&id) {
+            self.ended.push(id);
+        }
+    }
+
+    /// Forgets a job whose attempts may still hold slots: 1.2.1 does not count these in its pool any more.
+    fn leave_over(&mut self, id: AppId, view: &View<'_>) {
+        let Some(pool) = self.jobs.get(&id).map(|job| job.pool) else { return };
+        self.forget_job(id);
+        if let Some(app) = view.app(id) {
+            self.pools.leave_over(id, pool, app.running);
+        }
+    }
+
+    fn forget_job(&mut self, id: AppId) {
+        if let Some(job) = self.jobs.remove(&id) {
+            self.line.remove(&(job.place, id));
+        }
+    }
+}
+
+// === impl FairJob: facts of an update ===
+
+impl FairJob {
+    /// What an update reads of it; `app` is missing once it ends and holds no slot.
+    fn facts(&self, app: Option<&App>, now: Now) -> JobFacts<'_> {
+        let could_use = |kind: Kind| match self.stage {
+            JobStage::Ending { unfinished } => unfinished[kind],
+            JobStage::Live => app.map_or(0, |app| app.running[kind].saturating_add(app.tables[kind].waiting())),
+        };
+        JobFacts {
+            pool: self.pool,
+            user: &self.user,
+            priority: self.place.class,
+            age_ms: self.age_ms(now),
+            is_running: self.is_running,
+            could_use: PerKind::new(could_use(Kind::Map), could_use(Kind::Reduce)),
+            max: PerKind::default(),
+        }
+    }
+}

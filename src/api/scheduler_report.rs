@@ -243,7 +243,8 @@ pub struct ReportedJob {
 pub struct PlaceInLine {
     /// Queues or pools that are served first; 0 where the policy ignores them.
     pub groups_before: u32,
-    /// Jobs of the same queue or pool that are served first; of all where the policy ignores them.
+    /// Jobs of the same queue or pool that come first, also those that a limit holds back; of all where the policy
+    /// ignores queues.
     pub jobs_before: u32,
 }
 

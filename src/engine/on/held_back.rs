@@ -1,7 +1,7 @@
 //! What the policy holds a job back by, as a reason for people and programs.
 
 use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason};
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::mapreduce::Job;
 use crate::model::{Kind, Now};
 use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
@@ -11,10 +11,7 @@ use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
 impl Engine {
     /// The limits and waits of the ruling policy that hold a job back, the most important first.
     pub(super) fn held_back_by(&self, job: &Job, now: Now) -> Vec<PendingReason> {
-        let group = match &self.config.policy {
-            PolicyConfig::Fair(_) => LimitHolder::Pool,
-            _ => LimitHolder::Queue,
-        };
+        let group = if self.config.policy.has_pools() { LimitHolder::Pool } else { LimitHolder::Queue };
         self.cluster.scheduler.holds(job.app, now).into_iter().map(|hold| reason(hold, group, now)).collect()
     }
 }

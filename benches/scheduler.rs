@@ -1,19 +1,28 @@
-//! What a heartbeat costs inside the scheduler, with few apps and with many: the two must not differ much.
+//! What a heartbeat costs inside the scheduler, with few apps and with many: the two must not differ much. Beside it what
+//! comes between heartbeats: the update of fair shares, and another policy that takes over.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-use jobtracker::model::{Kind, Now, PerKind, TrackerId};
+use jobtracker::model::{Decimal, Kind, Now, PerKind, TrackerId};
+use jobtracker::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
+use jobtracker::scheduler::fair::allocations::Allocations;
+use jobtracker::scheduler::fair::options::FairOptions;
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NodeOffer, Scheduler,
-    TaskOrigin,
+    Allocation, AppId, AppSize, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NodeOffer,
+    PolicyOptions, Scheduler, TaskOrigin,
 };
 
-const APPS: [u32; 2] = [10, 10_000];
+const APPS: [u32; 3] = [10, 1_000, 10_000];
+const MOST_APPS: u32 = 10_000;
 const NODES: u32 = 1_000;
-const QUEUES: u32 = 100;
+const QUEUES: u32 = 1_000;
 const SLOTS: PerKind<u32> = PerKind::new(4, 2);
 
 /// Says yes to every grant and remembers it, so that it can be undone.
@@ -37,7 +46,7 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         .map(|i| scheduler.topology_mut().intern_host(&format!("host{i}"), &format!("/rack{}", i % 40)))
         .collect();
     let nodes: Vec<TrackerId> = hosts.iter().map(|&host| scheduler.add_node(host, SLOTS)).collect();
-    let queues: Vec<_> = (0..QUEUES).map(|i| scheduler.open_group(&format!("queue{i}"))).collect();
+    let queues: Vec<_> = (0..QUEUES).map(|i| scheduler.open_group(&queue_name(i))).collect();
     let bought = |i: u32| Allocation { quota: PerKind::new(40, 20), rate_units: i128::from(i % 7) };
     let allocations: Vec<_> = queues.iter().zip(0..).map(|(&queue, i)| (queue, bought(i))).collect();
     scheduler.set_allocations(&allocations);
@@ -48,36 +57,61 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         let spec = AppSpec {
             id,
             group,
-            user: "user".into(),
+            user: format!("user{}", number % 7).into(),
             priority: 2,
             start_ms: number.into(),
             order: number.into(),
             slots_per_task: AppSpec::ONE_SLOT,
         };
         if scheduler.add_app(spec).is_ok() {
+            let tasks = PerKind::new(waiting + 1, waiting);
+            scheduler.set_size(id, AppSize { tasks, unfinished: tasks });
             scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize], 1);
             scheduler.request_slots(id, Kind::Map, &replicas, waiting);
             scheduler.request_slots(id, Kind::Reduce, &replicas, waiting);
         }
     }
+    scheduler.begin_apps();
+    scheduler.tick(NOW);
     (scheduler, nodes[0], replicas)
 }
 
-fn offer(node: TrackerId) -> NodeOffer {
-    NodeOffer { node, free: SLOTS, now: Now { mono_ms: 0, wall_ms: 0 } }
+fn queue_name(number: u32) -> String {
+    format!("queue{number}")
 }
 
-type Named = (&'static str, fn() -> Scheduler);
+const NOW: Now = Now { mono_ms: 1_000, wall_ms: 1_000 };
 
-fn policies() -> [Named; 2] {
-    [("fifo", || Scheduler::fifo(FifoOptions::default())), ("dynamic", Scheduler::dynamic)]
+fn offer(node: TrackerId) -> NodeOffer {
+    NodeOffer { node, free: SLOTS, now: NOW }
+}
+
+fn policies() -> [(&'static str, PolicyOptions); 4] {
+    let fair = PolicyOptions::Fair { options: FairOptions::default(), allocations: Arc::new(Allocations::default()) };
+    [
+        ("fifo", PolicyOptions::Fifo(FifoOptions::default())),
+        ("capacity", PolicyOptions::Capacity { config: Arc::new(capacity()), is_compatible: false }),
+        ("fair", fair),
+        ("dynamic", PolicyOptions::Dynamic),
+    ]
+}
+
+/// Queues of equal capacity, whose users may use all that others leave.
+fn capacity() -> CapacityConfig {
+    let share = Decimal::parse(&format!("{}", 100.0 / f64::from(QUEUES)));
+    let queue = |number: u32| WrittenQueue {
+        user_limit_factor: Decimal::whole(1_000),
+        ..WrittenQueue::with_defaults(&queue_name(number), share)
+    };
+    let written = WrittenConfig { queues: (0..QUEUES).map(queue).collect(), ..WrittenConfig::default() };
+    CapacityConfig::new(&written).unwrap()
 }
 
 fn nothing_to_give(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("beat_with_nothing_to_give");
-    for (policy, scheduler) in policies() {
+    for (policy, options) in policies() {
         for apps in APPS {
-            let (mut scheduler, node, _) = cluster(scheduler(), apps, 0);
+            let (mut scheduler, node, _) = cluster(Scheduler::new(options.clone()), apps, 0);
             let mut source = Yes::default();
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
                 bencher.iter(|| black_box(scheduler.assign_slots(offer(node), &mut source)));
@@ -90,9 +124,9 @@ fn nothing_to_give(criterion: &mut Criterion) {
 /// Six grants, and their ends and new demand, so that each round finds the same cluster.
 fn grants(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("beat_that_grants_six");
-    for (policy, scheduler) in policies() {
+    for (policy, options) in policies() {
         for apps in APPS {
-            let (mut scheduler, node, hosts) = cluster(scheduler(), apps, 100);
+            let (mut scheduler, node, hosts) = cluster(Scheduler::new(options.clone()), apps, 100);
             let mut source = Yes { hosts, granted: Vec::new() };
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
                 bencher.iter(|| {
@@ -109,5 +143,66 @@ fn grants(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, nothing_to_give, grants);
+/// A map of the node ends, and another is granted in its slot.
+fn one_map(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("beat_that_ends_and_gets_a_map");
+    for (policy, options) in policies() {
+        for apps in APPS {
+            let (mut scheduler, node, hosts) = cluster(Scheduler::new(options.clone()), apps, 100);
+            let mut source = Yes { hosts, granted: Vec::new() };
+            let offer = NodeOffer { free: PerKind::new(1, 0), ..offer(node) };
+            group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
+                bencher.iter(|| {
+                    let report = scheduler.assign_slots(offer, &mut source);
+                    assert_eq!(report.granted.map, 1);
+                    for (app, kind) in source.granted.drain(..) {
+                        scheduler.request_slots(app, kind, &source.hosts, 1);
+                        scheduler.remove_running(app, kind, node, 1);
+                    }
+                    black_box(report)
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Demands, weights and shares of a thousand pools with all jobs.
+fn update_of_shares(criterion: &mut Criterion) {
+    let [_, _, (_, fair), _] = policies();
+    let (mut scheduler, _, _) = cluster(Scheduler::new(fair), MOST_APPS, 100);
+    let mut now = NOW;
+    criterion.bench_function("update_of_shares", |bencher| {
+        bencher.iter(|| {
+            now.mono_ms += 1_000;
+            now.wall_ms += 1_000;
+            scheduler.tick(now);
+        });
+    });
+}
+
+/// Another policy takes over all jobs, whichever ruled before.
+fn replaced_policy(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("replaced_policy");
+    group.sample_size(10);
+    for (policy, options) in policies() {
+        let (mut scheduler, _, _) = cluster(Scheduler::dynamic(), MOST_APPS, 100);
+        group.bench_function(policy, |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut took = Duration::ZERO;
+                for _ in 0..iterations {
+                    scheduler.replace_policy(PolicyOptions::Dynamic);
+                    let options = options.clone();
+                    let start = Instant::now();
+                    scheduler.replace_policy(options);
+                    took += start.elapsed();
+                }
+                took
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, nothing_to_give, grants, one_map, update_of_shares, replaced_policy);
 criterion_main!(benches);

@@ -13,6 +13,8 @@ use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, V
 use jobtracker::store::InMemoryStore;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
+const CAPACITY: PolicyChoice = PolicyChoice::Capacity;
+const FAIR: PolicyChoice = PolicyChoice::Fair;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
 
 /// Runs that broke a law once.
@@ -76,6 +78,16 @@ fn no_law_is_broken_under_the_market_without_preemption() {
 #[test]
 fn no_law_is_broken_first_in_first_out() {
     play_many(FIFO, 1_000, 300_000);
+}
+
+#[test]
+fn no_law_is_broken_under_queues_with_capacities() {
+    play_many(CAPACITY, 1_000, 200_000);
+}
+
+#[test]
+fn no_law_is_broken_under_pools_with_fair_shares() {
+    play_many(FAIR, 1_000, 200_000);
 }
 
 #[test]

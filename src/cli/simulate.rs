@@ -21,7 +21,7 @@ pub struct SimulateArguments {
     /// Number of events of each seed, after which the run is completed
     #[arg(long, default_value_t = 100_000)]
     events: u64,
-    /// Scheduler; under dynamic, odd seeds run with preemption
+    /// Scheduler; under dynamic and fair, odd seeds run with preemption
     #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
     /// Parts to leave out, as a failing seed prints them
@@ -38,6 +38,8 @@ pub struct SimulateArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Policy {
     Fifo,
+    Capacity,
+    Fair,
     Dynamic,
 }
 
@@ -84,6 +86,8 @@ impl SimulateArguments {
     fn options(&self, seed: u64) -> RunOptions {
         let policy = match self.policy {
             Policy::Fifo => PolicyChoice::Fifo,
+            Policy::Capacity => PolicyChoice::Capacity,
+            Policy::Fair => PolicyChoice::Fair,
             Policy::Dynamic => PolicyChoice::Dynamic,
         };
         let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };

@@ -22,7 +22,8 @@ use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
 use super::view::View;
 use super::{
-    Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
+    Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
+    Totals,
 };
 
 /// Why an app was not added.
@@ -417,6 +418,12 @@ impl Scheduler {
     pub fn app_waiting(&self, id: AppId) -> PerKind<u32> {
         let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
         self.apps.get(&id).map_or(PerKind::default(), waiting)
+    }
+
+    /// How near a node is to the nearest waiting task of an app; none when none waits or the node is not known.
+    pub fn nearest_level(&self, id: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
+        let (app, node) = (self.apps.get(&id)?, self.nodes.get(&node)?);
+        (app.tables[kind].waiting() > 0).then(|| app.tables[kind].best_level(node.host, node.rack))
     }
 
     /// Tasks of an app that are neither done nor running, by [`Self::set_pending`].

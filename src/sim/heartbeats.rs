@@ -116,9 +116,10 @@ impl World<'_> {
                 false => PerKind::default(),
             };
             self.checker.after_heartbeat(
-                HeartbeatOutcome { tracker: &tracker.fake.name, free },
+                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free },
                 &step,
                 &self.engine,
+                self.daemon_now(),
             )?;
         }
         self.resolve_racks(&step)?;

@@ -1,21 +1,12 @@
 //! The world of a seed: the cluster, the users and their money, the frequency of faults.
 
-use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
+use crate::engine::{EngineConfig, HeartbeatConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
-use crate::scheduler::FifoOptions;
 
+use super::plan_policy::policy_config;
+use super::policy_choice::PolicyChoice;
 use super::random::Random;
-
-/// Which scheduler a run is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PolicyChoice {
-    /// First in, first out.
-    Fifo,
-    /// The market; every other seed has preemption.
-    #[default]
-    Dynamic,
-}
 
 /// One machine that runs tasks.
 #[derive(Clone, Debug)]
@@ -108,12 +99,12 @@ impl Plan {
 
     /// Time between ticks, ms; none without a market.
     pub fn alloc_interval_ms(&self) -> Option<u64> {
-        self.engine.policy.update_interval_ms()
+        self.engine.policy.update_interval_ms().filter(|_| self.engine.policy.is_market())
     }
 
-    /// Time between rounds of preemption, ms; none without.
+    /// Time between rounds of preemption of the market, ms; none without.
     pub fn kill_interval_ms(&self) -> Option<u64> {
-        self.engine.policy.preemption_interval_ms()
+        self.engine.policy.preemption_interval_ms().filter(|_| self.engine.policy.is_market())
     }
 
     /// The budget file of the first start.
@@ -176,24 +167,13 @@ pub(super) fn plain_rate(random: &mut Random) -> Credits {
 }
 
 fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], preempts: bool) -> EngineConfig {
-    let (policy, market) = match policy {
-        PolicyChoice::Fifo => {
-            let options = FifoOptions { compatible: random.one_in(4), ..FifoOptions::default() };
-            (PolicyConfig::Fifo(options), None)
-        }
-        PolicyChoice::Dynamic => {
-            let policy = PolicyConfig::Dynamic {
-                alloc_interval_ms: random.between(300, 10_000),
-                kill_interval_ms: preempts.then(|| random.between(300, 8_000)),
-            };
-            let market = MarketConfig {
-                job_signature_uses: random.between(1, 3) as u32,
-                signature_window_ms: random.between(1_000, 300_000),
-                ..MarketConfig::default()
-            };
-            (policy, Some(market))
-        }
-    };
+    let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
+    let policy = policy_config(random, policy, &names, preempts);
+    let market = policy.is_market().then(|| MarketConfig {
+        job_signature_uses: random.between(1, 3) as u32,
+        signature_window_ms: random.between(1_000, 300_000),
+        ..MarketConfig::default()
+    });
     EngineConfig {
         market,
         queues: users.iter().map(|user| QueueConfig::open(&user.name)).collect(),

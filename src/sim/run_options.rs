@@ -1,7 +1,7 @@
 //! What decides a run: a seed, a number of events, and what is left out.
 
 use super::cuts::Cuts;
-use super::plan::PolicyChoice;
+use super::policy_choice::PolicyChoice;
 
 /// What decides a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ impl std::fmt::Display for RunOptions {
         let Self { seed, events, policy, cuts } = self;
         let policy = match policy {
             PolicyChoice::Fifo => " --policy fifo",
+            PolicyChoice::Capacity => " --policy capacity",
+            PolicyChoice::Fair => " --policy fair",
             PolicyChoice::Dynamic => "",
         };
         write!(formatter, "--seed {seed} --events {events}{policy}{cuts}")

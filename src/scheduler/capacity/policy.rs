@@ -329,7 +329,10 @@ impl Policy for Capacity {
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
         let slots = &queue.slots[kind];
         match slots.verdict(live.user, live.slots_per_task[kind]) {
-            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() => return Verdict::ParkGroup(live.queue),
+            // What wakes it wakes no single app of a queue whose tasks all take the same number of slots.
+            SlotVerdict::QueueAtMaximum { .. } if slots.is_full() || slots.has_one_size() => {
+                return Verdict::ParkGroup(live.queue);
+            }
             SlotVerdict::UserAtLimit { .. } if slots.has_one_size() => return Verdict::ParkGroup(live.user),
             SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => return Verdict::ParkApp,
             SlotVerdict::Allowed => {}

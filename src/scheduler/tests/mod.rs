@@ -10,6 +10,7 @@ mod holds;
 mod laws;
 mod move_app;
 mod policy_hooks;
+mod policy_laws;
 mod preemption;
 mod preemption_slots;
 mod replace_policy;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::engine::{Engine, Fact};
+use crate::engine::{Engine, Fact, PolicyConfig};
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 
@@ -246,12 +246,14 @@ impl AttemptModel {
     }
 
     /// Compares the slots with the engine's counts.
-    pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
+    pub(super) fn compare(&self, engine: &Engine, policy: &PolicyConfig) -> Result<(), String> {
+        // Its groups are pools.
+        let are_groups_queues = !matches!(policy, PolicyConfig::Fair(_));
         let scheduler = engine.inspect().scheduler();
         let mut sum = PerKind::<u64>::default();
         for (queue, usage) in &self.usage {
             let counted = scheduler.group(queue).map(|group| scheduler.usage(group)).unwrap_or_default();
-            if counted != *usage {
+            if are_groups_queues && counted != *usage {
                 return Err(format!("{queue} holds {usage:?} slots by the facts, {counted:?} by the engine"));
             }
             Kind::ALL.into_iter().for_each(|kind| sum[kind] += u64::from(usage[kind]));

@@ -19,6 +19,8 @@ pub enum Law {
     End,
     /// The same events give the same decisions.
     Replay,
+    /// No queue or pool holds more than its maximum.
+    Limit,
 }
 
 /// A broken law.
@@ -47,6 +49,7 @@ impl Law {
             Law::Preemption => 4,
             Law::End => 5,
             Law::Replay => 7,
+            Law::Limit => 8,
         }
     }
 }
@@ -61,6 +64,7 @@ impl fmt::Display for Law {
             Law::Preemption => "preemption takes from the right ones, and no more than helps",
             Law::End => "every job ends once slots are free for it",
             Law::Replay => "the same events give the same decisions",
+            Law::Limit => "no queue or pool holds more than its maximum",
         };
         write!(formatter, "law {}, {text}", self.number())
     }

@@ -5,7 +5,9 @@
 
 mod attempts;
 mod digest;
+mod heartbeat_outcome;
 mod law;
+mod limits;
 mod money;
 mod preemption;
 mod work;
@@ -22,10 +24,10 @@ use crate::market::MarketFact;
 use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
 
 use super::plan::Plan;
+pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
 pub(super) use money::{Change, Intent};
 use preemption::PreemptionChecker;
-pub(super) use work::HeartbeatOutcome;
 use work::WorkChecker;
 
 /// The figures of a run.
@@ -78,7 +80,6 @@ const COMPARISON_EVENTS: u64 = 1_000;
 impl LawChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
-        let is_compatible = engine.policy.is_compatible();
         let ruling_market = plan.alloc_interval_ms().zip(engine.market);
         let money = ruling_market.map(|(interval_ms, market)| Auditor::new(start.mono_ms, interval_ms, market));
         Self {
@@ -88,7 +89,7 @@ impl LawChecker {
             digest: Digest::default(),
             attempts: AttemptModel::default(),
             money,
-            work: WorkChecker::new(is_compatible),
+            work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
             tally: Tally::default(),
         }
@@ -117,7 +118,7 @@ impl LawChecker {
         clock_offset_ms: u64,
     ) -> Result<(), Violation> {
         self.clock_offset_ms = clock_offset_ms;
-        self.work = WorkChecker::new(self.work.is_compatible());
+        self.work = WorkChecker::new(self.work.policy().clone());
         if let Some(preemption) = &mut self.preemption {
             preemption.restart(now);
         }
@@ -215,8 +216,13 @@ impl LawChecker {
         outcome: HeartbeatOutcome<'_>,
         step: &Step,
         engine: &Engine,
+        now: Now,
     ) -> Result<(), Violation> {
-        let checked = self.work.after_heartbeat(outcome, engine).map_err(|text| (Law::Work, text)).and_then(|()| {
+        let limited = self.work.limits_hold(&step.facts, engine).map_err(|text| (Law::Limit, text));
+        let worked = limited.and_then(|()| {
+            self.work.after_heartbeat(outcome, &step.facts, engine, now).map_err(|text| (Law::Work, text))
+        });
+        let checked = worked.and_then(|()| {
             let preemption = self.preemption.as_mut();
             preemption.map_or(Ok(()), |checker| checker.after_heartbeat(outcome.tracker, &step.facts, engine))
         });
@@ -297,7 +303,7 @@ impl LawChecker {
 
     /// Compares the sums by the facts with the engine's counts.
     fn compare(&self, engine: &Engine) -> Result<(), Violation> {
-        self.attempts.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
+        self.attempts.compare(engine, self.work.policy()).map_err(|text| self.violation(Law::Order, text))?;
         let (kept, counted) = (engine.inspect().scheduler().totals(), engine.inspect().scheduler().recount());
         if kept != counted {
             let text = format!("the sums over the cluster are kept as {kept:?}, and a recount gives {counted:?}");

@@ -3,59 +3,84 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::{Engine, Fact, Inspection};
+use crate::engine::{Engine, Fact, Inspection, PolicyConfig};
 use crate::mapreduce::{AttemptRole, Job, JobFact};
-use crate::model::{JobId, Kind, PerKind, TrackerId};
+use crate::model::{JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::SKIP_BUDGET;
 
-/// The result of a heartbeat.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct HeartbeatOutcome<'a> {
-    pub(in crate::sim) tracker: &'a str,
-    /// Slots that stay free although the tracker would have taken work.
-    pub(in crate::sim) free: PerKind<u32>,
-}
+use super::heartbeat_outcome::HeartbeatOutcome;
+use super::limits::Limits;
 
 /// Checks the slots that heartbeats leave free.
 ///
-/// Exceptions, each on purpose: compatible first-in-first-out keeps the original's caps on a heartbeat, so nothing is
-/// checked there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light
-/// load; not for two. With more jobs than one heartbeat may skip the next one continues where it stopped.
+/// Exceptions, each on purpose: a compatible scheduler keeps the original's caps on a heartbeat, so nothing is checked
+/// there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light load; not
+/// for two. Under the Capacity and Fair schedulers limits and delays refuse tasks, and after a heartbeat that gave some
+/// they may be others than it saw; the Fair scheduler decides by its last update. With more jobs than one heartbeat may
+/// skip the next one continues where it stopped.
 #[derive(Clone, Debug)]
 pub(super) struct WorkChecker {
-    is_compatible: bool,
-    /// Trackers whose last heartbeat left a slot of a kind free that could have been used.
-    held_back: BTreeSet<(TrackerId, Kind)>,
+    policy: PolicyConfig,
+    /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the
+    /// first, ms.
+    held_back: BTreeMap<(TrackerId, Kind), (JobId, u64)>,
 }
+
+/// How much later than due an update may be, ms.
+const LATEST_UPDATE_MS: u64 = 4_000;
 
 // === impl WorkChecker ===
 
 impl WorkChecker {
-    pub(super) fn new(is_compatible: bool) -> Self {
-        Self { is_compatible, held_back: BTreeSet::new() }
+    pub(super) fn new(policy: PolicyConfig) -> Self {
+        Self { policy, held_back: BTreeMap::new() }
     }
 
-    pub(super) fn is_compatible(&self) -> bool {
-        self.is_compatible
+    pub(super) fn policy(&self) -> &PolicyConfig {
+        &self.policy
+    }
+
+    /// No queue or pool that a heartbeat gave a task holds more than its maximum.
+    pub(super) fn limits_hold(&self, facts: &[Fact], engine: &Engine) -> Result<(), String> {
+        let jobs = engine.inspect().jobs();
+        for (kind, job) in launched(facts) {
+            let limits = Limits::new(engine, &self.policy, kind);
+            if let Some(text) = jobs.get(job).and_then(|job| limits.exceeded(job)) {
+                return Err(format!("{job} gets a {kind:?} slot: {text}"));
+            }
+        }
+        Ok(())
     }
 
     /// Checks the answer to a tracker that accepts tasks.
-    pub(super) fn after_heartbeat(&mut self, outcome: HeartbeatOutcome<'_>, engine: &Engine) -> Result<(), String> {
-        let inspection = engine.inspect();
-        let has_market = engine.market().is_some();
+    pub(super) fn after_heartbeat(
+        &mut self,
+        outcome: HeartbeatOutcome<'_>,
+        facts: &[Fact],
+        engine: &Engine,
+        now: Now,
+    ) -> Result<(), String> {
         // A restarted process has another id.
-        let Some(tracker_id) = inspection.tracker_id_of(outcome.tracker) else { return Ok(()) };
+        let Some(tracker_id) = engine.inspect().tracker_id_of(outcome.tracker) else { return Ok(()) };
         for kind in Kind::ALL {
-            let wanted = self.usable_work(outcome, tracker_id, kind, inspection);
-            let is_urgent = |wanted: &WaitingWork| wanted.is_housekeeping || has_market;
-            let is_second = match &wanted {
-                None => {
-                    self.held_back.remove(&(tracker_id, kind));
-                    false
-                }
-                Some(wanted) => !self.held_back.insert((tracker_id, kind)) || is_urgent(wanted),
+            let key = (tracker_id, kind);
+            let Some(wanted) = self.usable_work(outcome, tracker_id, kind, facts, engine) else {
+                self.held_back.remove(&key);
+                continue;
             };
-            if let Some(wanted) = wanted.filter(|_| is_second) {
+            let is_any_job = matches!(self.policy, PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. });
+            let before = self.held_back.get(&key).filter(|(job, _)| is_any_job || *job == wanted.job);
+            let since_ms = before.map(|(_, since_ms)| *since_ms);
+            self.held_back.insert(key, (wanted.job, since_ms.unwrap_or(now.mono_ms)));
+            let grace_ms = if wanted.is_housekeeping { 0 } else { self.grace_ms() };
+            let is_late = since_ms.is_some_and(|since_ms| now.mono_ms.saturating_sub(since_ms) >= grace_ms);
+            // A job may have begun at the end of this heartbeat.
+            let is_urgent = match self.policy {
+                PolicyConfig::Dynamic { .. } => true,
+                PolicyConfig::Fifo(_) => wanted.is_housekeeping,
+                PolicyConfig::Capacity { .. } | PolicyConfig::Fair(_) => false,
+            };
+            if is_late || is_urgent {
                 let (job, tracker, free) = (wanted.job, outcome.tracker, outcome.free[kind]);
                 return Err(format!("{free} {kind:?} slots of {tracker} stay free while {job} could use one"));
             }
@@ -63,14 +88,25 @@ impl WorkChecker {
         Ok(())
     }
 
+    /// How long a slot may stay free while the scheduler decides by what it found before.
+    fn grace_ms(&self) -> u64 {
+        match &self.policy {
+            PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => 0,
+            PolicyConfig::Capacity { .. } => 1,
+            PolicyConfig::Fair(fair) => 2 * fair.options.update_interval_ms + LATEST_UPDATE_MS,
+        }
+    }
+
     fn usable_work(
         &self,
         outcome: HeartbeatOutcome<'_>,
         tracker: TrackerId,
         kind: Kind,
-        inspection: Inspection<'_>,
+        facts: &[Fact],
+        engine: &Engine,
     ) -> Option<WaitingWork> {
-        if outcome.free[kind] == 0 || self.is_compatible {
+        let inspection = engine.inspect();
+        if outcome.free[kind] == 0 || self.policy.is_compatible() {
             return None;
         }
         let housekeeping = inspection.housekeeping();
@@ -95,9 +131,16 @@ impl WorkChecker {
             return None;
         }
         let mut live = inspection.live_jobs().values();
+        let decides_anew = matches!(self.policy, PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. });
+        // Some caps are on tasks of both kinds.
+        if !decides_anew && launched(facts).next().is_some() {
+            return None;
+        }
         let fits = |job: &Job| job.slots_per_task(kind) <= outcome.free[kind];
-        live.find_map(|ids| first(ids, &|job| fits(job) && can_use(job, kind, tracker, inspection)))
-            .map(|job| WaitingWork { job, is_housekeeping: false })
+        let limits = Limits::new(engine, &self.policy, kind);
+        let could_use =
+            |job: &Job| fits(job) && can_use(job, kind, tracker, inspection) && limits.permit(job, &outcome);
+        live.find_map(|ids| first(ids, &could_use)).map(|job| WaitingWork { job, is_housekeeping: false })
     }
 }
 
@@ -105,6 +148,16 @@ impl WorkChecker {
 struct WaitingWork {
     job: JobId,
     is_housekeeping: bool,
+}
+
+/// Kinds and jobs of the tasks that a heartbeat gave.
+fn launched(facts: &[Fact]) -> impl Iterator<Item = (Kind, JobId)> {
+    facts.iter().filter_map(|fact| match fact {
+        Fact::Job(JobFact::AttemptLaunched { attempt, role: AttemptRole::Work, .. }) => {
+            Some((attempt.task.kind, attempt.task.job))
+        }
+        _ => None,
+    })
 }
 
 fn live_jobs(inspection: Inspection<'_>) -> usize {
@@ -118,11 +171,9 @@ fn can_use(job: &Job, kind: Kind, tracker: TrackerId, inspection: Inspection<'_>
 /// Under the market: no queue got a slot beyond its quota from a heartbeat that left a task of a queue below its quota
 /// waiting, although it may run there.
 pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine) -> Result<(), String> {
-    let mut launched: PerKind<BTreeMap<JobId, u32>> = PerKind::default();
-    for fact in facts {
-        if let Fact::Job(JobFact::AttemptLaunched { attempt, role: AttemptRole::Work, .. }) = fact {
-            *launched[attempt.task.kind].entry(attempt.task.job).or_default() += 1;
-        }
+    let mut given: PerKind<BTreeSet<JobId>> = PerKind::default();
+    for (kind, job) in launched(facts) {
+        given[kind].insert(job);
     }
     let inspection = engine.inspect();
     let scheduler = inspection.scheduler();
@@ -134,8 +185,8 @@ pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine)
         Some(i64::from(scheduler.usage(group)[kind]) - i64::from(quota))
     };
     for kind in Kind::ALL {
-        let of_queue = |(id, _): (&JobId, &u32)| inspection.jobs().get(*id).map(|job| job.spec.queue.as_str());
-        let queues: BTreeSet<&str> = launched[kind].iter().filter_map(of_queue).collect();
+        let of_queue = |id: &JobId| inspection.jobs().get(*id).map(|job| job.spec.queue.as_str());
+        let queues: BTreeSet<&str> = given[kind].iter().filter_map(of_queue).collect();
         let favoured = queues.into_iter().find(|queue| beyond(queue, kind).is_some_and(|slots| slots > 0));
         let Some(favoured) = favoured else { continue };
         let Some(tracker_id) = inspection.tracker_id_of(tracker) else { continue };

@@ -1,0 +1,180 @@
+//! Limits of queues, users and pools, from a count of all live jobs: whether they let a job have a slot, and law 8, that
+//! no grant exceeds a maximum.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::engine::{Engine, FairConfig, Inspection, PolicyConfig};
+use crate::mapreduce::{Job, JobState};
+use crate::model::{JobId, Kind};
+use crate::scheduler::Level;
+use crate::scheduler::capacity::{CapacityConfig, CapacityQueue, SlotVerdict, UserLimit};
+use crate::scheduler::fair::heartbeat_plan::HeartbeatLoad;
+
+use super::heartbeat_outcome::HeartbeatOutcome;
+
+/// The live jobs under a policy, for one kind of slot.
+pub(super) struct Limits<'a> {
+    inspection: Inspection<'a>,
+    policy: &'a PolicyConfig,
+    kind: Kind,
+    cluster_slots: u64,
+    /// Jobs under the Fair scheduler that may run.
+    admitted: BTreeSet<JobId>,
+}
+
+// === impl Limits ===
+
+impl<'a> Limits<'a> {
+    pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind) -> Self {
+        let inspection = engine.inspect();
+        let cluster_slots = inspection.scheduler().totals().slots[kind];
+        let admitted = match policy {
+            PolicyConfig::Fair(fair) => admitted(inspection, fair),
+            _ => BTreeSet::new(),
+        };
+        Self { inspection, policy, kind, cluster_slots, admitted }
+    }
+
+    /// Whether a heartbeat may give a job one more task near its input, for certain.
+    pub(super) fn permit(&self, job: &Job, outcome: &HeartbeatOutcome<'_>) -> bool {
+        match self.policy {
+            PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => true,
+            PolicyConfig::Capacity { config, .. } => self.is_near(job, outcome) && self.has_room_in_queue(job, config),
+            PolicyConfig::Fair(fair) => {
+                self.is_near(job, outcome)
+                    && self.admitted.contains(&job.id)
+                    && self.is_below_load_cap(fair, outcome)
+                    && self.has_room_in_pools(job, fair)
+            }
+        }
+    }
+
+    /// Whether some pool or queue holds more than its maximum.
+    pub(super) fn exceeded(&self, job: &Job) -> Option<String> {
+        let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
+        match self.policy {
+            PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => None,
+            PolicyConfig::Capacity { config, .. } => {
+                let queue = config.queue(&job.spec.queue)?;
+                let occupied = self.slots_of(|other| other.spec.queue == job.spec.queue);
+                let is_within = queue.slot_share(self.cluster_slots).has_room(occupied, 0);
+                (!is_within).then(|| format!("queue {} occupies {occupied} {kind:?} slots", queue.name()))
+            }
+            PolicyConfig::Fair(fair) => pools_of(self.inspection, fair, job).into_iter().find_map(|pool| {
+                let running = scheduler.usage(scheduler.group(&pool)?)[kind];
+                let max = fair.allocations.settings(&pool).max[kind]?;
+                (running > max).then(|| format!("pool {pool} runs {running} {kind:?} tasks, its maximum is {max}"))
+            }),
+        }
+    }
+
+    /// Whether its nearest task needs no permission to run far from its input.
+    fn is_near(&self, job: &Job, outcome: &HeartbeatOutcome<'_>) -> bool {
+        let scheduler = self.inspection.scheduler();
+        let Some(tracker) = self.inspection.tracker_id_of(outcome.tracker) else { return false };
+        // A task that has failed here, or runs already, may be the only one that is near.
+        let is_certain = !job.is_constrained(self.kind) && !job.spec.speculative[self.kind];
+        self.kind == Kind::Reduce
+            || is_certain && scheduler.nearest_level(job.app, self.kind, tracker) == Some(Level::Node)
+    }
+
+    fn slots_of(&self, keep: impl Fn(&Job) -> bool) -> u32 {
+        let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
+        let slots = |job: &Job| {
+            let reserved = scheduler.reserved_nodes(job.app)[kind].saturating_mul(job.slots_per_task(kind));
+            scheduler.app_usage(job.app)[kind].saturating_add(reserved)
+        };
+        live(self.inspection).filter(|job| keep(job)).map(slots).sum()
+    }
+
+    fn has_room_in_queue(&self, job: &Job, config: &CapacityConfig) -> bool {
+        let Some(queue) = config.queue(&job.spec.queue) else { return false };
+        self.verdict(job, queue) == SlotVerdict::Allowed
+    }
+
+    fn verdict(&self, job: &Job, queue: &CapacityQueue) -> SlotVerdict {
+        let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
+        let is_active = |other: &&Job| other.spec.queue == job.spec.queue && scheduler.app_waiting(other.app)[kind] > 0;
+        let active: BTreeSet<&str> =
+            live(self.inspection).filter(is_active).map(|other| other.spec.user.as_str()).collect();
+        let limit = UserLimit {
+            share: queue.slot_share(self.cluster_slots),
+            occupied: self.slots_of(|other| other.spec.queue == job.spec.queue),
+            active_users: u32::try_from(active.len()).unwrap_or(u32::MAX),
+            minimum_percent: queue.minimum_user_limit_percent(),
+            factor: queue.user_limit_factor(),
+        };
+        let is_of_user = |other: &Job| other.spec.queue == job.spec.queue && other.spec.user == job.spec.user;
+        limit.verdict(self.slots_of(is_of_user), job.slots_per_task(kind))
+    }
+
+    fn has_room_in_pools(&self, job: &Job, fair: &FairConfig) -> bool {
+        let scheduler = self.inspection.scheduler();
+        pools_of(self.inspection, fair, job).iter().all(|pool| {
+            let running = scheduler.group(pool).map_or(0, |group| scheduler.usage(group)[self.kind]);
+            fair.allocations.settings(pool).max[self.kind].is_none_or(|max| running < max)
+        })
+    }
+
+    fn is_below_load_cap(&self, fair: &FairConfig, outcome: &HeartbeatOutcome<'_>) -> bool {
+        let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
+        let mut demands: BTreeMap<String, u32> = BTreeMap::new();
+        for job in live(self.inspection).filter(|job| self.admitted.contains(&job.id)) {
+            let demand = scheduler.app_running(job.app)[kind] + scheduler.app_waiting(job.app)[kind];
+            let top = pools_of(self.inspection, fair, job).pop().unwrap_or_default();
+            *demands.entry(top).or_default() += demand;
+        }
+        let limited = |(pool, demand): (&String, &u32)| {
+            u64::from((*demand).min(fair.allocations.settings(pool).max[kind].unwrap_or(u32::MAX)))
+        };
+        let load = HeartbeatLoad {
+            free: outcome.free[kind],
+            slots: outcome.slots[kind],
+            running_here: outcome.slots[kind].saturating_sub(outcome.free[kind]),
+            total_slots: self.cluster_slots,
+            runnable: demands.iter().map(limited).sum(),
+            running: scheduler.totals().running[kind],
+        };
+        fair.options.heartbeat_caps.limit(kind, &fair.options.load_cap, &load) > 0
+    }
+}
+
+/// Jobs whose tasks may run.
+fn live(inspection: Inspection<'_>) -> impl Iterator<Item = &Job> {
+    let ids = inspection.live_jobs().values().flatten();
+    let jobs = ids.filter_map(move |id| inspection.jobs().get(*id));
+    jobs.filter(|job| job.state() == JobState::Running && !job.is_over_or_ending())
+}
+
+/// The pool of a job, the one that contains it, and so on.
+fn pools_of(inspection: Inspection<'_>, fair: &FairConfig, job: &Job) -> Vec<String> {
+    let scheduler = inspection.scheduler();
+    let pool = scheduler.group_of(job.app).and_then(|group| scheduler.group_name(group)).map(str::to_owned);
+    let parent = |pool: &String| fair.allocations.pools.get(pool)?.parent.clone();
+    std::iter::successors(pool, parent).collect()
+}
+
+fn admitted(inspection: Inspection<'_>, fair: &FairConfig) -> BTreeSet<JobId> {
+    let ids = inspection.live_jobs().values().flatten();
+    let mut line: Vec<&Job> = ids.filter_map(|id| inspection.jobs().get(*id)).collect();
+    line.retain(|job| !job.is_over_or_ending());
+    line.sort_by_key(|job| (job.priority, job.submit_ms, job.app));
+    let mut counts: BTreeMap<(bool, String), u32> = BTreeMap::new();
+    let mut admitted = BTreeSet::new();
+    for job in line {
+        let mut limits =
+            vec![((false, job.spec.user.clone()), fair.allocations.max_running_jobs_of_user(&job.spec.user))];
+        for pool in pools_of(inspection, fair, job) {
+            let max = fair.allocations.settings(&pool).max_running_jobs;
+            limits.push(((true, pool), max));
+        }
+        let has_room = |(name, max): &((bool, String), Option<u32>)| {
+            max.is_none_or(|max| counts.get(name).copied().unwrap_or(0) < max)
+        };
+        if limits.iter().all(has_room) {
+            limits.into_iter().for_each(|(name, _)| *counts.entry(name).or_default() += 1);
+            admitted.insert(job.id);
+        }
+    }
+    admitted
+}

@@ -1,0 +1,15 @@
+//! The scheduler that a run is about.
+
+/// Which scheduler a run is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyChoice {
+    /// First in, first out.
+    Fifo,
+    /// Queues with capacities.
+    Capacity,
+    /// Pools with fair shares; every other seed has preemption.
+    Fair,
+    /// The market; every other seed has preemption.
+    #[default]
+    Dynamic,
+}

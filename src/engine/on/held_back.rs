@@ -49,13 +49,12 @@ fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
         }
         Hold::Locality { farthest, until } => {
             let within = if farthest == Level::Node { NearLevel::Host } else { NearLevel::Rack };
-            let (until_ms, after_heartbeats) = match until {
-                LocalityEnd::AfterMs(ms) => {
-                    (Some(now.wall_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))), None)
-                }
+            let (for_ms, after_heartbeats) = match until {
+                LocalityEnd::AfterMs(ms) => (Some(ms), None),
                 LocalityEnd::AfterOffers(offers) => (None, Some(offers)),
             };
-            PendingReason::Locality { within, until_ms, after_heartbeats }
+            let until_ms = for_ms.map(|ms| now.wall_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)));
+            PendingReason::Locality { within, until_ms, for_ms, after_heartbeats }
         }
     }
 }

@@ -504,6 +504,29 @@ fn fair_explains_limits_on_running_jobs_and_a_maximum() {
 }
 
 #[test]
+fn fair_explains_a_wait_for_near_slots_and_until_when() {
+    let mut cluster = Cluster::new(policies::fair());
+    cluster.add_tracker("far", 2, 1);
+    let job = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    for _ in 0..4 {
+        cluster.pass_ms(100);
+        cluster.timer();
+        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
+    }
+    insta::assert_snapshot!(why(&cluster, job).join("\n"), @"");
+    let held_back_by = &report(&cluster).jobs[0].held_back_by;
+    let [PendingReason::Locality { until_ms: Some(until_ms), for_ms: Some(for_ms), .. }] = held_back_by[..] else {
+        panic!("{held_back_by:?}")
+    };
+    assert_eq!(until_ms - cluster.now.wall_ms, for_ms as i64);
+    cluster.pass_ms(for_ms);
+    cluster.beat(0, |_| Fate::Hang);
+    cluster.pass_ms(1);
+    cluster.beat(0, |_| Fate::Hang);
+    assert_eq!(report(&cluster).jobs[0].running.map, 2, "the rack will do then");
+}
+
+#[test]
 fn fifo_explains_how_many_jobs_stand_before() {
     let jobs = [spec("alice", "default", 9, 0), spec("bob", "default", 2, 0)];
     let (cluster, jobs) = with_trackers(fifo(), jobs);

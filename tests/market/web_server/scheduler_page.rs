@@ -145,3 +145,61 @@ async fn only_the_fair_scheduler_has_forms() {
     post(&ruling, "addBudget=5&queue=alice", "").await;
     assert_eq!(ruling.balance("alice"), balance, "the body is not signed");
 }
+
+const FAIR: &str = r#"{"policy": "fair", "since_ms": 0, "at_ms": 0, "slots": {"map": 4, "reduce": 2}, "jobs": [], "jobs_left_out": 0,
+    "groups": [{"name": "alpha", "jobs": 1, "running": {"map": 3, "reduce": 0}, "held": {"map": 3, "reduce": 0},
+        "waiting": {"map": 9, "reduce": 0}, "pool": {"minimum": {"map": 1, "reduce": 0},
+        "maximum": {"map": null, "reduce": null}, "is_inverted": {"map": false, "reduce": false}, "weight": "1.0",
+        "mode": "fair", "demand": {"map": 12, "reduce": 0}, "fair_share": {"map": "2.666666", "reduce": "0.0"}}}]}"#;
+
+const CAPACITY: &str = r#"{"policy": "capacity", "since_ms": 0, "at_ms": 0, "slots": {"map": 4, "reduce": 2}, "jobs": [],
+    "jobs_left_out": 0, "groups": [{"name": "default", "jobs": 1, "running": {"map": 3, "reduce": 0},
+        "held": {"map": 3, "reduce": 0}, "waiting": {"map": 9, "reduce": 0}, "capacity": {"percent": "50.0",
+        "user_limit_percent": 100, "user_limit_factor": "1.0", "supports_priority": false,
+        "slots": {"map": 2, "reduce": 1}, "occupied": {"map": 3, "reduce": 0},
+        "occupied_percent": {"map": "150.0", "reduce": "0.0"}, "running": {"map": 3, "reduce": 0},
+        "active_users": {"map": 1, "reduce": 0}, "user_limit": {"map": 2, "reduce": 1}, "users": [],
+        "waiting_jobs": 4, "initializing_jobs": 0, "running_jobs": 1, "active_tasks": 12, "limits": {"initialized": 1,
+        "initialized_per_user": 1, "accepted": 1, "accepted_per_user": 1, "active_tasks": 1,
+        "active_tasks_per_user": 1}}}]}"#;
+
+async fn reporting(report: &str) -> Stage {
+    let stage = Stage::with_forms(JobForms::Off).await;
+    let report = serde_json::from_str(report).unwrap();
+    *stage.cluster.overview.lock().unwrap() = Arc::new(ClusterSnapshot { report, ..ClusterSnapshot::default() });
+    stage
+}
+
+#[tokio::test]
+async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
+    let stage = reporting(FAIR).await;
+    let page = stage.get("/").await.body;
+    let row = "<tr><th scope=\"row\">alpha</th><td class=\"number\">3</td><td class=\"number\">0</td><td class=\"number\">9</td><td class=\"number\">0</td><td class=\"number\">2.7</td><td class=\"number\">0.0</td></tr>";
+    assert!(page.contains(row) && page.contains("<a href=\"/scheduler\">Scheduler</a>"), "{page}");
+    let metrics = stage.get("/metrics").await.body;
+    for line in [
+        "jobtracker_pool_slots_used{pool=\"alpha\",kind=\"map\"} 3",
+        "jobtracker_pool_tasks_waiting{pool=\"alpha\",kind=\"map\"} 9",
+        "jobtracker_pool_min_share_slots{pool=\"alpha\",kind=\"map\"} 1",
+        "jobtracker_pool_demand_slots{pool=\"alpha\",kind=\"map\"} 12",
+        "jobtracker_pool_fair_share_slots{pool=\"alpha\",kind=\"map\"} 2.666666",
+    ] {
+        assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_show_capacities_and_jobs_of_queues() {
+    let stage = reporting(CAPACITY).await;
+    let page = stage.get("/").await.body;
+    assert!(page.contains("<a href=\"/scheduler\">Scheduler</a>") && !page.contains("Pools"), "{page}");
+    let metrics = stage.get("/metrics").await.body;
+    for line in [
+        "jobtracker_queue_capacity_slots{queue=\"default\",kind=\"map\"} 2",
+        "jobtracker_queue_slots_occupied{queue=\"default\",kind=\"map\"} 3",
+        "jobtracker_queue_jobs{queue=\"default\",state=\"waiting\"} 4",
+        "jobtracker_queue_jobs{queue=\"default\",state=\"running\"} 1",
+    ] {
+        assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
+    }
+}

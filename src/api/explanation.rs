@@ -532,7 +532,7 @@ mod tests {
             limit: 2,
             used: 2,
         };
-        let near = |within, for_ms, after_heartbeats| PendingReason::Locality {
+        let near = |within, for_ms: Option<u64>, after_heartbeats| PendingReason::Locality {
             within,
             until_ms: for_ms.map(|_| 9),
             for_ms,

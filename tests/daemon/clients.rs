@@ -115,6 +115,12 @@ pub trait IntoCall {
     fn into_call(self) -> Call;
 }
 
+impl IntoCall for Call {
+    fn into_call(self) -> Call {
+        self
+    }
+}
+
 impl IntoCall for JobSubmissionCall {
     fn into_call(self) -> Call {
         Call::JobSubmission(self)

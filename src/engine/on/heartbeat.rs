@@ -125,9 +125,10 @@ impl Engine {
         }
         // The attempts of its previous process are lost without any report.
         orders.must_be_durable |= is_successor;
-        self.record_job_facts();
-        // Jobs that ended made room, and this tracker may set up what begins now.
-        self.begin_jobs(now);
+        if self.record_job_facts() {
+            // They made room, and this tracker may set up what begins now.
+            self.begin_jobs(now);
+        }
         self.answer(id, request.response_id.wrapping_add(1), accepts, orders, now)
     }
 

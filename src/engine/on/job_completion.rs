@@ -10,8 +10,8 @@ use crate::model::{EndNotification, JobId, TrackerId};
 // === impl Engine: completed jobs ===
 
 impl Engine {
-    /// Numbers the facts of jobs, and completes jobs that ended.
-    pub(super) fn record_job_facts(&mut self) {
+    /// Numbers the facts of jobs, and completes jobs that ended; whether one has.
+    pub(super) fn record_job_facts(&mut self) -> bool {
         let mut ended = Vec::new();
         for fact in std::mem::take(&mut self.outbox.job_facts) {
             let id = fact.job();
@@ -25,9 +25,11 @@ impl Engine {
                 job.last_fact = number;
             }
         }
+        let has_ended = !ended.is_empty();
         for id in ended {
             self.on_job_completed(id);
         }
+        has_ended
     }
 
     pub(super) fn on_job_completed(&mut self, id: JobId) {

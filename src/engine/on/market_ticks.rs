@@ -1,10 +1,10 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
-use crate::engine::state::{Effect, Fact};
+use crate::engine::state::{Effect, Fact, JobTable};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
-use crate::model::{Credits, Now, QueueName};
-use crate::scheduler::Allocation;
+use crate::model::{Credits, JobId, Now, QueueName};
+use crate::scheduler::{Allocation, Scheduler};
 
 use super::market_queries::queue_usage;
 
@@ -61,11 +61,9 @@ impl Engine {
     /// the file again.
     pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
-        let scheduler = &self.cluster.scheduler;
+        let (jobs, scheduler) = (&self.jobs, &self.cluster.scheduler);
         let is_ruling = market.accounts.is_ruling();
-        let has_apps =
-            |queue: &QueueName| scheduler.group(queue.as_str()).is_some_and(|group| scheduler.has_apps(group));
-        let is_busy = |queue: &QueueName| is_ruling && has_apps(queue);
+        let is_busy = |queue: &QueueName| is_ruling && owes_slots(queue.as_str(), jobs, scheduler);
         let applied = market.accounts.apply_budget_file(lines, now, is_busy);
         market.budgets_changed = true;
         self.apply_queue_changes(applied.changes);
@@ -129,14 +127,12 @@ impl Engine {
     pub(super) fn handle_market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
         self.resolve_job_queue(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
-        let (submissions, scheduler) = (&self.submissions, &self.cluster.scheduler);
+        let (submissions, jobs, scheduler) = (&self.submissions, &self.jobs, &self.cluster.scheduler);
         let is_ruling = market.accounts.is_ruling();
         let busy = |queue: &QueueName| {
             let queue = queue.as_str();
-            // Attempts of completed jobs hold slots that the queue still pays for.
-            let has_apps = || scheduler.group(queue).is_some_and(|group| scheduler.has_apps(group));
             // Jobs of other policies owe the account nothing.
-            is_ruling && (has_apps() || submissions.has_any_for(queue))
+            is_ruling && (owes_slots(queue, jobs, scheduler) || submissions.has_any_for(queue))
         };
         let handled = market.accounts.handle_request(request, now, busy);
         market.budgets_changed |= handled.facts.iter().any(is_money);
@@ -151,6 +147,13 @@ impl Engine {
         // The answer may show durable state only.
         (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
+}
+
+/// Whether an account pays for a job, one in its cleanup included, or for slots that attempts of completed jobs hold.
+fn owes_slots(queue: &str, jobs: &JobTable, scheduler: &Scheduler) -> bool {
+    let pays_for = |id: &JobId| jobs.get(*id).is_some_and(|job| job.spec.payer() == Some(queue));
+    scheduler.group(queue).is_some_and(|group| scheduler.has_apps(group))
+        || jobs.live.by_queue().get(queue).is_some_and(|live| live.iter().any(pays_for))
 }
 
 fn allocation(interval: &Interval) -> Allocation {

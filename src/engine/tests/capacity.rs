@@ -238,6 +238,15 @@ fn the_jobs_of_a_queue_are_listed_by_stage_and_then_in_their_order() {
     assert_eq!(listed(&cluster, "q2"), answer_with(&cluster, &[5]));
 }
 
+#[test]
+fn row_28_the_page_has_every_queue_with_its_share() {
+    let cluster = cluster(&halves());
+    let report = cluster.engine.build_snapshot(cluster.now).value.report;
+    let queues =
+        report.groups.iter().map(|group| (group.name.as_str(), group.capacity.as_ref().unwrap().percent.as_str()));
+    assert_eq!(queues.collect::<Vec<_>>(), [("default", "50.0%"), ("q2", "50.0%")]);
+}
+
 // Jobs that begin.
 
 #[test]
@@ -337,7 +346,9 @@ fn read_again(written: &WrittenConfig) -> Event {
 #[test]
 fn raised_limits_are_in_force_at_once_after_a_reload() {
     let mut cluster = cluster(&halves());
-    (0..3).for_each(|_| drop(cluster.submit(job("u1", "default", 1, 1)).unwrap()));
+    for _ in 0..3 {
+        cluster.submit(job("u1", "default", 1, 1)).unwrap();
+    }
     assert_eq!(waiting_and_initializing(&cluster, "default"), (1, 2));
     let mut written = halves();
     written.queues[0].maximum_active_tasks_per_user = 6;

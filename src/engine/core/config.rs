@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::engine::state::Limits;
+use crate::engine::state::{Limits, SchedulerChoice};
 use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
 use crate::model::{Identifier, Kind, PerKind};
@@ -20,6 +20,8 @@ pub struct EngineConfig {
     pub identifier: Identifier,
     /// The scheduling policy.
     pub policy: PolicyConfig,
+    /// Who chose it.
+    pub choice: SchedulerChoice,
     /// The market, which keeps accounts under every policy and rules under the dynamic one; none: no market.
     pub market: Option<MarketConfig>,
     /// The queues, unless a market rules: then its accounts are the queues.
@@ -60,6 +62,7 @@ impl EngineConfig {
         Self {
             identifier,
             policy,
+            choice: SchedulerChoice::default(),
             market,
             queues: Vec::new(),
             acls_enabled: false,

@@ -65,6 +65,8 @@ impl Engine {
             Event::ConfigurationRead { queues, policy, hosts } => {
                 self.on_configuration_read(queues, policy, hosts, now)
             }
+            Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),
+            Event::WishWithdrawn => self.on_wish_withdrawn(),
             Event::Market(request) => self.handle_market_request(*request, now),
             Event::Timer { durable } => {
                 self.update_policy_when_due(now);

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
+use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves, Reaction};
@@ -363,6 +364,14 @@ impl Scheduler {
 // === impl Scheduler: apps ===
 
 impl Scheduler {
+    /// Whether the policy accepts an app now. Apps that were accepted before a restart are added without this check.
+    ///
+    /// # Errors
+    /// The limit that refuses it.
+    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        self.policy.check_new_app(app)
+    }
+
     /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
     ///
     /// # Errors

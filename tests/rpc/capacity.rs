@@ -69,14 +69,14 @@ fn refresh_queues_reads_the_file_of_the_scheduler_all_of_it_or_nothing() {
         let limit = "exceeds the limit of 4 tasks per-user which can be initialized for queue 'night'";
         assert!(text.contains(limit), "{text}");
 
-        write_shares(folder.path(), "60", "50", "5");
+        write_shares(folder.path(), "60", "50", "6");
         let refresh = AdminOperationsCall::RefreshQueues.into_call();
         let text = refused(&mut administrator, &refresh).await;
         assert!(text.contains("Sum of queue capacities not 100% at 110.0"), "{text}");
         assert!(text.contains("capacity-scheduler.xml"), "{text}");
         assert!(information(&mut client, "night").await.contains("Percentage: 40.0%\n"));
 
-        write_shares(folder.path(), "50", "50", "5");
+        write_shares(folder.path(), "50", "50", "6");
         assert_eq!(administrator.call(&refresh).await.unwrap(), Value::Void);
         assert!(information(&mut client, "night").await.contains("Percentage: 50.0%\n"));
         let id = new_job_id(&mut client).await;

@@ -1,7 +1,7 @@
-//! Whether the policy accepts a new app, before it is added.
+//! An app that a user wants to add, and why the policy does not accept it.
 
+use super::GroupId;
 use super::capacity::RefusedJob;
-use super::{GroupId, Scheduler};
 
 /// An app that a user wants to add.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +22,4 @@ pub enum AppRefusal {
     /// Its queue, or its user in the queue, has all the jobs or tasks that the Capacity scheduler allows.
     #[error(transparent)]
     Capacity(#[from] RefusedJob),
-}
-
-// === impl Scheduler ===
-
-impl Scheduler {
-    /// Whether the policy accepts an app now. Apps that were accepted before a restart are added without this check.
-    ///
-    /// # Errors
-    /// The limit that refuses it.
-    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
-        self.policy.check_new_app(app)
-    }
 }

@@ -28,6 +28,8 @@ mod group;
 mod heartbeat;
 mod hold;
 mod home;
+mod hosts_of_nodes;
+mod idle_apps;
 mod ids;
 mod invariants;
 mod key;

@@ -15,6 +15,7 @@ use crate::model::{Kind, Now, OrderClass, PerKind};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
+use super::capacity::CapacityConfig;
 use super::change::{Change, Reaction};
 use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
@@ -27,7 +28,7 @@ use super::node::{Node, Totals};
 use super::preemption::Claim;
 use super::verdict::Verdict;
 use super::view::View;
-use super::{AppId, AppSpec, GroupId, Level, PolicyOptions};
+use super::{AppId, AppSpec, GroupId, Level};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
@@ -143,8 +144,8 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Something changed that the policy may count; `view` shows the state after it. Default: ignores it.
     fn on_change(&mut self, _change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
-    /// Takes over settings of the same policy that were read again. Default: ignores them.
-    fn reload(&mut self, _options: PolicyOptions, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
+    /// Replaces the configuration of queues with capacities, which was read again.
+    fn set_capacities(&mut self, _config: CapacityConfig, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
     /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
+use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves, Reaction};
@@ -65,7 +66,7 @@ pub struct Scheduler {
     // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<TrackerId, Node>,
-    nodes_by_host: FxHashMap<HostId, u32>,
+    pub(super) nodes_by_host: FxHashMap<HostId, u32>,
     last_node: TrackerId,
     /// Apps that wait to begin.
     pub(super) to_begin: BTreeSet<AppId>,
@@ -326,23 +327,6 @@ impl Scheduler {
         }
     }
 
-    fn count_node_up(&mut self, host: HostId) {
-        let nodes = self.nodes_by_host.entry(host).or_default();
-        if *nodes == 0 {
-            raise(&mut self.totals.hosts, 1_u32, &mut self.violations);
-        }
-        raise(nodes, 1_u32, &mut self.violations);
-    }
-
-    fn count_node_down(&mut self, host: HostId) {
-        let Some(nodes) = self.nodes_by_host.get_mut(&host) else { return };
-        lower(nodes, 1_u32, &mut self.violations);
-        if *nodes == 0 {
-            self.nodes_by_host.remove(&host);
-            lower(&mut self.totals.hosts, 1_u32, &mut self.violations);
-        }
-    }
-
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, id: TrackerId) {
         self.end_reservations_of_node(id);
@@ -395,6 +379,14 @@ impl Scheduler {
 // === impl Scheduler: apps ===
 
 impl Scheduler {
+    /// Whether the policy accepts an app now. Apps that were accepted before a restart are added without this check.
+    ///
+    /// # Errors
+    /// The limit that refuses it.
+    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+        self.policy.check_new_app(app)
+    }
+
     /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
     ///
     /// # Errors
@@ -533,17 +525,6 @@ impl Scheduler {
         app.ordered_by[kind] = Some(key);
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
         self.orders[kind].insert(app.leaf, key, id, &keys);
-    }
-
-    /// Whether an app is asked while none of its tasks waits.
-    pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
-        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(App::is_running)
-    }
-
-    /// Adds an app to the orders of the kinds for which none of its tasks waits.
-    fn enqueue_idle(&mut self, id: AppId) {
-        let waiting = self.app_waiting(id);
-        Kind::ALL.into_iter().filter(|&kind| waiting[kind] == 0).for_each(|kind| self.enqueue(id, kind));
     }
 
     pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {

@@ -6,7 +6,7 @@ use crate::daemon::clients::{IntoCall, new_job_id, submit};
 use crate::daemon::in_process::{DaemonOptions, InProcessDaemon, with_daemon};
 
 use jobtracker::ipc::client::{IpcClient, IpcError};
-use jobtracker::wire::protocol::{AdminOperationsCall, JobSubmissionCall, Value};
+use jobtracker::wire::protocol::{AdminOperationsCall, Call, JobSubmissionCall, Value};
 
 fn write_configuration(path: &Path, keys: &[(&str, &str)]) {
     let property =
@@ -45,8 +45,8 @@ async fn information(client: &mut IpcClient, queue: &str) -> String {
     }
 }
 
-async fn refused(client: &mut IpcClient, call: impl IntoCall) -> String {
-    match client.call(&call.into_call()).await {
+async fn refused(client: &mut IpcClient, call: &Call) -> String {
+    match client.call(call).await {
         Err(IpcError::Remote { exception, fatal: false }) => exception.message,
         other => panic!("{other:?}"),
     }
@@ -65,18 +65,18 @@ fn refresh_queues_reads_the_file_of_the_scheduler_all_of_it_or_nothing() {
 
         let id = new_job_id(&mut client).await;
         let directory = rig.stage("alice", id, &[("mapred.map.tasks", "5"), ("mapred.job.queue.name", "night")], 5);
-        let text = refused(&mut client, submit(id, directory)).await;
+        let text = refused(&mut client, &submit(id, directory)).await;
         let limit = "exceeds the limit of 4 tasks per-user which can be initialized for queue 'night'";
         assert!(text.contains(limit), "{text}");
 
-        write_shares(folder.path(), "60", "50", "5");
-        let text = refused(&mut administrator, AdminOperationsCall::RefreshQueues).await;
+        write_shares(folder.path(), "60", "50", "6");
+        let refresh = AdminOperationsCall::RefreshQueues.into_call();
+        let text = refused(&mut administrator, &refresh).await;
         assert!(text.contains("Sum of queue capacities not 100% at 110.0"), "{text}");
         assert!(text.contains("capacity-scheduler.xml"), "{text}");
         assert!(information(&mut client, "night").await.contains("Percentage: 40.0%\n"));
 
-        write_shares(folder.path(), "50", "50", "5");
-        let refresh = AdminOperationsCall::RefreshQueues.into_call();
+        write_shares(folder.path(), "50", "50", "6");
         assert_eq!(administrator.call(&refresh).await.unwrap(), Value::Void);
         assert!(information(&mut client, "night").await.contains("Percentage: 50.0%\n"));
         let id = new_job_id(&mut client).await;

@@ -29,6 +29,16 @@ impl Engine {
         }
     }
 
+    /// Sizes the tasks of all jobs as the policy does that takes over. Attempts that run keep their slots.
+    pub(super) fn size_tasks(&mut self) {
+        for app in self.cluster.scheduler.apps_by_submission() {
+            if let Some(job) = self.jobs.by_app_mut(app) {
+                let slots = self.config.policy.slots_per_task(&job.spec);
+                job.set_slots_per_task(slots, &mut self.cluster.scheduler);
+            }
+        }
+    }
+
     /// Puts settings in force that [`Self::check_reload`] has returned.
     pub(super) fn reload_policy(&mut self, policy: PolicyConfig) {
         self.cluster.scheduler.reload_policy(policy.options());

@@ -117,6 +117,7 @@ impl Engine {
             }
         }
         self.regroup_jobs();
+        self.size_tasks();
         self.cluster.scheduler.replace_policy(self.config.policy.options());
         self.count_hosts();
         self.cluster.scheduler.tick(now);

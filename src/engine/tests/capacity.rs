@@ -238,6 +238,15 @@ fn the_jobs_of_a_queue_are_listed_by_stage_and_then_in_their_order() {
     assert_eq!(listed(&cluster, "q2"), answer_with(&cluster, &[5]));
 }
 
+#[test]
+fn row_28_the_page_has_every_queue_with_its_share() {
+    let cluster = cluster(&halves());
+    let report = cluster.engine.build_snapshot(cluster.now).value.report;
+    let queues =
+        report.groups.iter().map(|group| (group.name.as_str(), group.capacity.as_ref().unwrap().percent.as_str()));
+    assert_eq!(queues.collect::<Vec<_>>(), [("default", "50.0"), ("q2", "50.0")]);
+}
+
 // Jobs that begin.
 
 #[test]
@@ -304,7 +313,7 @@ fn slots_kept_for_a_job_are_charged_to_its_counters() {
     let small = cluster.submit(of(512)).unwrap();
     let is_small = |task: &FakeTask| task.id.task.job == small;
     (0..3).for_each(|_| drop(cluster.beat(0, hang_work)));
-    let large = cluster.submit(of(1536)).unwrap();
+    let large = cluster.submit(JobSpec { user: "bob".to_owned(), ..of(1536) }).unwrap();
     let kept = "0 running map tasks using 0 map slots. 3 additional slots reserved. ";
     // Once it runs, the two free slots are kept for it.
     let begun = (0..5).find(|_| {
@@ -337,9 +346,9 @@ fn read_again(written: &WrittenConfig) -> Event {
 #[test]
 fn raised_limits_are_in_force_at_once_after_a_reload() {
     let mut cluster = cluster(&halves());
-    (0..3).for_each(|_| {
+    for _ in 0..3 {
         cluster.submit(job("u1", "default", 1, 1)).unwrap();
-    });
+    }
     assert_eq!(waiting_and_initializing(&cluster, "default"), (1, 2));
     let mut written = halves();
     written.queues[0].maximum_active_tasks_per_user = 6;
@@ -382,56 +391,4 @@ fn a_lifted_maximum_lets_waiting_tasks_run() {
     assert!(matches!(cluster.step(read_again(&lifted)).0, Reply::Done));
     (0..2).for_each(|_| beat_all(&mut cluster, hang_work));
     assert_eq!(running(&cluster), 4);
-}
-
-// Speculation.
-
-/// Jobs, kinds and numbers of the attempts that a tracker is given in its next heartbeats.
-fn given(cluster: &mut Cluster, tracker: usize, beats: usize) -> Vec<(i32, Kind, i32)> {
-    let mut given = Vec::new();
-    for _ in 0..beats {
-        cluster.pass_ms(1_000);
-        cluster.timer();
-        for action in cluster.beat(tracker, hang_work).0.actions {
-            if let Action::LaunchTask(task) = action {
-                let id = task.status.attempt;
-                given.extend((!task.job_setup).then_some((id.task.job.number, task.body.kind(), id.number)));
-            }
-        }
-    }
-    given
-}
-
-#[test]
-fn row_30_second_attempts_come_before_the_next_job() {
-    let written = WrittenConfig { queues: vec![queue("default", 100)], ..WrittenConfig::default() };
-    let mut cluster = cluster(&written);
-    cluster.add_tracker("h0", 1, 1);
-    cluster.add_tracker("h1", 1, 1);
-    let first = cluster.submit(job("u1", "default", 5, 5)).unwrap();
-    // All but the last map and the last reduce end well; these two hang on the first tracker.
-    let is_last = |task: &FakeTask| task.role == Role::Work && task.id.task.number == 4;
-    let hang_last = |task: &FakeTask| if is_last(task) { Fate::Hang } else { Fate::Succeed };
-    for _ in 0..40 {
-        cluster.pass_ms(1_000);
-        cluster.beat(0, hang_last);
-    }
-    assert_eq!(cluster.engine.jobs.get(first).unwrap().running(), PerKind::new(1, 1));
-    cluster.submit(job("u1", "default", 1, 1)).unwrap();
-    cluster.beat(1, hang_work);
-    cluster.pass_ms(60_000);
-    cluster.timer();
-    cluster.beat(0, hang_last);
-    let mut of_first = given(&mut cluster, 1, 6);
-    of_first.sort_unstable();
-    assert_eq!(of_first, [(1, Kind::Map, 1), (1, Kind::Reduce, 1)]);
-    // The second attempts end well, and with them the first job.
-    for _ in 0..12 {
-        cluster.pass_ms(1_000);
-        cluster.beat(1, |_| Fate::Succeed);
-        cluster.beat(0, hang_last);
-    }
-    assert_eq!(cluster.state(first), RunState::Succeeded);
-    let second = cluster.engine.all_jobs().value[1].id;
-    assert_eq!(cluster.run(second, |_| Fate::Succeed), RunState::Succeeded);
 }

@@ -22,7 +22,7 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
-use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level, PolicyOptions};
+use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_app::LiveApp;
 use super::live_queue::LiveQueue;
@@ -270,18 +270,6 @@ impl Capacity {
         self.release(queue, reaction);
     }
 
-    /// Puts a configuration in force that was read again.
-    fn set_config(&mut self, config: CapacityConfig, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        for (&id, live) in &mut self.queues {
-            if let Some(settings) = config.queue(live.settings().name()) {
-                live.set_settings(settings.clone());
-            }
-            self.may_begin.insert(id);
-        }
-        self.config = config;
-        self.count_slots(view, reaction);
-    }
-
     fn count_slots(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
         for (&id, queue) in &mut self.queues {
             queue.set_cluster_slots(view.totals.slots);
@@ -440,10 +428,15 @@ impl Policy for Capacity {
         }
     }
 
-    fn reload(&mut self, options: PolicyOptions, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        if let PolicyOptions::Capacity { config, .. } = options {
-            self.set_config(Arc::unwrap_or_clone(config), view, reaction);
+    fn set_capacities(&mut self, config: CapacityConfig, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        for (&id, live) in &mut self.queues {
+            if let Some(settings) = config.queue(live.settings().name()) {
+                live.set_settings(settings.clone());
+            }
+            self.may_begin.insert(id);
         }
+        self.config = config;
+        self.count_slots(view, reaction);
     }
 
     fn choose_beginners(

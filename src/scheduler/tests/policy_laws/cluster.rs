@@ -316,6 +316,7 @@ impl Cluster {
     /// A job ends, with attempts that may still hold slots.
     pub(super) fn remove(&mut self, id: AppId) {
         self.scheduler.remove_app(id);
+        self.scheduler.end_app(id);
         self.jobs.jobs.get_mut(&id).unwrap().stage = Stage::Removed;
         let waits = |task: &&mut Task| task.app == id && matches!(task.state, State::Waiting | State::Ahead);
         self.jobs.tasks.iter_mut().filter(waits).for_each(|task| task.state = State::Done);

@@ -1,0 +1,21 @@
+//! Running apps that are asked even while none of their tasks waits, under a policy that wants that.
+
+use crate::model::Kind;
+
+use super::app::App;
+use super::{AppId, Scheduler};
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// Whether an app is asked while none of its tasks waits.
+    pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
+        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(App::is_running)
+    }
+
+    /// Adds an app to the orders of the kinds for which none of its tasks waits.
+    pub(super) fn enqueue_idle(&mut self, id: AppId) {
+        let waiting = self.app_waiting(id);
+        Kind::ALL.into_iter().filter(|&kind| waiting[kind] == 0).for_each(|kind| self.enqueue(id, kind));
+    }
+}

@@ -71,7 +71,7 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
             scheduler.request_slots(id, Kind::Reduce, &replicas, waiting);
         }
     }
-    scheduler.begin_apps();
+    scheduler.begin_apps(NOW);
     scheduler.tick(NOW);
     (scheduler, nodes[0], replicas)
 }

@@ -4,6 +4,7 @@
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
 mod acl_watch;
+mod allocation_watch;
 mod build_engine;
 mod daemon;
 mod handover;

@@ -24,6 +24,7 @@ use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retent
 use crate::web::{JobForms, ServedNames};
 
 use super::acl_watch::AclWatch;
+use super::allocation_watch::AllocationWatch;
 use super::build_engine::{StartState, build_engine};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
@@ -150,6 +151,10 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
+        let daemon = match AllocationWatch::new(settings, owner.clone()) {
+            Some(watch) => daemon.with_background_task(watch.run()),
+            None => daemon,
+        };
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {

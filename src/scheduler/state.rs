@@ -428,6 +428,13 @@ impl Scheduler {
         }
     }
 
+    /// Sets most attempts of an app at a time, a limit that the Fair scheduler keeps; none = no limit.
+    pub fn set_max_running(&mut self, id: AppId, max_running: PerKind<Option<u32>>) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.max_running = max_running;
+        }
+    }
+
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         if let Some(app) = self.apps.get_mut(&id) {

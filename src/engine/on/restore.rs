@@ -146,6 +146,7 @@ impl Engine {
             slots_per_task: AppSpec::ONE_SLOT,
         };
         self.cluster.scheduler.add_app(spec.clone()).ok()?;
+        self.cluster.scheduler.set_max_running(app, accepted.spec.max_running);
         Some(Job::new(accepted, &spec))
     }
 

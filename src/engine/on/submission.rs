@@ -234,6 +234,7 @@ impl Engine {
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.cluster.scheduler.set_pending(app, job.pending());
+        self.cluster.scheduler.set_max_running(app, job.spec.max_running);
         if let Some(market) = &mut self.market {
             market.costs.open(&job);
         }

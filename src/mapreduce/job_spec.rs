@@ -74,6 +74,10 @@ pub struct JobSpec {
     /// `mapred.fairscheduler.job.max.reduces`.
     #[serde(default)]
     pub max_running: PerKind<Option<u32>>,
+    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
+    /// recorded.
+    #[serde(default)]
+    pub is_signed: Option<bool>,
 }
 
 /// Longest `only_stock`, bytes: it may repeat values of job.xml.
@@ -90,6 +94,12 @@ impl JobSpec {
             shorten(&mut spec.name, JOB_NAME_BYTES);
             spec.only_stock.iter_mut().for_each(|reason| shorten(reason, MAX_REASON_BYTES));
         }
+    }
+
+    /// The queue of the market that pays for it while the market rules: that of its user, if it was signed. A market's
+    /// queue accepts jobs of its own user alone, so an older job was signed where the names are equal.
+    pub fn payer(&self) -> Option<&str> {
+        self.is_signed.unwrap_or(self.queue == self.user).then_some(&self.user)
     }
 
     /// Approximate memory, bytes.
@@ -135,6 +145,7 @@ impl JobSpec {
             end_notification: None,
             pool_properties: PoolProperties::default(),
             max_running: PerKind::default(),
+            is_signed: None,
         }
     }
 }

@@ -180,6 +180,7 @@ impl Scheduler {
     /// Opens a group below the root, or finds the one that is open under this name.
     pub fn open_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
+            self.groups.set_temporary(group, false);
             return group;
         }
         let group = self.groups.open(name);
@@ -189,11 +190,11 @@ impl Scheduler {
 
     /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
     pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
-        let is_new = self.groups.by_name(name).is_none();
-        let group = self.open_group(name);
-        if is_new {
-            self.groups.set_temporary(group, true);
+        if let Some(group) = self.groups.by_name(name) {
+            return group;
         }
+        let group = self.open_group(name);
+        self.groups.set_temporary(group, true);
         group
     }
 
@@ -247,6 +248,11 @@ impl Scheduler {
     /// The open group of this name.
     pub fn group(&self, name: &str) -> Option<GroupId> {
         self.groups.by_name(name)
+    }
+
+    /// Whether an app is in the group, also a removed one that still holds slots.
+    pub fn has_apps(&self, group: GroupId) -> bool {
+        self.groups.app_count(group) > 0
     }
 
     /// The name of an open group.

@@ -1,10 +1,32 @@
-//! The group in which a job is ordered: its queue, or under the Fair scheduler its pool.
+//! The group in which a job is ordered: its queue, under the Fair scheduler its pool, under the market its account.
 
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::Refusal;
 use crate::mapreduce::JobSpec;
+use crate::market::Market;
 use crate::scheduler::GroupId;
 use crate::wire::limits;
+
+/// The group of jobs that no account pays for while the market rules: it buys nothing, so it gets what is left. No
+/// account can have this name.
+pub(super) const WITHOUT_ACCOUNT: &str = "(no account)";
+
+/// The name of a job's group under a policy; `moved_to`: the pool that it was moved to.
+pub(super) fn group_name<'a>(
+    policy: &PolicyConfig,
+    market: Option<&Market>,
+    spec: &'a JobSpec,
+    moved_to: Option<&'a str>,
+) -> &'a str {
+    match policy {
+        PolicyConfig::Fair(fair) => spec.pool(moved_to, &fair.pool_name_property),
+        PolicyConfig::Dynamic { .. } => {
+            let has_account = |payer: &&str| market.is_some_and(|market| market.account(payer).is_some());
+            spec.payer().filter(has_account).unwrap_or(WITHOUT_ACCOUNT)
+        }
+        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => &spec.queue,
+    }
+}
 
 // === impl Engine: groups of jobs ===
 
@@ -13,6 +35,8 @@ impl Engine {
     pub(super) fn group_of_submission(&mut self, spec: &JobSpec) -> Result<GroupId, Refusal> {
         match &self.config.policy {
             PolicyConfig::Fair(_) => Ok(self.open_job_group(spec, None)),
+            // It was accepted before the market began to rule.
+            PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
             // The queue may have been removed since the job was checked.
             _ => self.cluster.scheduler.group(&spec.queue).ok_or_else(|| unknown_queue(&spec.queue)),
         }
@@ -21,12 +45,11 @@ impl Engine {
     /// The group of a job that was accepted before, and then perhaps moved to another pool; it opens if need be: a queue
     /// that was removed from the configuration accepts no jobs, but completes those it has.
     pub(super) fn open_job_group(&mut self, spec: &JobSpec, moved_to: Option<&str>) -> GroupId {
+        let market = self.market.as_ref().map(|market| &market.accounts);
+        let name = group_name(&self.config.policy, market, spec, moved_to).to_owned();
         match &self.config.policy {
-            PolicyConfig::Fair(fair) => {
-                let pool = spec.pool(moved_to, &fair.pool_name_property).to_owned();
-                self.open_pool(&pool)
-            }
-            _ => self.cluster.scheduler.open_group(&spec.queue),
+            PolicyConfig::Fair(_) => self.open_pool(&name),
+            _ => self.cluster.scheduler.open_group(&name),
         }
     }
 }

@@ -158,8 +158,8 @@ impl Cluster {
     /// What the scheduler believes to come free is what a recount gives.
     fn assert_leaving(&self) {
         let scheduler = &self.engine.cluster.scheduler;
-        for usage in scheduler.group_usages() {
-            let (queue, group) = (usage.name, usage.id);
+        for group in self.engine.jobs.iter().filter_map(|job| scheduler.group_of(job.app)).collect::<BTreeSet<_>>() {
+            let queue = scheduler.group_name(group).unwrap();
             let jobs = || self.engine.jobs.iter().filter(|job| scheduler.group_of(job.app) == Some(group));
             for kind in Kind::ALL {
                 let leaving: usize = jobs().map(|job| job.releasing(kind)).sum();

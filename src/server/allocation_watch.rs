@@ -13,13 +13,14 @@ use crate::config::{ConfigError, Settings, Warning};
 use crate::engine::Event;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::reload::ReloadRule;
-use crate::server::Owner;
+
+use super::owner::Owner;
 
 /// Time between two questions whether a look at the file is due.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Watches while the daemon serves; idle under another policy.
-pub(super) struct AllocationWatch {
+pub(crate) struct AllocationWatch {
     settings: FairSettings,
     conf_dir: Option<PathBuf>,
     file: PathBuf,
@@ -30,7 +31,7 @@ pub(super) struct AllocationWatch {
 
 impl AllocationWatch {
     /// None where no file could be named: no conf folder, or keys of the Fair scheduler that it would refuse.
-    pub(super) fn new(settings: &Settings, owner: Rc<Owner>) -> Option<Self> {
+    pub(crate) fn new(settings: &Settings, owner: Rc<Owner>) -> Option<Self> {
         let fair = FairSettings::from_configuration(&settings.configuration).ok()?;
         let conf_dir = settings.conf_dir.clone();
         let of_folder = conf_dir.as_ref().map(|folder| folder.join(ALLOCATION_FILE));
@@ -39,7 +40,7 @@ impl AllocationWatch {
     }
 
     /// Never completes.
-    pub(super) async fn run(self) {
+    pub(crate) async fn run(self) {
         let now = self.owner.clock().now();
         let mut rule = ReloadRule::new(now.mono_ms, now.wall_ms);
         loop {

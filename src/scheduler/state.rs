@@ -188,22 +188,6 @@ impl Scheduler {
         group
     }
 
-    /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
-    pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
-        if let Some(group) = self.groups.by_name(name) {
-            return group;
-        }
-        let group = self.open_group(name);
-        self.groups.set_temporary(group, true);
-        group
-    }
-
-    /// Lets a group close with its last app, at once if it has none.
-    pub fn make_temporary(&mut self, group: GroupId) {
-        self.groups.set_temporary(group, true);
-        self.close_if_temporary(group);
-    }
-
     /// Replaces the pools of the Fair scheduler, none of which moves in the tree. No effect under another policy.
     pub fn set_pools(&mut self, allocations: &Arc<Allocations>) {
         self.policy.set_pools(allocations);
@@ -230,14 +214,6 @@ impl Scheduler {
     pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
-    }
-
-    /// Closes a temporary group without apps.
-    pub(super) fn close_if_temporary(&mut self, group: GroupId) {
-        if self.groups.is_over(group) {
-            // It has no apps.
-            let _ = self.close_group(group);
-        }
     }
 
     pub(super) fn forget_group(&mut self, group: GroupId) {

@@ -25,6 +25,7 @@ mod orders;
 mod policy_rounds;
 mod pools;
 mod preemption;
+mod preemption_round;
 mod queries;
 mod racks;
 mod registration;

@@ -9,7 +9,7 @@ use crate::model::{Now, PerKind, TrackerId};
 use crate::scheduler::{AppId, FifoOptions, GroupId, PolicyOptions};
 
 use super::job_group::WITHOUT_ACCOUNT;
-use super::policy_rounds::preemption_round;
+use super::preemption_round::preemption_round;
 
 // === impl Engine: wishes ===
 

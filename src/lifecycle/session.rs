@@ -18,7 +18,8 @@ use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, Leftovers, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root, make_system_dir,
+    AclFile, AllocationWatch, Leftovers, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root,
+    make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames};
@@ -157,6 +158,10 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
+        let daemon = match AllocationWatch::new(settings, owner.clone()) {
+            Some(watch) => daemon.with_background_task(watch.run()),
+            None => daemon,
+        };
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
         let scheduler_control = SchedulerControl {
             sources: settings.sources.clone(),

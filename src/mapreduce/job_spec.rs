@@ -71,10 +71,6 @@ pub struct JobSpec {
     pub only_stock: Option<String>,
     /// Where to announce its end: `job.end.notification.url`.
     pub end_notification: Option<EndNotification>,
-    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
-    /// recorded.
-    #[serde(default)]
-    pub is_signed: Option<bool>,
     /// What may name its pool.
     #[serde(default)]
     pub pool_properties: PoolProperties,
@@ -82,6 +78,10 @@ pub struct JobSpec {
     /// `mapred.fairscheduler.job.max.reduces`.
     #[serde(default)]
     pub max_running: PerKind<Option<u32>>,
+    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
+    /// recorded.
+    #[serde(default)]
+    pub is_signed: Option<bool>,
 }
 
 /// Of jobs that were stored without it, too.
@@ -153,9 +153,9 @@ impl JobSpec {
             recover: true,
             only_stock: None,
             end_notification: None,
-            is_signed: None,
             pool_properties: PoolProperties::default(),
             max_running: PerKind::default(),
+            is_signed: None,
         }
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct App {
     pub(super) held: PerKind<u32>,
     /// Held slots that are being released.
     pub(super) releasing: PerKind<u32>,
+    /// Most attempts at a time; none = no limit. Only the Fair scheduler keeps it.
+    pub(super) max_running: PerKind<Option<u32>>,
     /// As last set, for a policy that takes over.
     pub(super) size: AppSize,
     /// Part of the trackers that pass it over before it gets a far map, millionths, as its job is configured.
@@ -94,6 +96,7 @@ impl App {
             running: PerKind::default(),
             held: PerKind::default(),
             releasing: PerKind::default(),
+            max_running: PerKind::default(),
             size: AppSize::default(),
             locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),

@@ -50,6 +50,7 @@ mod reservation;
 mod reserving;
 mod scheduling_info;
 mod state;
+mod temporary_groups;
 mod topology;
 mod trial;
 mod verdict;

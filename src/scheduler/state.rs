@@ -183,27 +183,12 @@ impl Scheduler {
     /// Opens a group below the root, or finds the one that is open under this name.
     pub fn open_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
+            self.groups.set_temporary(group, false);
             return group;
         }
         let group = self.groups.open(name);
         self.notify(&Change::GroupOpened(group));
         group
-    }
-
-    /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
-    pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
-        let is_new = self.groups.by_name(name).is_none();
-        let group = self.open_group(name);
-        if is_new {
-            self.groups.set_temporary(group, true);
-        }
-        group
-    }
-
-    /// Lets a group close with its last app, at once if it has none.
-    pub fn make_temporary(&mut self, group: GroupId) {
-        self.groups.set_temporary(group, true);
-        self.close_if_temporary(group);
     }
 
     /// Replaces the pools of the Fair scheduler, none of which moves in the tree. No effect under another policy.
@@ -232,14 +217,6 @@ impl Scheduler {
     pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
-    }
-
-    /// Closes a temporary group without apps.
-    pub(super) fn close_if_temporary(&mut self, group: GroupId) {
-        if self.groups.is_over(group) {
-            // It has no apps.
-            let _ = self.close_group(group);
-        }
     }
 
     pub(super) fn forget_group(&mut self, group: GroupId) {
@@ -452,6 +429,13 @@ impl Scheduler {
     pub fn set_locality_wait(&mut self, id: AppId, millionths: u64) {
         if let Some(app) = self.apps.get_mut(&id) {
             app.locality_wait_millionths = millionths;
+        }
+    }
+
+    /// Sets most attempts of an app at a time, a limit that the Fair scheduler keeps; none = no limit.
+    pub fn set_max_running(&mut self, id: AppId, max_running: PerKind<Option<u32>>) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.max_running = max_running;
         }
     }
 

@@ -12,8 +12,8 @@ impl Scheduler {
     pub fn would_begin<'a>(
         &self,
         options: PolicyOptions,
-        group_of: impl Fn(AppId) -> Option<&'a str>,
         now: Now,
+        group_of: impl Fn(AppId) -> Option<&'a str>,
     ) -> Vec<AppId> {
         let mut trial = Self::new(options);
         let host = trial.topology_mut().intern_host("trial", DEFAULT_RACK);

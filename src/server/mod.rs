@@ -6,6 +6,7 @@
 mod acl_file;
 mod admission;
 mod advertised;
+mod allocation_watch;
 mod answer;
 mod answer_memory;
 mod broken_invariants;
@@ -28,6 +29,7 @@ mod switch_waiter;
 
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
+pub(crate) use allocation_watch::AllocationWatch;
 pub use broken_invariants::BrokenInvariants;
 pub use dispatch::Dispatcher;
 pub use durability_queue::DurabilityQueue;

@@ -63,7 +63,7 @@ fn the_capacity_scheduler_grants_what_the_original_grants() {
 
 #[test]
 fn the_fair_scheduler_grants_what_the_original_grants() {
-    replay(SchedulerName::Fair);
+    replay(SchedulerName::Fair, &[]);
 }
 
 #[test]

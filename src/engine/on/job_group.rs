@@ -11,7 +11,7 @@ use crate::wire::limits;
 /// account can have this name.
 pub(super) const WITHOUT_ACCOUNT: &str = "(no account)";
 
-/// The name of a job's group under a policy; the pool that it was moved to, if any, wins under the Fair scheduler.
+/// The name of a job's group under a policy; `moved_to`: the pool that it was moved to.
 pub(super) fn group_name<'a>(
     policy: &PolicyConfig,
     market: Option<&Market>,
@@ -46,8 +46,11 @@ impl Engine {
     /// that was removed from the configuration accepts no jobs, but completes those it has.
     pub(super) fn open_job_group(&mut self, spec: &JobSpec, moved_to: Option<&str>) -> GroupId {
         let market = self.market.as_ref().map(|market| &market.accounts);
-        let name = group_name(&self.config.policy, market, spec, moved_to);
-        self.open_pool(name)
+        let name = group_name(&self.config.policy, market, spec, moved_to).to_owned();
+        match &self.config.policy {
+            PolicyConfig::Fair(_) => self.open_pool(&name),
+            _ => self.cluster.scheduler.open_group(&name),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod policy_reload;
 mod policy_rounds;
 mod pools;
 mod preemption;
+mod preemption_round;
 mod queries;
 mod racks;
 mod registration;

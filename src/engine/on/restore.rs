@@ -150,6 +150,7 @@ impl Engine {
         let scheduler = &mut self.cluster.scheduler;
         scheduler.add_app(spec.clone()).ok()?;
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
+        scheduler.set_max_running(app, accepted.spec.max_running);
         let job = Job::new(accepted, &spec);
         // All its tasks, until its rows are loaded: limits on jobs that begin count them.
         scheduler.set_pending(app, job.pending());

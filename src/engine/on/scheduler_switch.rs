@@ -9,6 +9,7 @@ use crate::model::{Now, PerKind, TrackerId};
 use crate::scheduler::{AppId, FifoOptions, GroupId, PolicyOptions};
 
 use super::job_group::WITHOUT_ACCOUNT;
+use super::preemption_round::preemption_round;
 
 // === impl Engine: wishes ===
 
@@ -107,7 +108,7 @@ impl Engine {
         // Groups change under a policy that knows none.
         self.cluster.scheduler.replace_policy(PolicyOptions::Fifo(FifoOptions::default()));
         self.rounds.update = Round::every(policy.update_interval_ms(), now);
-        self.rounds.preemption = Round::every(policy.preemption_interval_ms(), now);
+        self.rounds.preemption = preemption_round(&policy, now);
         self.config.policy = policy;
         if let Some(market) = &mut self.market {
             if self.config.policy.is_market() {
@@ -143,7 +144,7 @@ impl Engine {
 
     fn group_of_app(&mut self, app: AppId) -> GroupId {
         match self.jobs.by_app(app).map(|job| (job.spec.clone(), job.pool.clone())) {
-            Some((spec, moved_to)) => self.open_job_group(&spec, moved_to.as_deref()),
+            Some((spec, pool)) => self.open_job_group(&spec, pool.as_deref()),
             // Its job was forgotten, and attempts still hold slots.
             None => self.cluster.scheduler.open_group(WITHOUT_ACCOUNT),
         }

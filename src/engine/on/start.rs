@@ -10,7 +10,7 @@ use crate::market::Market;
 use crate::model::Now;
 use crate::scheduler::Scheduler;
 
-use super::policy_rounds::preemption_round;
+use super::preemption_round::preemption_round;
 use super::restore::Restored;
 
 // === impl Engine: start ===

@@ -247,6 +247,7 @@ impl Engine {
         let status = job.status(self.config.acls_enabled);
         self.cluster.scheduler.set_locality_wait(app, job.spec.locality_wait_millionths);
         self.cluster.scheduler.set_pending(app, job.pending());
+        self.cluster.scheduler.set_max_running(app, job.spec.max_running);
         if let Some(market) = &mut self.market {
             market.costs.open(&job);
         }

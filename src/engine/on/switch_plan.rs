@@ -30,7 +30,7 @@ impl Engine {
         let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
         let groups: BTreeMap<AppId, &str> = placements.iter().map(|placed| (placed.job.app, placed.group)).collect();
         let scheduler = &self.cluster.scheduler;
-        let beginners = scheduler.would_begin(wish.policy.options(), |app| groups.get(&app).copied(), now);
+        let beginners = scheduler.would_begin(wish.policy.options(), now, |app| groups.get(&app).copied());
         let beginners: BTreeSet<AppId> = beginners.into_iter().collect();
         let waiting = || placements.iter().filter(|placed| scheduler.is_to_begin(placed.job.app));
         let ids = |placed: &Placement<'_>| placed.job.id;

@@ -26,6 +26,7 @@ mod market;
 mod market_laws;
 mod market_queries;
 mod policies;
+mod pools;
 mod preemption;
 mod preemption_laws;
 mod restart;

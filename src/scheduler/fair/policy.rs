@@ -247,6 +247,9 @@ impl Policy for Fair {
         let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_runnable && job.is_running) else {
             return Verdict::ParkApp;
         };
+        if app.max_running[kind].is_some_and(|max| app.running[kind] >= max) {
+            return Verdict::ParkApp;
+        }
         match (self.full_pool(job.pool, kind, view), kind) {
             (Some((group, _)), _) if self.options.ordering == JobOrdering::Fair => Verdict::ParkGroup(group),
             // Apps of the pool stand among those of others.

@@ -186,7 +186,7 @@ impl FairJob {
             age_ms: self.age_ms(now),
             is_running: self.is_running,
             could_use: PerKind::new(could_use(Kind::Map), could_use(Kind::Reduce)),
-            max: PerKind::default(),
+            max: app.map_or(PerKind::default(), |app| app.max_running),
         }
     }
 }

@@ -36,10 +36,10 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         recover: conf.restart_recover,
         only_stock: None,
         end_notification: conf.end_notification,
-        // The engine decides it.
-        is_signed: None,
         pool_properties,
         max_running: PerKind::new(conf.map.max_running, conf.reduce.max_running),
+        // The engine decides it.
+        is_signed: None,
     }
 }
 

@@ -262,7 +262,7 @@ impl Order {
         (key_of(group), before.sum())
     }
 
-    /// The apps in a group and in the groups in it, without those of parked groups, in the order of their keys.
+    /// The apps in a group and in the groups in it, without those of parked groups inside it.
     pub(super) fn apps_in(&self, group: GroupId) -> Vec<(AppKey, AppId)> {
         let (mut groups, mut found) = (vec![group], Vec::new());
         while let Some(id) = groups.pop() {
@@ -272,7 +272,6 @@ impl Order {
                 None => {}
             }
         }
-        found.sort_unstable();
         found
     }
 

@@ -71,14 +71,7 @@ impl Scheduler {
     pub(super) fn wake_all_below(&mut self, group: GroupId) {
         for kind in Kind::ALL {
             let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
-            let apps: Vec<AppId> = match top == GroupId::ROOT {
-                true => self.parked_apps[kind].iter().map(|(_, app)| *app).collect(),
-                false => self.parked_apps[kind]
-                    .range((top, AppId::new(0))..)
-                    .take_while(|(of, _)| *of == top)
-                    .map(|(_, app)| *app)
-                    .collect(),
-            };
+            let apps: Vec<AppId> = self.parked_apps_in(top, kind).collect();
             for id in self.orders[kind].parked_in(top) {
                 if self.is_below(id, group) {
                     self.wake_group(id, kind);
@@ -90,6 +83,13 @@ impl Scheduler {
                 }
             }
         }
+    }
+
+    /// The parked apps inside a group below the root; with the root all there are.
+    pub(super) fn parked_apps_in(&self, top: GroupId, kind: Kind) -> impl Iterator<Item = AppId> {
+        // The root's id is the smallest.
+        let parked = self.parked_apps[kind].range((top, AppId::new(0))..);
+        parked.take_while(move |(of, _)| top == GroupId::ROOT || *of == top).map(|(_, app)| *app)
     }
 
     fn is_below(&self, id: GroupId, group: GroupId) -> bool {

@@ -1,6 +1,6 @@
 //! The place of an app in the order that grants follow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Kind, OrderClass};
 
@@ -13,7 +13,8 @@ use super::{AppId, GroupId, Scheduler};
 pub struct QueuePosition {
     /// Groups with demand that are served first.
     pub groups_before: usize,
-    /// Apps of the same group, or of all groups where the policy ignores them, that are served first.
+    /// Apps of the same group, or of all groups where the policy ignores them, that come first, also those that a limit
+    /// holds back.
     pub apps_before: usize,
     /// Class of the group, where the policy distinguishes buyers.
     pub class: Option<OrderClass>,
@@ -31,7 +32,7 @@ pub struct PlacesInLine<'a> {
 struct GroupInLine {
     key: GroupKey,
     groups_before: usize,
-    /// Those that no limit keeps out, in order.
+    /// In order.
     apps: Vec<(AppKey, AppId)>,
 }
 
@@ -49,7 +50,7 @@ impl PlacesInLine<'_> {
         let in_line = self.groups.entry(group).or_insert_with(|| {
             let tree = KeyedGroups { policy: &**policy, groups, kind };
             let (key, groups_before) = orders[kind].place_of(group, key, &tree);
-            GroupInLine { key, groups_before, apps: orders[kind].apps_in(group) }
+            GroupInLine { key, groups_before, apps: self.scheduler.line_of(group, kind) }
         });
         Some(QueuePosition {
             groups_before: in_line.groups_before,
@@ -65,6 +66,21 @@ impl Scheduler {
     /// Positions of apps that wait for slots of a kind.
     pub fn places_in_line(&self, kind: Kind) -> PlacesInLine<'_> {
         PlacesInLine { scheduler: self, kind, groups: BTreeMap::new() }
+    }
+
+    /// The waiting apps of a group in their order, parked ones included.
+    fn line_of(&self, group: GroupId, kind: Kind) -> Vec<(AppKey, AppId)> {
+        let (order, top) = (&self.orders[kind], self.groups.top_of(group));
+        let is_here = |id: GroupId| group == GroupId::ROOT || self.groups.is_within(id, group);
+        let parked = order.parked_in(top).into_iter().filter(|&id| is_here(id));
+        let starts: BTreeSet<GroupId> = parked.chain([group]).collect();
+        let mut line: Vec<_> = starts.into_iter().flat_map(|id| order.apps_in(id)).collect();
+        line.extend(self.parked_apps_in(top, kind).filter_map(|id| {
+            let app = self.apps.get(&id).filter(|app| is_here(app.leaf))?;
+            Some((self.policy.app_key(app, kind), id))
+        }));
+        line.sort_unstable();
+        line
     }
 
     /// The position of one app.

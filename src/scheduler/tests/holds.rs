@@ -43,7 +43,7 @@ fn a_user_at_the_limit_is_named_and_keeps_its_place() {
     cluster.beat("tt2");
     let limited = Hold::UserLimit { kind: Kind::Map, limit: 2, held: 2 };
     assert_eq!(holds(&cluster, 2), [limited]);
-    assert_eq!(place(&cluster, 2, Kind::Map).1, 0, "what stands before it is parked too");
+    assert_eq!((place(&cluster, 1, Kind::Map).1, place(&cluster, 2, Kind::Map).1), (0, 1));
     let GroupDetail::Queue(detail) = cluster.scheduler.group_reports(NOW).nth(1).unwrap().detail else {
         panic!("a queue with a capacity");
     };

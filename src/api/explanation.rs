@@ -274,6 +274,9 @@ pub enum PendingReason {
         /// When they may run farther away, at the earliest, epoch ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<i64>,
+        /// The time until then, ms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        for_ms: Option<u64>,
         /// Heartbeats with free slots, but none near its data, after which they may run farther away.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_heartbeats: Option<u64>,
@@ -400,14 +403,14 @@ impl fmt::Display for PendingReason {
                  its tasks needs",
                 kind_word::word(*kind)
             ),
-            PendingReason::Locality { within, until_ms, after_heartbeats } => {
+            PendingReason::Locality { within, for_ms, after_heartbeats, .. } => {
                 let place = match within {
                     NearLevel::Host => "on hosts",
                     NearLevel::Rack => "in racks",
                 };
                 write!(formatter, "its maps run only {place} with their data")?;
-                if let Some(until_ms) = until_ms {
-                    write!(formatter, " until {until_ms} ms since the epoch at the earliest")?;
+                if let Some(for_ms) = for_ms {
+                    write!(formatter, " for at least {}.{} s more", for_ms / 1000, for_ms % 1000 / 100)?;
                 }
                 if let Some(heartbeats) = after_heartbeats {
                     write!(formatter, " until {heartbeats} more trackers had slots but none there")?;
@@ -511,6 +514,67 @@ mod kind_word {
             "map" => Ok(Kind::Map),
             "reduce" => Ok(Kind::Reduce),
             other => Err(serde::de::Error::custom(format!("{other:?} is not a kind of slots"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_and_waits_have_a_text_and_read_back_from_json() {
+        let kind = Kind::Map;
+        let begin = |of, name: Option<&str>, counts| PendingReason::BeginLimit {
+            of,
+            name: name.map(str::to_owned),
+            counts,
+            limit: 2,
+            used: 2,
+        };
+        let near = |within, for_ms: Option<u64>, after_heartbeats| PendingReason::Locality {
+            within,
+            until_ms: for_ms.map(|_| 9),
+            for_ms,
+            after_heartbeats,
+        };
+        for (reason, text) in [
+            (
+                begin(LimitHolder::Queue, Some("q"), LimitCount::Tasks),
+                "queue q may have 2 tasks of jobs begun at once, and 2 have begun",
+            ),
+            (
+                begin(LimitHolder::User, None, LimitCount::Jobs),
+                "its user may have 2 jobs begun at once, and 2 have begun",
+            ),
+            (
+                PendingReason::GroupMaximum { kind, of: LimitHolder::Pool, name: "p".to_owned(), maximum: 3, held: 3 },
+                "pool p may hold 3 map slots and holds 3",
+            ),
+            (
+                PendingReason::UserLimit { kind, limit: 4, held: 4 },
+                "its user may hold 4 map slots of the queue now and holds 4",
+            ),
+            (
+                PendingReason::Reservation { kind, trackers: 2, slots_per_task: 3 },
+                "2 trackers keep their free map slots for it until 3 are free, as many as one of its tasks needs",
+            ),
+            (
+                near(NearLevel::Host, Some(4_250), None),
+                "its maps run only on hosts with their data for at least 4.2 s more",
+            ),
+            (
+                near(NearLevel::Rack, None, Some(7)),
+                "its maps run only in racks with their data until 7 more trackers had slots but none there",
+            ),
+            (
+                PendingReason::EarlierGroups { kind, groups: 3 },
+                "3 other queues or pools stand before its own in line for map slots",
+            ),
+        ] {
+            assert_eq!(reason.to_string(), text);
+            let json = serde_json::to_string(&reason).unwrap();
+            assert_eq!(serde_json::from_str::<PendingReason>(&json).unwrap(), reason, "{json}");
         }
     }
 }

@@ -243,7 +243,8 @@ pub struct ReportedJob {
 pub struct PlaceInLine {
     /// Queues or pools that are served first; 0 where the policy ignores them.
     pub groups_before: u32,
-    /// Jobs of the same queue or pool that are served first; of all where the policy ignores them.
+    /// Jobs of the same queue or pool that come first, also those that a limit holds back; of all where the policy
+    /// ignores queues.
     pub jobs_before: u32,
 }
 
@@ -293,8 +294,11 @@ pub struct PooledJob {
 
 impl SchedulerReport {
     /// Removes what is private unless `jobtracker.market.visibility` is `public`: with the price, a share or a quota
-    /// gives the rate of its queue.
+    /// gives the rate of its queue, and the order of queues is that of their rates.
     pub fn hide_money(&mut self) {
         self.groups.iter_mut().for_each(|group| group.bought = None);
+        if self.policy == PolicyName::Dynamic {
+            self.jobs.iter_mut().for_each(|job| job.place = PerKind::default());
+        }
     }
 }

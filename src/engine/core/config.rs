@@ -124,6 +124,11 @@ impl PolicyConfig {
         matches!(self, PolicyConfig::Dynamic { .. })
     }
 
+    /// Whether jobs are ordered in pools instead of queues.
+    pub fn has_pools(&self) -> bool {
+        matches!(self, PolicyConfig::Fair(_))
+    }
+
     /// The policy as the scheduler knows it.
     pub fn options(&self) -> PolicyOptions {
         match self {

@@ -1,9 +1,9 @@
 //! Builds the snapshot for pages and metrics.
 
-use crate::engine::core::{Engine, PolicyConfig, Read};
+use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
 use crate::mapreduce::JobState;
-use crate::model::{Now, PerKind, RunState};
+use crate::model::{Kind, Now, PerKind, RunState};
 
 use super::snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 
@@ -29,6 +29,7 @@ impl Engine {
             }
         };
         let queues = match self.ruling_market() {
+            None if self.config.policy.has_pools() => self.queues_beside_pools(),
             None => self.config.queues.iter().map(|config| queue(&config.name, None)).collect(),
             Some(market) => {
                 let share = |name| market.account(name).map(|account| account.published().share.to_string());
@@ -69,6 +70,29 @@ impl Engine {
         );
         debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
         Read { value, wait_for: self.outbox.last_fact() }
+    }
+
+    /// The queues under a policy whose groups are pools: sums over their jobs.
+    fn queues_beside_pools(&self) -> Vec<QueueSnapshot> {
+        let scheduler = &self.cluster.scheduler;
+        let by_queue = self.jobs.live.by_queue();
+        let queue = |config: &QueueConfig| {
+            let mut queue = QueueSnapshot {
+                name: config.name.clone(),
+                running: PerKind::default(),
+                waiting: PerKind::default(),
+                share: None,
+            };
+            for job in by_queue.get(&config.name).into_iter().flatten().filter_map(|id| self.jobs.get(*id)) {
+                let (held, waiting) = (scheduler.app_usage(job.app), scheduler.app_waiting(job.app));
+                for kind in Kind::ALL {
+                    queue.running[kind] = queue.running[kind].saturating_add(held[kind]);
+                    queue.waiting[kind] += u64::from(waiting[kind]);
+                }
+            }
+            queue
+        };
+        self.config.queues.iter().map(queue).collect()
     }
 
     fn jobs_in(&self, state: RunState) -> u64 {

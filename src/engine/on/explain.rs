@@ -6,7 +6,7 @@ use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
 use crate::model::{JobId, Kind, Now, PerKind, QueueName};
-use crate::scheduler::{Allocation, QueuePosition};
+use crate::scheduler::{Allocation, GroupId, QueuePosition};
 
 use super::explained::Explained;
 use super::held_back::{is_hold_on, is_limit_on};
@@ -25,7 +25,9 @@ struct Case<'a> {
     places: PerKind<Option<QueuePosition>>,
     /// The allocation of its queue; none unless a market rules.
     bought: Option<Allocation>,
-    /// Slots that its queue holds.
+    /// Its queue or pool.
+    group: Option<GroupId>,
+    /// Slots that its queue or pool holds.
     held: PerKind<u32>,
     /// What the policy holds it back by.
     held_back_by: Vec<PendingReason>,
@@ -60,6 +62,7 @@ impl Engine {
             now,
             places: per_kind(place),
             bought,
+            group,
             held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
             held_back_by: self.held_back_by(job, now),
         };
@@ -211,7 +214,7 @@ impl Engine {
             free: narrow(totals.slots[kind].saturating_sub(totals.held[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
-        for other in self.cluster.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
+        for other in self.cluster.scheduler.group_usages().filter(|other| Some(other.id) != case.group) {
             let held = other.held[kind];
             let Allocation { quota, rate_units } = self.cluster.scheduler.allocation(other.id);
             let quota = if rate_units > 0 { quota[kind] } else { 0 };

@@ -1,7 +1,7 @@
 //! What the policy holds a job back by, as a reason for people and programs.
 
 use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason};
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::mapreduce::Job;
 use crate::model::{Kind, Now};
 use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
@@ -11,10 +11,7 @@ use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
 impl Engine {
     /// The limits and waits of the ruling policy that hold a job back, the most important first.
     pub(super) fn held_back_by(&self, job: &Job, now: Now) -> Vec<PendingReason> {
-        let group = match &self.config.policy {
-            PolicyConfig::Fair(_) => LimitHolder::Pool,
-            _ => LimitHolder::Queue,
-        };
+        let group = if self.config.policy.has_pools() { LimitHolder::Pool } else { LimitHolder::Queue };
         self.cluster.scheduler.holds(job.app, now).into_iter().map(|hold| reason(hold, group, now)).collect()
     }
 }
@@ -52,13 +49,12 @@ fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
         }
         Hold::Locality { farthest, until } => {
             let within = if farthest == Level::Node { NearLevel::Host } else { NearLevel::Rack };
-            let (until_ms, after_heartbeats) = match until {
-                LocalityEnd::AfterMs(ms) => {
-                    (Some(now.wall_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))), None)
-                }
+            let (for_ms, after_heartbeats) = match until {
+                LocalityEnd::AfterMs(ms) => (Some(ms), None),
                 LocalityEnd::AfterOffers(offers) => (None, Some(offers)),
             };
-            PendingReason::Locality { within, until_ms, after_heartbeats }
+            let until_ms = for_ms.map(|ms| now.wall_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)));
+            PendingReason::Locality { within, until_ms, for_ms, after_heartbeats }
         }
     }
 }

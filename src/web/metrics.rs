@@ -15,6 +15,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
+use crate::api::{ExactDecimal, PoolShares};
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 use crate::process_stat::ProcessStat;
@@ -174,6 +175,50 @@ impl Scrape {
         writer.gauges("jobtracker_queue_share", "Share a queue has bought, 0 to 1", queues.iter().filter_map(share))
     }
 
+    /// Pools and their shares, or the capacities of queues.
+    fn groups(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let groups = &self.overview.report.groups[..];
+        let pools: Vec<_> =
+            groups.iter().filter_map(|group| Some((&*group.name, group, group.pool.as_ref()?))).collect();
+        if !pools.is_empty() {
+            let used = pools.iter().map(|(name, group, _)| (*name, group.held));
+            writer.gauges("jobtracker_pool_slots_used", "Slots a pool uses", per_name("pool", used))?;
+            let waiting = pools.iter().map(|(name, group, _)| (*name, group.waiting));
+            writer.gauges("jobtracker_pool_tasks_waiting", "Tasks of a pool that wait", per_name("pool", waiting))?;
+            let minimum = pools.iter().map(|(name, _, pool)| (*name, pool.minimum));
+            writer.gauges("jobtracker_pool_min_share_slots", "Minimum share of a pool", per_name("pool", minimum))?;
+            let demand = pools.iter().map(|(name, _, pool)| (*name, pool.demand));
+            writer.gauges("jobtracker_pool_demand_slots", "Slots a pool could use", per_name("pool", demand))?;
+            let slots = |share: ExactDecimal| share.0.0 as f64 / 1e6;
+            let share = |pool: &PoolShares| PerKind::new(slots(pool.fair_share.map), slots(pool.fair_share.reduce));
+            let share = pools.iter().map(|(name, _, pool)| (*name, share(pool)));
+            writer.gauges("jobtracker_pool_fair_share_slots", "Fair share of a pool", per_name("pool", share))?;
+        }
+        let queues: Vec<_> = groups.iter().filter_map(|group| Some((&*group.name, group.capacity.as_ref()?))).collect();
+        if !queues.is_empty() {
+            let slots = queues.iter().map(|(name, queue)| (*name, queue.slots));
+            writer.gauges("jobtracker_queue_capacity_slots", "Capacity of a queue", per_name("queue", slots))?;
+            let maximum = queues.iter().filter_map(|(name, queue)| Some((*name, queue.maximum_slots?)));
+            writer.gauges("jobtracker_queue_maximum_slots", "Most slots of a queue", per_name("queue", maximum))?;
+            let occupied = queues.iter().map(|(name, queue)| (*name, queue.occupied));
+            writer.gauges(
+                "jobtracker_queue_slots_occupied",
+                "Slots a queue uses or has reserved",
+                per_name("queue", occupied),
+            )?;
+            let jobs = queues.iter().flat_map(|(name, queue)| {
+                [
+                    ("waiting", queue.waiting_jobs),
+                    ("initializing", queue.initializing_jobs),
+                    ("running", queue.running_jobs),
+                ]
+                .map(|(state, jobs)| ([("queue", (*name).to_owned()), ("state", state.to_owned())], jobs))
+            });
+            writer.gauges("jobtracker_queue_jobs", "Unfinished jobs of a queue", jobs)?;
+        }
+        Ok(())
+    }
+
     fn process(&self, writer: &mut Writer<'_>) -> fmt::Result {
         // Epoch milliseconds of today have 41 bits, a double holds 53.
         let start_seconds = self.overview.start_ms as f64 / 1000.0;
@@ -195,6 +240,7 @@ impl Collector for Scrape {
         self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
+        self.groups(&mut writer)?;
         self.process(&mut writer)
     }
 }
@@ -217,6 +263,15 @@ fn per_queue<V: Copy>(
     queues.iter().flat_map(move |queue| {
         let values = value(queue);
         Kind::ALL.map(|kind| ([("queue", queue.name.clone()), ("kind", kind_name(kind).to_owned())], values[kind]))
+    })
+}
+
+fn per_name<'a, V: Copy>(
+    label: &'static str,
+    values: impl Iterator<Item = (&'a str, PerKind<V>)>,
+) -> impl Iterator<Item = ([(&'static str, String); 2], V)> {
+    values.flat_map(move |(name, values)| {
+        Kind::ALL.map(|kind| ([(label, name.to_owned()), ("kind", kind_name(kind).to_owned())], values[kind]))
     })
 }
 

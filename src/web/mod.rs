@@ -25,6 +25,9 @@ mod start_page_rows;
 mod state;
 mod time_text;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use tokio::net::TcpListener;

@@ -33,19 +33,21 @@ pub(super) async fn scheduler_page<O: Owner>(
     if format.is_none() && state.owner.market_presence() == MarketPresence::Ruling {
         return None;
     }
-    if let Err(refusal) = check_method(&request.method, |status, message| text(status, message)) {
-        return Some(*refusal);
-    }
     let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
         return Some(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone));
     };
     let report = &overview.report;
+    if format.is_none() && report.policy == PolicyName::Fifo {
+        return Some(no_page(state.owner.market_presence()));
+    }
+    if let Err(refusal) = check_method(&request.method, |status, message| text(status, message)) {
+        return Some(*refusal);
+    }
     let host = short_host(&state.host);
     Some(match (format.as_deref(), report.policy) {
         (Some("json"), _) => json_report(report.clone(), state.shows_money),
         (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
-        (None, PolicyName::Dynamic) => return None,
-        (None, PolicyName::Fifo) => no_page(state.owner.market_presence()),
+        (None, PolicyName::Dynamic | PolicyName::Fifo) => return None,
         (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
         (None, PolicyName::Fair) => match change {
             Some((job, change)) => change_job(state, request, &job, change, address(is_advanced)).await,

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
+use crate::api::PolicyName;
 use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::market::answer::short_host;
 use crate::model::PerKind;
@@ -15,7 +16,7 @@ use crate::model::PerKind;
 use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response::{HTML, fresh, text};
 use super::rows::Rows;
-use super::start_page_rows::{JobRow, Part, QueueRow, TrackerRow};
+use super::start_page_rows::{JobRow, Part, PoolRow, QueueRow, TrackerRow};
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::time_text::{format_duration, format_time};
 
@@ -48,6 +49,9 @@ struct StartPage<'a> {
     waiting: PerKind<u64>,
     healthy_trackers: usize,
     queues: Rows<QueueRow>,
+    pools: Rows<PoolRow>,
+    /// Whether `/scheduler` is a page for people.
+    has_scheduler_page: bool,
     jobs: Rows<JobRow>,
     trackers: Rows<TrackerRow>,
 }
@@ -58,6 +62,7 @@ impl<'a> StartPage<'a> {
     fn new<O: Owner>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
         let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
+        let pools = overview.report.groups.iter().filter_map(|group| Some((group, group.pool.as_ref()?)));
         StartPage {
             host: short_host(&state.host),
             overview,
@@ -72,6 +77,8 @@ impl<'a> StartPage<'a> {
             waiting: overview.waiting,
             healthy_trackers: overview.trackers.iter().filter(|tracker| tracker.healthy).count(),
             queues: Rows::new(&overview.queues, QueueRow::new),
+            pools: Rows::new(pools, |(group, pool)| PoolRow::new(group, pool)),
+            has_scheduler_page: matches!(overview.report.policy, PolicyName::Capacity | PolicyName::Fair),
             jobs: Rows::new(&overview.jobs, |job: &JobSnapshot| JobRow::new(job, overview.at_ms))
                 .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),

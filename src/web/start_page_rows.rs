@@ -1,5 +1,6 @@
 //! The rows of the start page's tables, as text.
 
+use crate::api::{PoolShares, ReportedGroup};
 use crate::engine::{JobSnapshot, QueueSnapshot, TrackerSnapshot};
 use crate::model::{PerKind, Priority, RunState};
 
@@ -24,6 +25,15 @@ pub(super) struct QueueRow {
     pub(super) running: PerKind<u32>,
     pub(super) waiting: PerKind<u64>,
     pub(super) share: String,
+}
+
+/// A row of the table of pools.
+#[derive(Debug)]
+pub(super) struct PoolRow {
+    pub(super) name: String,
+    pub(super) running: PerKind<u32>,
+    pub(super) waiting: PerKind<u32>,
+    pub(super) share: PerKind<String>,
 }
 
 /// A row of the table of jobs.
@@ -80,6 +90,21 @@ impl QueueRow {
             running: queue.running,
             waiting: queue.waiting,
             share: queue.share.clone().unwrap_or_else(|| "–".to_owned()),
+        }
+    }
+}
+
+// === impl PoolRow ===
+
+impl PoolRow {
+    /// The row of a pool.
+    pub(super) fn new(group: &ReportedGroup, pool: &PoolShares) -> Self {
+        let share = pool.fair_share;
+        PoolRow {
+            name: cut(&group.name),
+            running: group.held,
+            waiting: group.waiting,
+            share: PerKind::new(share.map.to_tenths(), share.reduce.to_tenths()),
         }
     }
 }

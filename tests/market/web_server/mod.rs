@@ -6,5 +6,6 @@ mod explain;
 mod hostile;
 mod pages;
 mod scheduler;
+mod scheduler_page;
 mod stage;
 mod statement;

@@ -30,6 +30,7 @@ mod preemption_laws;
 mod restart;
 mod restart_laws;
 mod scheduler_report;
+mod scheduler_switch;
 mod slots_per_task;
 mod snapshot;
 mod speculation;

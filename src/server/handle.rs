@@ -361,10 +361,7 @@ fn change_job(
     // A request to a page has no user.
     let caller = Caller::named(Arc::from(""));
     let event = match change {
-        JobChange::Pool(_) => {
-            let _ = reply.send(Err(Refusal::Invalid("jobs are not moved between pools".to_owned())));
-            return;
-        }
+        JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
         JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
     };
     let (answer, wait_for) = owner.step(event);

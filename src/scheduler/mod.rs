@@ -35,6 +35,7 @@ mod invariants;
 mod key;
 mod move_app;
 mod node;
+mod notify;
 mod order;
 mod parking;
 mod place_in_line;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
+use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
-use super::change::{Change, Moves, Reaction};
+use super::change::{Change, Moves};
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -21,7 +21,6 @@ use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
-use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
     Totals,
@@ -526,7 +525,7 @@ impl Scheduler {
     }
 
     /// Updates the position of an app after its key changed.
-    fn rekey_app(&mut self, id: AppId) {
+    pub(super) fn rekey_app(&mut self, id: AppId) {
         for kind in Kind::ALL {
             let Some(app) = self.apps.get(&id) else { return };
             if app.ordered_by[kind].is_some_and(|before| before != self.policy.app_key(app, kind)) {
@@ -537,7 +536,7 @@ impl Scheduler {
     }
 
     /// Updates the positions of all groups.
-    fn rekey_groups(&mut self) {
+    pub(super) fn rekey_groups(&mut self) {
         for kind in Kind::ALL {
             let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
             self.orders[kind].rekey_all(&keys);
@@ -559,55 +558,5 @@ impl Scheduler {
         if let Some(app) = self.apps.remove(&id) {
             self.close_if_temporary(app.spec.group);
         }
-    }
-}
-
-// === impl Scheduler: the policy ===
-
-impl Scheduler {
-    /// Time has passed; the policy recomputes what depends on it.
-    pub fn tick(&mut self, now: Now) {
-        self.notify(&Change::Tick(now));
-    }
-
-    /// Notifies the policy of a change, and does what it requests.
-    pub(super) fn notify(&mut self, change: &Change) {
-        self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
-    }
-
-    /// Has the policy change its own state, and does what it requests.
-    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
-        let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
-        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
-        self.carry_out_moves();
-    }
-
-    /// Reorders what the policy has requested to.
-    pub(super) fn carry_out_moves(&mut self) {
-        if !self.moves.is_empty() {
-            let mut moves = std::mem::take(&mut self.moves);
-            self.carry_out(&mut moves);
-            self.moves = moves;
-        }
-    }
-
-    fn carry_out(&mut self, moves: &mut Moves) {
-        moves.apps.drain(..).for_each(|app| self.rekey_app(app));
-        for group in moves.groups.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.rekey(group, kind));
-        }
-        if std::mem::take(&mut moves.all) {
-            let mut apps: Vec<AppId> = self.apps.keys().copied().collect();
-            apps.sort_unstable();
-            apps.into_iter().for_each(|app| self.rekey_app(app));
-            self.rekey_groups();
-        }
-        for app in moves.wake_apps.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.wake_app(app, kind));
-        }
-        for group in moves.wake_groups.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.wake_group(group, kind));
-        }
-        moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
     }
 }

@@ -340,6 +340,46 @@ fn the_report_has_every_number_of_a_pool_and_its_jobs() {
               "reduce": "0.0"
             }
           }
+        },
+        {
+          "name": "default",
+          "jobs": 0,
+          "running": {
+            "map": 0,
+            "reduce": 0
+          },
+          "held": {
+            "map": 0,
+            "reduce": 0
+          },
+          "waiting": {
+            "map": 0,
+            "reduce": 0
+          },
+          "pool": {
+            "minimum": {
+              "map": 0,
+              "reduce": 0
+            },
+            "maximum": {
+              "map": null,
+              "reduce": null
+            },
+            "is_inverted": {
+              "map": false,
+              "reduce": false
+            },
+            "weight": "1.0",
+            "mode": "fair",
+            "demand": {
+              "map": 0,
+              "reduce": 0
+            },
+            "fair_share": {
+              "map": "0.0",
+              "reduce": "0.0"
+            }
+          }
         }
       ],
       "jobs": [

@@ -1,0 +1,58 @@
+//! The policy is notified of each change, and what it requests is carried out once, after the call.
+
+use crate::model::{Kind, Now};
+
+use super::change::{Change, Moves, Reaction};
+use super::policy::Policy;
+use super::view::View;
+use super::{AppId, Scheduler};
+
+// === impl Scheduler: the policy ===
+
+impl Scheduler {
+    /// Time has passed; the policy recomputes what depends on it.
+    pub fn tick(&mut self, now: Now) {
+        self.notify(&Change::Tick(now));
+    }
+
+    /// Notifies the policy of a change, and does what it requests.
+    pub(super) fn notify(&mut self, change: &Change) {
+        self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
+    /// Has the policy change its own state, and does what it requests.
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+        let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
+        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        self.carry_out_moves();
+    }
+
+    /// Reorders what the policy has requested to.
+    pub(super) fn carry_out_moves(&mut self) {
+        if !self.moves.is_empty() {
+            let mut moves = std::mem::take(&mut self.moves);
+            self.carry_out(&mut moves);
+            self.moves = moves;
+        }
+    }
+
+    fn carry_out(&mut self, moves: &mut Moves) {
+        moves.apps.drain(..).for_each(|app| self.rekey_app(app));
+        for group in moves.groups.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.rekey(group, kind));
+        }
+        if std::mem::take(&mut moves.all) {
+            let mut apps: Vec<AppId> = self.apps.keys().copied().collect();
+            apps.sort_unstable();
+            apps.into_iter().for_each(|app| self.rekey_app(app));
+            self.rekey_groups();
+        }
+        for app in moves.wake_apps.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.wake_app(app, kind));
+        }
+        for group in moves.wake_groups.drain(..) {
+            Kind::ALL.into_iter().for_each(|kind| self.wake_group(group, kind));
+        }
+        moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
+    }
+}

@@ -1,17 +1,17 @@
-//! Pools of the Fair scheduler: which one a job is in, and what an edited file changes.
+//! Pools of the Fair scheduler: which one a job is in, and what rounds of preemption take from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::{Caller, Event, FairConfig, PolicyConfig, Refusal, Reply};
 use crate::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties};
-use crate::model::{JobId, PerKind, RunState};
+use crate::model::{JobId, Kind, PerKind, RunState};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
 
 use super::cluster::{Cluster, Fate, spec};
-use super::preemption::{hang, live};
+use super::preemption::{attempts, hang, is_preempted, live};
 
 fn allocations(file: &str) -> Arc<Allocations> {
     Arc::new(AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap().allocations)
@@ -134,6 +134,49 @@ fn a_job_runs_no_more_tasks_at_a_time_than_it_wants() {
     assert_eq!(running(&cluster, jobs), [PerKind::new(2, 1), PerKind::new(1, 0)]);
 }
 
+/// Two trackers of two maps and two reduces, filled by a job in the default pool. Another one was set up beside it and
+/// then moved to `poolA`.
+fn starving(only_logs: bool) -> (Cluster, [JobId; 2]) {
+    let file = "<pool name='default'><schedulingMode>fifo</schedulingMode></pool>
+        <pool name='poolA'><minMaps>2</minMaps><minReduces>1</minReduces>
+        <minSharePreemptionTimeout>60</minSharePreemptionTimeout></pool>";
+    let mut config = fair_config(file);
+    config.options.preempts = true;
+    config.preemption_interval_ms = Some(1_000);
+    config.only_logs_preemption = only_logs;
+    let mut cluster = Cluster::new(PolicyConfig::Fair(config));
+    cluster.add_tracker("h0", 2, 2);
+    cluster.add_tracker("h1", 2, 2);
+    let jobs = [(); 2].map(|()| cluster.submit(in_pool(POOL_PROPERTY, "default", 10, 10)).unwrap());
+    live(&mut cluster, 10_000, hang);
+    assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
+    assert!(matches!(set_pool(&mut cluster, jobs[1], "poolA"), Reply::Done));
+    (cluster, jobs)
+}
+
 fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
     jobs.map(|job| cluster.engine.cluster.scheduler.app_running(cluster.engine.jobs.get(job).unwrap().app))
+}
+
+#[test]
+fn row_16_a_pool_gets_its_minimum_once_its_timeout_has_passed() {
+    let (mut cluster, jobs) = starving(false);
+    live(&mut cluster, 58_000, hang);
+    assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
+    live(&mut cluster, 8_000, hang);
+    assert_eq!(running(&cluster, jobs), [PerKind::new(2, 3), PerKind::new(2, 1)]);
+    let killed = attempts(&cluster).into_iter().filter(|(.., attempt)| is_preempted(attempt));
+    assert_eq!(killed.map(|(_, id, _)| id.task.kind).collect::<Vec<_>>(), [Kind::Map, Kind::Map, Kind::Reduce]);
+}
+
+#[test]
+fn row_21_where_preemption_is_only_logged_nothing_dies() {
+    let (mut cluster, jobs) = starving(true);
+    live(&mut cluster, 70_000, hang);
+    assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
+    let logged = cluster
+        .effects
+        .iter()
+        .any(|effect| format!("{effect:?}").contains("Should preempt 2 MAP tasks for pool poolA"));
+    assert!(logged);
 }

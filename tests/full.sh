@@ -2,11 +2,11 @@
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
 # clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
-# upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, attacks of real
-# size, the dependencies' licences and known holes, ten million mutated frames, half a minute (FUZZ_SECONDS) of each fuzz target, and a
-# hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed,
-# N skipped`; 1 when any failed.
+# under a bidding load, fifty times around switches of the scheduler and at every passing of each fault point, and for three minutes
+# (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
+# thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
+# half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step
+# took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -67,6 +67,10 @@ known_holes() {
 
 known_holes_now() {
     cargo deny --log-level error fetch db && cargo deny --log-level error --all-features check advisories
+}
+
+killed_switches() {
+    JOBTRACKER_PROGRAM=$sim tests/hadoop/kills_around_switches.sh --switches 50
 }
 
 killed_bidding() {
@@ -185,6 +189,7 @@ step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential
 [[ -z ${JOBTRACKER_HADOOP_SOURCE:-} ]] ||
     step "grants of the original scheduler" tests/hadoop/differential.sh --scheduler fifo --source "$JOBTRACKER_HADOOP_SOURCE" --seeds 200
 step "a bidding load that is killed" killed_bidding
+step "fifty switches of the scheduler, each with a kill" killed_switches
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs
 step "the same, paid for" killed_jobs --market

@@ -7,6 +7,7 @@ mod explanation;
 mod history;
 mod queue_status;
 mod scheduler_report;
+mod scheduler_switch;
 mod statement;
 
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
@@ -20,4 +21,5 @@ pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
     QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
 };
+pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};

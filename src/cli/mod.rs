@@ -13,6 +13,8 @@ mod market_text;
 mod memory_return;
 mod next_steps;
 pub mod queue;
+pub mod scheduler;
+mod scheduler_text;
 pub mod serve;
 mod server_address;
 pub mod sign;
@@ -58,6 +60,9 @@ enum Command {
     Backup(backup::BackupArguments),
     /// Replace the running daemon with a new binary without closing connections
     Upgrade(upgrade::UpgradeArguments),
+    /// Show which scheduler rules, plan a switch to another, and switch while jobs run
+    #[command(subcommand)]
+    Scheduler(scheduler::SchedulerCommand),
     /// Sign a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Show and change queues, their budgets and bids
@@ -118,6 +123,13 @@ pub fn main() -> ExitCode {
         },
         Command::Upgrade(arguments) => match upgrade::run(&arguments) {
             Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Scheduler(command) => match scheduler::run(&command) {
+            Ok((text, code)) => match print(&text) {
+                Ok(()) => return ExitCode::from(code),
+                error => error,
+            },
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {

@@ -92,7 +92,7 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     }
     let options = ServeOptions { precedence, arguments: own_arguments(), predecessor, stop: None };
     crate::lifecycle::serve(&settings, options, |serving| {
-        for line in start_lines(&settings, serving) {
+        for line in start_lines(&serving.settings, serving) {
             tracing::info!("{line}");
         }
     })?;

@@ -35,6 +35,25 @@ pub fn read_capacity_file(
     parse_capacity_file(&file, bytes.as_deref(), properties, queues)
 }
 
+/// Key, value and place of each key that the file sets and that is one of the Capacity scheduler's.
+///
+/// # Errors
+/// The file is unreadable or malformed.
+pub fn keys_set_in_capacity_file(
+    folder: Option<&Path>,
+    properties: &BTreeMap<String, String>,
+) -> Result<Vec<(String, String, String)>, ConfigError> {
+    let Some(folder) = folder else { return Ok(Vec::new()) };
+    let path = folder.join(CAPACITY_FILE);
+    let file = path.display().to_string();
+    let mut configuration = Configuration::new(properties.clone());
+    if let Some(bytes) = read_optional(&path, &file)? {
+        configuration.add_file(&file, &bytes)?;
+    }
+    let set = configuration.written().filter(|(name, ..)| keys::CAPACITY.iter().any(|key| key.is_spelled(name)));
+    Ok(set.map(|(name, value, origin)| (name.to_owned(), value.to_owned(), origin.to_string())).collect())
+}
+
 fn parse_capacity_file(
     file: &str,
     bytes: Option<&[u8]>,

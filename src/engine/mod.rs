@@ -11,7 +11,7 @@ mod tests;
 
 pub use self::core::{
     Engine, EngineConfig, Event, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig,
-    QueueConfig, Read, ReadSubmission, Reply, Step, SubmissionReply,
+    QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
 };
 pub use on::{
     ClusterSnapshot, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs,
@@ -19,5 +19,5 @@ pub use on::{
 };
 pub use state::{
     Caller, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner, InheritedTrackerConnection,
-    JobCost, Limits, LogLevel, Refusal, TrackerConnection,
+    JobCost, Limits, LogLevel, Refusal, SchedulerChoice, TrackerConnection,
 };

@@ -14,6 +14,7 @@ use crate::server::{SystemDirAtStart, engine_config, no_minute};
 use crate::store::{BudgetAtStart, BudgetPublisher, LoadedState, Precedence, Store};
 
 use super::ports::as_others_name;
+use super::ruling_scheduler::RulingScheduler;
 use super::serve_error::ServeError;
 
 /// Changes of an edited budget file that are logged one by one.
@@ -30,12 +31,13 @@ pub(super) struct StartState {
 
 /// Builds the engine from the loaded state, and the writer of the budget file if there is a market with one.
 pub(super) fn build_engine(
-    settings: &Settings,
+    ruling: &RulingScheduler<'_>,
     precedence: Precedence,
     store: &Store,
     found: StartState,
     http: SocketAddr,
 ) -> Result<(Option<BudgetPublisher>, Engine, Clock), ServeError> {
+    let settings = &*ruling.settings;
     let StartState { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
@@ -51,6 +53,9 @@ pub(super) fn build_engine(
     };
     let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
     let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if let Some(choice) = &ruling.choice {
+        config.choice = choice.clone();
+    }
     if system_dir.was_another_here() {
         config.identifier = no_minute(config.identifier, &used);
     }

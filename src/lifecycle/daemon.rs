@@ -15,10 +15,9 @@ use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
     AclFile, BrokenInvariants, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, RackResolver,
-    Requests, StoreGone, Submissions, Targets,
+    Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
-use crate::web::MarketPresence;
 
 /// Maximum time for answering the calls in progress before a hand-over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,11 +97,7 @@ impl Daemon {
         let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
-        let market = match engine.market() {
-            None => MarketPresence::Absent,
-            Some(market) if market.is_ruling() => MarketPresence::Ruling,
-            Some(_) => MarketPresence::Idle,
-        };
+        let market_presence = SharedPresence::new(presence_of(&engine));
         sink.append(first_fact, facts);
         let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
         let resolver = RackResolver::new(&settings.trackers);
@@ -110,12 +105,20 @@ impl Daemon {
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let budget = budget_image.as_ref().map(|image| image.watch());
-        let (handle, requests) = OwnerHandle::new(store, market, acl, budget);
+        let (handle, requests) = OwnerHandle::new(store, market_presence.clone(), acl, budget);
         let broken_invariants = BrokenInvariants::default();
         let handle = handle.with_stuck_threads(submissions.stuck()).with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let effect_handler =
-            EffectHandler { owner: owner.clone(), resolver, submissions, notifier, broken_invariants, budget_image };
+        let effect_handler = EffectHandler {
+            owner: owner.clone(),
+            resolver,
+            submissions,
+            notifier,
+            broken_invariants,
+            market_presence,
+            switch_waiter: Rc::default(),
+            budget_image,
+        };
         (
             Self {
                 owner,
@@ -134,6 +137,11 @@ impl Daemon {
     /// The owner of the engine.
     pub fn owner(&self) -> &Rc<Owner> {
         &self.owner
+    }
+
+    /// Who waits for a switch of the scheduler.
+    pub(super) fn switch_waiter(&self) -> Rc<SwitchWaiter> {
+        self.effect_handler.switch_waiter.clone()
     }
 
     /// The dispatcher of calls.

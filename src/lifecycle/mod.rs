@@ -10,6 +10,8 @@ mod handover;
 mod ports;
 mod process;
 mod reload;
+mod ruling_scheduler;
+mod scheduler_control;
 mod serve_error;
 mod service_notifier;
 mod session;
@@ -20,7 +22,9 @@ mod web_thread;
 
 pub use crate::store::Precedence;
 pub use daemon::{Daemon, DaemonParts, RunError};
-pub use handover::{ControlError, Predecessor, UpgradeOutcome, request_upgrade};
+pub use handover::{
+    ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
+};
 pub use ports::as_others_name;
 pub use serve_error::ServeError;
 pub use session::Serving;

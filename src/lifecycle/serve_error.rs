@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::HostPort;
+use crate::config::{ConfigError, HostPort};
 use crate::fs::FsError;
 use crate::server::{AclFileError, HostsError};
 use crate::store::{BudgetBackEndError, StoreError};
@@ -40,6 +40,9 @@ pub enum ServeError {
     /// The budget file.
     #[error("{0}")]
     Budget(#[from] BudgetBackEndError),
+    /// The files of the scheduler that was chosen while the daemon ran.
+    #[error("{0}")]
+    Scheduler(#[from] ConfigError),
     /// The list of users.
     #[error("{0}")]
     Acl(#[from] AclFileError),

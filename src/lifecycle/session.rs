@@ -29,11 +29,13 @@ use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
+use super::ruling_scheduler::RulingScheduler;
+use super::scheduler_control::SchedulerControl;
 use super::serve_error::ServeError;
 use super::web_thread::{WebOptions, WebThread};
 
 /// What is known once the daemon serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Serving {
     /// Address of RPC.
     pub rpc: SocketAddr,
@@ -41,6 +43,8 @@ pub struct Serving {
     pub http: SocketAddr,
     /// The folder of state.db.
     pub state_dir: PathBuf,
+    /// The settings, with those of the scheduler that rules.
+    pub settings: Arc<Settings>,
 }
 
 /// A stop takes so long at most, whatever hangs.
@@ -93,12 +97,6 @@ impl DaemonProcess<'_> {
     ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
-        let market = settings.market.as_ref();
-        let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
-        if let Some(acl) = &acl {
-            acl.warn_of_others();
-        }
-        let acl_watch = acl.as_deref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
         make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
         let system_dir = SystemDirAtStart::read(&settings.directories.system).map_err(ServeError::SystemDir)?;
@@ -108,6 +106,15 @@ impl DaemonProcess<'_> {
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
         let (store, opened) = Store::open(store_options(settings, &system_dir))?;
+        let ruling = RulingScheduler::find(settings, opened.choice.as_ref())?;
+        tracing::info!("{}", ruling.line);
+        let settings = &*ruling.settings;
+        let market = settings.market.as_ref();
+        let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
+        if let Some(acl) = &acl {
+            acl.warn_of_others();
+        }
+        let acl_watch = acl.as_deref().and_then(AclWatch::of);
         if self.control.is_none() {
             // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state) {
@@ -119,7 +126,7 @@ impl DaemonProcess<'_> {
         let leftovers = Leftovers::of(&opened, &predecessors);
         let handed_over = self.handed_over.clone();
         let found = StartState { opened, predecessors, system_dir, handed_over };
-        let (budget_image, engine, clock) = build_engine(settings, precedence, &store, found, http_address)?;
+        let (budget_image, engine, clock) = build_engine(&ruling, precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
         let parts = DaemonParts {
@@ -151,6 +158,15 @@ impl DaemonProcess<'_> {
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
+        let scheduler_control = SchedulerControl {
+            sources: settings.sources.clone(),
+            owner: owner.clone(),
+            waiter: daemon.switch_waiter(),
+        };
+        let daemon = match self.control.as_ref().map(Control::scheduler_calls) {
+            Some(calls) => daemon.with_background_task(scheduler_control.answer_calls(calls)),
+            None => daemon,
+        };
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();
@@ -170,7 +186,12 @@ impl DaemonProcess<'_> {
         if let Some(control) = &mut self.control {
             control.own_socket();
         }
-        started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
+        started(&Serving {
+            rpc: rpc_address,
+            http: http_address,
+            state_dir: settings.directories.state.clone(),
+            settings: Arc::new(settings.clone()),
+        });
         let preparation = HandoverPreparation {
             offer,
             arguments: &self.arguments,

@@ -65,6 +65,10 @@ pub struct JobSpec {
     pub only_stock: Option<String>,
     /// Where to announce its end: `job.end.notification.url`.
     pub end_notification: Option<EndNotification>,
+    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
+    /// recorded.
+    #[serde(default)]
+    pub is_signed: Option<bool>,
 }
 
 /// Longest `only_stock`, bytes: it may repeat values of job.xml.
@@ -81,6 +85,12 @@ impl JobSpec {
             shorten(&mut spec.name, JOB_NAME_BYTES);
             spec.only_stock.iter_mut().for_each(|reason| shorten(reason, MAX_REASON_BYTES));
         }
+    }
+
+    /// The queue of the market that pays for it while the market rules: that of its user, if it was signed. A market's
+    /// queue accepts jobs of its own user alone, so an older job was signed where the names are equal.
+    pub fn payer(&self) -> Option<&str> {
+        self.is_signed.unwrap_or(self.queue == self.user).then_some(&self.user)
     }
 
     /// Approximate memory, bytes.
@@ -124,6 +134,7 @@ impl JobSpec {
             recover: true,
             only_stock: None,
             end_notification: None,
+            is_signed: None,
         }
     }
 }

@@ -75,6 +75,22 @@ impl NodeRegistry {
         Self { counts_all_hosts: true, ..Self::default() }
     }
 
+    /// Counts every host, or only those with slots, from now on; `slots` are those of all trackers.
+    pub fn set_counting_all_hosts(
+        &mut self,
+        counts_all_hosts: bool,
+        slots: impl IntoIterator<Item = (TrackerId, PerKind<u32>)>,
+    ) {
+        if counts_all_hosts == self.counts_all_hosts {
+            return;
+        }
+        self.counts_all_hosts = false;
+        for (tracker, slots) in slots {
+            self.set_slots(tracker, if counts_all_hosts { PerKind::new(1, 1) } else { slots });
+        }
+        self.counts_all_hosts = counts_all_hosts;
+    }
+
     /// Adds a tracker, with slots of both kinds until [`Self::set_slots`].
     pub fn insert(&mut self, tracker: TrackerId, info: NodeInfo) {
         self.remove(tracker);

@@ -187,6 +187,11 @@ impl Groups {
     }
 
     /// Slots that a group holds; zero for one that is not open, and for the root, which has no order to keep.
+    /// Apps in a group, with removed ones that still hold slots.
+    pub(super) fn app_count(&self, id: GroupId) -> u32 {
+        self.by_id.get(&id).map_or(0, |group| group.apps)
+    }
+
     pub(super) fn held(&self, id: GroupId) -> PerKind<u32> {
         self.by_id.get(&id).map_or(PerKind::default(), |group| group.held)
     }

@@ -47,6 +47,7 @@ mod reserving;
 mod scheduling_info;
 mod state;
 mod topology;
+mod trial;
 mod verdict;
 mod view;
 

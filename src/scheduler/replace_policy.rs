@@ -38,7 +38,8 @@ impl Scheduler {
         nodes.into_iter().for_each(|id| self.enter_node(id));
     }
 
-    fn apps_by_submission(&self) -> Vec<AppId> {
+    /// All apps, also removed ones that still hold slots, in the order of submission.
+    pub fn apps_by_submission(&self) -> Vec<AppId> {
         let mut apps: Vec<(u64, AppId)> = self.apps.iter().map(|(&id, app)| (app.spec.order, id)).collect();
         apps.sort_unstable();
         apps.into_iter().map(|(_, id)| id).collect()

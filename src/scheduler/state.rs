@@ -217,6 +217,11 @@ impl Scheduler {
         self.groups.by_name(name)
     }
 
+    /// Whether an app is in the group, also a removed one that still holds slots.
+    pub fn has_apps(&self, group: GroupId) -> bool {
+        self.groups.app_count(group) > 0
+    }
+
     /// The name of an open group.
     pub fn group_name(&self, group: GroupId) -> Option<&str> {
         self.groups.name(group)

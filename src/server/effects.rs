@@ -12,7 +12,9 @@ use super::broken_invariants::BrokenInvariants;
 use super::end_notification::Notifier;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
+use super::shared_presence::{SharedPresence, presence_of};
 use super::submission::Submissions;
+use super::switch_waiter::SwitchWaiter;
 
 /// What performs effects.
 pub(crate) struct EffectHandler {
@@ -21,6 +23,9 @@ pub(crate) struct EffectHandler {
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
     pub(crate) broken_invariants: BrokenInvariants,
+    /// What other threads know of the market.
+    pub(crate) market_presence: SharedPresence,
+    pub(crate) switch_waiter: Rc<SwitchWaiter>,
     /// Writes the budget file; `None` without a market.
     pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
@@ -55,6 +60,8 @@ impl EffectHandler {
                     let user = profile.map_or_else(|| Arc::from(""), |profile| Arc::from(&*profile.user));
                     self.notifier.clone().notify(job, user, notification);
                 }
+                Effect::ShowScheduler => self.market_presence.set(self.owner.with_engine(presence_of)),
+                Effect::EndWait(plan) => self.switch_waiter.end_wait(*plan),
                 Effect::WriteBudgetImage => {
                     if let Some((image, (accounts, tick))) = self.budget_image.as_ref().zip(self.owner.budgets()) {
                         image.publish(accounts, tick);

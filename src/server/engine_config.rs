@@ -11,6 +11,7 @@ use crate::config::settings::{
 };
 use crate::engine::{
     EngineConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig,
+    SchedulerChoice,
 };
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
@@ -50,6 +51,7 @@ pub fn engine_config(
     Ok(EngineConfig {
         identifier: fresh_identifier(wall_ms, used),
         policy: policy(&settings.scheduler, settings.heartbeat.min_interval_ms),
+        choice: SchedulerChoice::of_configuration(settings.scheduler.class_name(), wall_ms),
         market: settings.market.as_ref().map(market_config),
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
@@ -84,7 +86,8 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> PolicyConfig {
+/// The policy of a scheduler with its settings.
+pub(crate) fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> PolicyConfig {
     match scheduler {
         SchedulerKind::Fifo(fifo) => PolicyConfig::Fifo(FifoOptions {
             compatible: fifo.is_compatible,

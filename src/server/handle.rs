@@ -22,6 +22,7 @@ use super::broken_invariants::BrokenInvariants;
 use super::fair_pool::StuckThreads;
 use super::owner::Owner;
 use super::quarantine::RefusedSenders;
+use super::shared_presence::SharedPresence;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -39,7 +40,7 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct OwnerHandle {
     requests: mpsc::Sender<Request>,
-    market: MarketPresence,
+    market: SharedPresence,
     acl: Option<Arc<AclFile>>,
     budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
@@ -84,7 +85,7 @@ impl OwnerHandle {
     /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
     pub fn new(
         store: watch::Receiver<Durable>,
-        market: MarketPresence,
+        market: SharedPresence,
         acl: Option<Arc<AclFile>>,
         budget: Option<BudgetStatus>,
     ) -> (Self, Requests) {
@@ -161,7 +162,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     fn market_presence(&self) -> MarketPresence {
-        self.market
+        self.market.get()
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
@@ -437,7 +438,7 @@ mod tests {
     fn health_reports_stuck_threads() {
         let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
         let (_store, durable) = watch::channel(durable);
-        let (handle, requests) = OwnerHandle::new(durable, MarketPresence::Absent, None, None);
+        let (handle, requests) = OwnerHandle::new(durable, SharedPresence::new(MarketPresence::Absent), None, None);
         requests.serving().set(true);
         let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
         assert!(health(0).is_ready && health(0).text == "ok");

@@ -73,6 +73,16 @@ fault_points! {
     CommitDone = "commit.done",
     /// The new durable number is published; replies may not have been sent.
     CommitPublished = "commit.published",
+    /// The files of a scheduler are read, and nothing is decided.
+    SwitchRead = "switch.read",
+    /// The engine has switched, and its facts are sent to the store.
+    SwitchDecided = "switch.decided",
+    /// The choice of a scheduler is written in a transaction; moved jobs are not.
+    SwitchChoiceWritten = "switch.choice-written",
+    /// Moved jobs are written too, not committed.
+    SwitchJobsWritten = "switch.jobs-written",
+    /// The switch is durable; the operator is not answered.
+    SwitchDurable = "switch.durable",
     /// A checkpoint begins.
     CheckpointDue = "checkpoint.due",
     /// The checkpoint is done.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use crate::engine::{ForeignState, Restored, RestoredJobs};
+use crate::engine::{ForeignState, Restored, RestoredJobs, SchedulerChoice};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -14,7 +14,9 @@ use super::error::StoreError;
 use super::loaded_jobs::LoadedJobs;
 use super::loader::Loader;
 use super::options::StoreOptions;
-use super::schema::{BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT};
+use super::schema::{
+    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
+};
 use super::{loaded_jobs, loaded_market};
 
 /// The durable state when the store was opened.
@@ -32,6 +34,8 @@ pub struct LoadedState {
     pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
     /// Jobs, and the last heartbeat responses that launched their attempts.
     pub jobs: LoadedJobs,
+    /// The last choice of a scheduler, if there was one.
+    pub choice: Option<SchedulerChoice>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -64,6 +68,7 @@ impl LoadedState {
         Restored {
             last_fact: self.last_fact,
             last_order: self.max_order,
+            choice: self.choice,
             market: self.market,
             foreign_state: ForeignState::default(),
             jobs: RestoredJobs {
@@ -102,6 +107,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             .map(|(job, tracker)| Ok((loader.parse("pending_kill_job.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
         jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
+        choice: scheduler_choice(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),
@@ -112,6 +118,12 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             is_clean: loader.meta::<String>(BUDGET_FILE_SHOWN)? == Some(last_fact.to_string()),
         },
     })
+}
+
+fn scheduler_choice(loader: &Loader<'_>) -> Result<Option<SchedulerChoice>, StoreError> {
+    let Some(text) = loader.meta::<String>(SCHEDULER_CHOICE)? else { return Ok(None) };
+    let wrong = |_| loader.wrong("meta.scheduler_choice", text.clone(), "a choice of a scheduler, JSON");
+    serde_json::from_str(&text).map(Some).map_err(wrong)
 }
 
 /// The jobs that exist or, deleted since, may have existed.

@@ -26,6 +26,9 @@ pub(super) const LAST_FACT: &str = "last_fact";
 /// Key in `meta` of a copy of the database, until a daemon starts with it.
 pub(super) const COPIED: &str = "copied";
 
+/// Key in `meta` of the last choice of a scheduler, JSON.
+pub(super) const SCHEDULER_CHOICE: &str = "scheduler_choice";
+
 /// Key in `meta` of the hash of a budget file whose write or take-over has begun.
 pub(super) const BUDGET_FILE_PENDING: &str = "budget_file_pending";
 

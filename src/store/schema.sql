@@ -4,7 +4,7 @@
 -- the whole number of units of 10^-12 credit (`_units`), for programs; both are text, since neither fits a number of
 -- SQLite. States are spelled as Hadoop spells them.
 
--- last_fact (number of the last fact recorded), hashes of the budget file, progress of housekeeping.
+-- last_fact (number of the last fact recorded), scheduler_choice (which scheduler rules, JSON), hashes of the budget file, progress of housekeeping.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value ANY NOT NULL

@@ -23,8 +23,9 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 7] = [
+pub const SCENES: [Scene; 8] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
+    Scene { name: "switches", set: |_| fresh(), play: switches },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
     Scene { name: "budget file", set: |_| foreign(DaemonFolders::new(&budgets(FIRST))), play: budget_file },
     Scene { name: "budget file in place", set: |_| in_place(), play: budget_file },
@@ -126,6 +127,36 @@ fn jobs_and_money(stage: &mut Stage) {
     assert_eq!(rows(&stage.place, alive), [""; 0]);
     let charged = "SELECT DISTINCT reason FROM ledger WHERE reason = 'charge'";
     assert_eq!(rows(&stage.place, charged), ["charge"]);
+}
+
+/// Another scheduler takes over while a job runs, and another, and the market again; the job moves and is charged by the market
+/// alone.
+fn switches(stage: &mut Stage) {
+    let mut cluster = Cluster::new();
+    stage.begin_life();
+    cluster.beat(stage);
+    let job = cluster.submit(stage, "alice", (4, 1));
+    cluster.hold(true);
+    cluster.beat(stage);
+    stage.switch("fifo", &["--move-to", "default"]);
+    cluster.beat(stage);
+    stage.switch("fair", &[]);
+    stage.kill();
+
+    stage.begin_life();
+    stage.switch("fair", &[]);
+    cluster.beat(stage);
+    stage.switch("dynamic", &[]);
+    cluster.hold(false);
+    cluster.finish(stage, "alice", job, RunState::Succeeded);
+    cluster.clean_up(stage);
+    stage.stop();
+    assert_eq!(cluster.launches_of(job), 4 + 1 + 2);
+    stage.laws.in_the_end(&stage.place, &[("alice", "100"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+    let queue = rows(&stage.place, "SELECT queue || ' ' || state FROM job");
+    assert_eq!(queue, ["default SUCCEEDED"]);
+    let choice = "SELECT value ->> 'class' FROM meta WHERE key = 'scheduler_choice'";
+    assert_eq!(rows(&stage.place, choice), ["org.apache.hadoop.mapred.DynamicPriorityScheduler"]);
 }
 
 /// The log of the store is moved into the database, which has time for it now.

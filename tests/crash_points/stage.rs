@@ -172,6 +172,42 @@ impl Stage {
         }
     }
 
+    /// A switch of the scheduler, asked for until it is answered. A daemon that dies over it comes back under the old
+    /// scheduler or the new one, and knows which.
+    pub fn switch(&mut self, name: &str, options: &[&str]) {
+        let before = self.ruling();
+        loop {
+            self.running();
+            let used = self.scheduler(&[&["use", name], options].concat());
+            match used.status.code() {
+                Some(0) => return,
+                Some(1 | 4) => self.revive(),
+                _ => panic!("{used:?}"),
+            }
+            let ruling = self.ruling();
+            assert!(ruling == before || is_class_of(&ruling, name), "{before}, then {ruling} by a switch to {name}");
+        }
+    }
+
+    /// The class of the scheduler that rules.
+    fn ruling(&mut self) -> String {
+        loop {
+            self.running();
+            let shown = self.scheduler(&["show", "--json"]);
+            if shown.status.success() {
+                let status: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+                return status["scheduler"].as_str().unwrap().to_owned();
+            }
+            self.revive();
+        }
+    }
+
+    fn scheduler(&self, arguments: &[&str]) -> std::process::Output {
+        let mut command = std::process::Command::new(crate::daemon::child::built_program());
+        let state = format!("jobtracker.state.dir={}", self.place.path("state").display());
+        command.arg("scheduler").args(arguments).args(["-D", &state]).output().unwrap()
+    }
+
     /// Waits until something is so with what the daemon writes; it may die over it.
     pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&DaemonFolders) -> bool) {
         let began = Instant::now();
@@ -233,4 +269,10 @@ impl Stage {
 /// Refused, since the signature was used already.
 fn is_used(answer: &Answered) -> bool {
     answer.is_denied() && answer.body.contains("last accepted")
+}
+
+fn is_class_of(class: &str, name: &str) -> bool {
+    jobtracker::config::settings::SchedulerName::ALL
+        .iter()
+        .any(|scheduler| scheduler.name == name && scheduler.class == class)
 }

@@ -8,6 +8,7 @@ mod named_files;
 mod queues;
 pub mod reread;
 pub(super) mod scheduler;
+mod scheduler_keys;
 mod trackers;
 
 use std::collections::BTreeSet;
@@ -20,8 +21,9 @@ pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{
     CAPACITY_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings,
-    FifoSettings, SchedulerKind,
+    FifoSettings, SchedulerKind, SchedulerName, UnknownScheduler,
 };
+pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
@@ -83,6 +85,14 @@ impl LoadOptions {
             configuration.add_override(argument)?;
         }
         Ok(configuration)
+    }
+
+    /// The same with another scheduler.
+    #[must_use]
+    pub fn under(&self, class: &str) -> Self {
+        let mut options = self.clone();
+        options.overrides.push(format!("{}={class}", keys::TASK_SCHEDULER.name));
+        options
     }
 
     /// The directory of the state database; validates no other value.

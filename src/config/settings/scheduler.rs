@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::allocation_file::read_allocation_file;
 use crate::config::capacity_file::read_capacity_file;
 use crate::config::configuration::Configuration;
-use crate::config::error::{ConfigError, Warning};
+use crate::config::error::{ConfigError, Warning, excerpt};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::model::PartsPerMillion;
@@ -27,6 +27,47 @@ pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPrioritySchedul
 
 /// Class name of the scheduler that enforces shares under the Dynamic Priority Scheduler.
 const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
+
+/// A scheduler by its name or its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulerName {
+    /// The short name.
+    pub name: &'static str,
+    /// The class.
+    pub class: &'static str,
+}
+
+/// A text that names no scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is not a scheduler: expected fifo, capacity, fair, dynamic, or one of their class names: {FIFO_CLASS}, \
+         {CAPACITY_CLASS}, {FAIR_CLASS}, {DYNAMIC_CLASS}"
+)]
+pub struct UnknownScheduler {
+    /// The beginning of the text.
+    pub text: String,
+}
+
+// === impl SchedulerName ===
+
+impl SchedulerName {
+    /// Every scheduler.
+    pub const ALL: [Self; 4] = [
+        Self { name: "fifo", class: FIFO_CLASS },
+        Self { name: "capacity", class: CAPACITY_CLASS },
+        Self { name: "fair", class: FAIR_CLASS },
+        Self { name: "dynamic", class: DYNAMIC_CLASS },
+    ];
+}
+
+impl std::str::FromStr for SchedulerName {
+    type Err = UnknownScheduler;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
+        let found = Self::ALL.into_iter().find(|scheduler| scheduler.name == text || scheduler.class == text);
+        found.ok_or_else(|| UnknownScheduler { text: excerpt(text) })
+    }
+}
 
 /// The scheduler and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::state::Limits;
+use crate::engine::state::{Limits, SchedulerChoice};
 use crate::market::MarketConfig;
 use crate::model::Identifier;
 use crate::scheduler::capacity::CapacityConfig;
@@ -18,6 +18,8 @@ pub struct EngineConfig {
     pub identifier: Identifier,
     /// The scheduling policy.
     pub policy: PolicyConfig,
+    /// Who chose it.
+    pub choice: SchedulerChoice,
     /// The market, which keeps accounts under every policy and rules under the dynamic one; none: no market.
     pub market: Option<MarketConfig>,
     /// The queues, unless a market rules: then its accounts are the queues.
@@ -58,6 +60,7 @@ impl EngineConfig {
         Self {
             identifier,
             policy,
+            choice: SchedulerChoice::default(),
             market,
             queues: Vec::new(),
             acls_enabled: false,

@@ -9,6 +9,7 @@ use crate::engine::state::{
 use crate::market::Market;
 use crate::model::{FactNumber, Now};
 
+use super::administration::Administration;
 use super::config::EngineConfig;
 
 /// All state that decisions depend on. What happens at an event is in `on`.
@@ -30,8 +31,7 @@ pub struct Engine {
     pub(in crate::engine) rounds: Rounds,
     /// Recovery from another JobTracker's use of the system directory.
     pub(in crate::engine) foreign_recovery: ForeignRecovery,
-    /// The administrator who turned safe mode on; none while it is off.
-    pub(in crate::engine) safe_mode: Option<Arc<str>>,
+    pub(in crate::engine) administration: Administration,
     pub(in crate::engine) tallies: Tallies,
     /// Since all invariants were last checked.
     pub(in crate::engine) steps_since_check: u32,
@@ -82,12 +82,12 @@ impl Engine {
 
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
     pub fn is_in_safe_mode(&self) -> bool {
-        self.safe_mode.is_some()
+        self.administration.safe_mode.is_some()
     }
 
     /// Refuses while safe mode is on, with the text of 1.2.1.
     pub fn check_safe_mode(&self) -> Result<(), Refusal> {
-        match &self.safe_mode {
+        match &self.administration.safe_mode {
             None => Ok(()),
             Some(user) => Err(Refusal::SafeMode(format!("JobTracker is in safe-mode set by admin {user}"))),
         }

@@ -9,6 +9,7 @@ use crate::model::{AttemptId, FactNumber, JobId};
 use crate::wire::{Credentials, HeartbeatRequest};
 
 use super::config::{HostLists, QueueConfig};
+use super::scheduler_wish::SchedulerWish;
 
 /// A submission whose files the edge has read.
 #[derive(Clone, Debug)]
@@ -175,6 +176,11 @@ pub enum Event {
         /// Content of the host lists.
         hosts: HostLists,
     },
+    /// The operator wants another scheduler, or the ruling one with its files read again. Answered by
+    /// [`Reply::Switch`](crate::engine::Reply::Switch).
+    SchedulerWished(Box<SchedulerWish>),
+    /// The operator no longer waits for the switch that waits for the market's next tick.
+    WishWithdrawn,
     /// A request to `/scheduler`. Answered by [`Reply::Market`](crate::engine::Reply::Market).
     Market(Box<ServletRequest>),
     /// The time of [`Engine::next_timer_ms`](crate::engine::Engine::next_timer_ms) has come.

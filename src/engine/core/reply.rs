@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::api::SwitchPlan;
 use crate::engine::state::{Effect, Fact, Refusal};
 use crate::market::{Answer, MarketError};
 use crate::model::{FactNumber, JobId};
@@ -61,6 +62,19 @@ pub enum Reply {
     Market(Result<Answer, MarketError>),
     /// A refusal with its reason.
     Refused(Refusal),
+    /// What became of a wish for a scheduler.
+    Switch(SwitchReply),
+}
+
+/// What became of a wish for a scheduler.
+#[derive(Debug)]
+pub enum SwitchReply {
+    /// It is in force.
+    Done(Box<SwitchPlan>),
+    /// It waits for the next tick of the market.
+    Waits(Box<SwitchPlan>),
+    /// Nothing has changed; the plan says why.
+    Refused(Box<SwitchPlan>),
 }
 
 /// The answer to a heartbeat.

@@ -18,7 +18,7 @@ impl Engine {
             let text = format!("{user} is not authorized to set  JobTracker safemode.");
             return (Reply::Refused(Refusal::AccessDenied(text)), Wait::Nothing);
         }
-        self.safe_mode = on.then(|| user.clone());
+        self.administration.safe_mode = on.then(|| user.clone());
         let text = match on {
             true => format!("{user} turned safe mode on: no job is accepted, no task is assigned"),
             false => format!("{user} turned safe mode off"),

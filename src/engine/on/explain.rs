@@ -63,7 +63,8 @@ impl Engine {
             held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
             held_back_by: self.held_back_by(job, now),
         };
-        let bidding = QueueName::new(&job.spec.queue).ok().and_then(|queue| self.bidding(&queue));
+        let payer = job.spec.payer().and_then(|payer| QueueName::new(payer).ok());
+        let bidding = payer.and_then(|queue| self.bidding(&queue));
         let explanation = Explanation {
             job: job.id.to_string(),
             name: job.spec.name.clone(),
@@ -140,7 +141,7 @@ impl Engine {
 
     /// Why the queue has no allocation; none if it has one.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
-        let account = self.ruling_market()?.account(&case.job.spec.queue)?;
+        let account = self.ruling_market()?.account(case.job.spec.payer()?)?;
         let (bid, bidding) = (account.bid(), bidding?);
         if bid.units() == 0 {
             Some(PendingReason::NoBid)
@@ -211,7 +212,9 @@ impl Engine {
             free: narrow(totals.slots[kind].saturating_sub(totals.held[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
-        for other in self.cluster.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
+        let scheduler = &self.cluster.scheduler;
+        let own = scheduler.group_of(case.job.app).or_else(|| scheduler.group(&case.job.spec.queue));
+        for other in scheduler.group_usages().filter(|other| Some(other.id) != own) {
             let held = other.held[kind];
             let Allocation { quota, rate_units } = self.cluster.scheduler.allocation(other.id);
             let quota = if rate_units > 0 { quota[kind] } else { 0 };
@@ -231,7 +234,7 @@ impl Engine {
 
     fn buyer(&self, case: &Case<'_>) -> Option<Buyer> {
         let market = self.ruling_market()?;
-        let account = market.account(&case.job.spec.queue)?;
+        let account = market.account(case.job.spec.payer()?)?;
         let Interval { share, quota, .. } = account.interval().copied().unwrap_or_default();
         Some(Buyer {
             budget: account.balance(),

@@ -99,7 +99,7 @@ impl Engine {
         if !self.foreign_recovery.expected.remove(&id) || self.jobs.get(id).is_some() {
             return refuse(Refusal::Invalid(format!("{id} is not an expected job of another JobTracker")));
         }
-        let accepted = AcceptedJob {
+        let mut accepted = AcceptedJob {
             id,
             spec: found.spec,
             splits: found.splits,
@@ -108,6 +108,8 @@ impl Engine {
             token_file: found.token_file,
             first_attempt: next_attempt_block(0),
         };
+        let is_signed = self.ruling_market().is_some();
+        Arc::make_mut(&mut accepted.spec).is_signed = Some(is_signed);
         let entered = self.check_foreign_job(&accepted).and_then(|()| self.enter_job(Box::new(accepted)));
         match entered {
             Ok(status) => {

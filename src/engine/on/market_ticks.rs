@@ -3,7 +3,7 @@
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Effect, Fact};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
-use crate::model::{Credits, Now, PerKind, QueueName};
+use crate::model::{Credits, Now, QueueName};
 use crate::scheduler::Allocation;
 
 use super::market_queries::queue_usage;
@@ -61,9 +61,11 @@ impl Engine {
     /// the file again.
     pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
-        let live_jobs = self.jobs.live.by_queue();
+        let scheduler = &self.cluster.scheduler;
         let is_ruling = market.accounts.is_ruling();
-        let is_busy = |queue: &QueueName| is_ruling && live_jobs.contains_key(queue.as_str());
+        let has_apps =
+            |queue: &QueueName| scheduler.group(queue.as_str()).is_some_and(|group| scheduler.has_apps(group));
+        let is_busy = |queue: &QueueName| is_ruling && has_apps(queue);
         let applied = market.accounts.apply_budget_file(lines, now, is_busy);
         market.budgets_changed = true;
         self.apply_queue_changes(applied.changes);
@@ -127,16 +129,14 @@ impl Engine {
     pub(super) fn handle_market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
         self.resolve_job_queue(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
-        let (live_jobs, submissions, scheduler) =
-            (self.jobs.live.by_queue(), &self.submissions, &self.cluster.scheduler);
+        let (submissions, scheduler) = (&self.submissions, &self.cluster.scheduler);
         let is_ruling = market.accounts.is_ruling();
         let busy = |queue: &QueueName| {
             let queue = queue.as_str();
             // Attempts of completed jobs hold slots that the queue still pays for.
-            let holds_slots =
-                || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
+            let has_apps = || scheduler.group(queue).is_some_and(|group| scheduler.has_apps(group));
             // Jobs of other policies owe the account nothing.
-            is_ruling && (live_jobs.contains_key(queue) || holds_slots() || submissions.has_any_for(queue))
+            is_ruling && (has_apps() || submissions.has_any_for(queue))
         };
         let handled = market.accounts.handle_request(request, now, busy);
         market.budgets_changed |= handled.facts.iter().any(is_money);

@@ -11,6 +11,7 @@ impl Engine {
         if self.rounds.update.begin_when_due(now) {
             self.cluster.scheduler.tick(now);
             self.tick_market(now);
+            self.grant_wish(now);
         }
     }
 

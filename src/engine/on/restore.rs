@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{ForeignState, JobCost, LaunchAnswer, LogLevel, TrackerRecovery};
+use crate::engine::state::{ForeignState, JobCost, LaunchAnswer, LogLevel, SchedulerChoice, TrackerRecovery};
 use crate::mapreduce::{
     AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
     TrackerLocations,
@@ -26,6 +26,8 @@ pub struct Restored {
     pub last_fact: FactNumber,
     /// The last number in the order of submissions.
     pub last_order: u64,
+    /// The last choice of a scheduler, if there was one.
+    pub choice: Option<SchedulerChoice>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
     /// Jobs and the trackers' knowledge of them.

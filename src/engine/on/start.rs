@@ -1,6 +1,6 @@
 //! The start: an engine that continues where the store says the last run stopped.
 
-use crate::engine::core::{Engine, EngineConfig, Tallies};
+use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
     Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds, Submissions,
     Trackers,
@@ -31,6 +31,10 @@ impl Engine {
         };
         let mut outbox = Outbox::after(restored.last_fact);
         let run_fact = outbox.record(Fact::RunStarted { identifier: config.identifier, start_ms: now.wall_ms });
+        // What was chosen before no longer counts, even when the configuration names its class again.
+        if restored.choice.is_some_and(|choice| choice != config.choice) {
+            outbox.record(Fact::SchedulerChosen { choice: config.choice.clone(), moved: Vec::new() });
+        }
         let mut engine = Self {
             start: now,
             run_fact,
@@ -49,7 +53,7 @@ impl Engine {
                 ..Rounds::default()
             },
             foreign_recovery: ForeignRecovery::default(),
-            safe_mode: None,
+            administration: Administration::under(config.choice.clone()),
             tallies: Tallies::default(),
             steps_since_check: 0,
             config,

@@ -62,6 +62,8 @@ impl Engine {
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
             Event::QueuesRead { queues, caller } => self.on_queues_read(queues, &caller),
             Event::ConfigurationRead { queues, hosts } => self.on_configuration_read(queues, hosts, now),
+            Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),
+            Event::WishWithdrawn => self.on_wish_withdrawn(),
             Event::Market(request) => self.handle_market_request(*request, now),
             Event::Timer { durable } => {
                 self.update_policy_when_due(now);

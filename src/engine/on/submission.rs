@@ -107,6 +107,7 @@ impl Engine {
         if let Err(refusal) = self.validate(&read, now) {
             return refuse(refusal);
         }
+        Arc::make_mut(&mut read.spec).is_signed = Some(self.ruling_market().is_some());
         let token_file = token_file(&read);
         let accepted = AcceptedJob {
             id: read.id,

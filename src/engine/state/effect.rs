@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::api::SwitchPlan;
 use crate::model::{BrokenInvariant, EndNotification, JobId};
 
 /// One request to an edge.
@@ -36,6 +37,10 @@ pub enum Effect {
     WriteBudgetImage,
     /// An invariant is broken: count it, log its place once, show it as health.
     ReportBrokenInvariant(BrokenInvariant),
+    /// Another scheduler rules: show whether it is the market.
+    ShowScheduler,
+    /// The market's tick has come that a switch waited for: notify the operator of what it did, or why it was refused.
+    EndWait(Box<SwitchPlan>),
     /// A line for the operator's log.
     Log {
         /// Its level.
@@ -57,6 +62,8 @@ impl Effect {
                 | Effect::RemoveJobInfo { .. }
                 | Effect::NotifyEnd { .. }
                 | Effect::WriteBudgetImage
+                | Effect::ShowScheduler
+                | Effect::EndWait(_)
         )
     }
 }

@@ -7,6 +7,7 @@ use crate::market::MarketFact;
 use crate::model::{Identifier, JobId};
 
 use super::job_costs::JobCost;
+use super::scheduler_choice::SchedulerChoice;
 
 /// One state change.
 #[derive(Clone, Debug)]
@@ -45,6 +46,13 @@ pub enum Fact {
         job: JobId,
         /// Name of the tracker.
         tracker: Arc<str>,
+    },
+    /// From now on another scheduler rules, or the same by another choice, and these jobs are in other queues.
+    SchedulerChosen {
+        /// The choice.
+        choice: SchedulerChoice,
+        /// Jobs with their queues from now on.
+        moved: Vec<(JobId, Arc<str>)>,
     },
     /// A fact of the market.
     Market(MarketFact),

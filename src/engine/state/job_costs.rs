@@ -35,7 +35,7 @@ struct Holder {
 /// Costs of all jobs in memory.
 #[derive(Debug, Default)]
 pub struct JobCosts {
-    /// By queue and order: live jobs, and completed ones that may still hold slots.
+    /// By account and order: live jobs, and completed ones that may still hold slots.
     holders: BTreeMap<String, BTreeMap<Place, Holder>>,
     /// Completed jobs without slots.
     completed: BTreeMap<JobId, JobCost>,
@@ -44,17 +44,18 @@ pub struct JobCosts {
 // === impl JobCosts ===
 
 impl JobCosts {
-    /// Adds a new job.
+    /// Adds a new job, if an account pays for it.
     pub fn open(&mut self, job: &Job) {
+        let Some(payer) = job.spec.payer() else { return };
         let cost = JobCost { job: job.id, cost: Credits::ZERO, slots: PerKind::default() };
-        let queue = self.holders.entry(job.spec.queue.clone()).or_default();
+        let queue = self.holders.entry(payer.to_owned()).or_default();
         queue.insert((job.submit_ms, job.app), Holder { cost, is_completed: false });
     }
 
     /// Restores an unfinished job with its cost.
     pub fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
         self.open(job);
-        let queue = self.holders.get_mut(&job.spec.queue);
+        let queue = job.spec.payer().and_then(|payer| self.holders.get_mut(payer));
         let holder = queue.and_then(|queue| queue.get_mut(&(job.submit_ms, job.app)));
         if let Some((holder, cost)) = holder.zip(cost) {
             holder.cost = cost;
@@ -69,7 +70,8 @@ impl JobCosts {
 
     /// Marks a job as completed; it may hold slots for a while.
     pub fn on_job_completed(&mut self, job: &Job, scheduler: &Scheduler) {
-        let Some(queue) = self.holders.get_mut(&job.spec.queue) else { return };
+        let Some(payer) = job.spec.payer() else { return };
+        let Some(queue) = self.holders.get_mut(payer) else { return };
         let place = (job.submit_ms, job.app);
         if let Some(holder) = queue.get_mut(&place) {
             holder.is_completed = true;
@@ -79,23 +81,24 @@ impl JobCosts {
             self.completed.extend(cost);
         }
         if queue.is_empty() {
-            self.holders.remove(&job.spec.queue);
+            self.holders.remove(payer);
         }
     }
 
     /// Removes a job that leaves memory.
     pub fn forget(&mut self, job: &Job) {
         self.completed.remove(&job.id);
-        let Some(queue) = self.holders.get_mut(&job.spec.queue) else { return };
+        let Some(payer) = job.spec.payer() else { return };
+        let Some(queue) = self.holders.get_mut(payer) else { return };
         queue.remove(&(job.submit_ms, job.app));
         if queue.is_empty() {
-            self.holders.remove(&job.spec.queue);
+            self.holders.remove(payer);
         }
     }
 
     /// The cost of a job.
     pub fn of(&self, job: &Job) -> Option<&JobCost> {
-        let queue = self.holders.get(&job.spec.queue);
+        let queue = job.spec.payer().and_then(|payer| self.holders.get(payer));
         let holder = queue.and_then(|queue| queue.get(&(job.submit_ms, job.app)));
         holder.map(|holder| &holder.cost).or_else(|| self.completed.get(&job.id))
     }

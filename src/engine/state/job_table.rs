@@ -1,5 +1,7 @@
 //! All jobs in memory.
 
+use std::sync::Arc;
+
 use crate::mapreduce::{Job, JobGrants, JobOutcome, JobState, Jobs, NodeRegistry};
 use crate::model::{FactNumber, JobId, Now, Violations};
 use crate::scheduler::AppId;
@@ -72,6 +74,22 @@ impl JobTable {
             // The job was forgotten meanwhile.
             None => Retirement::Done,
         });
+    }
+}
+
+// === impl JobTable: queues ===
+
+impl JobTable {
+    /// Moves an unfinished job to another queue, by the fact of that number.
+    pub fn move_to_queue(&mut self, id: JobId, queue: &str, fact: FactNumber, violations: &mut Violations) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        self.live.remove(job, violations);
+        let spec = Arc::make_mut(&mut job.spec);
+        // The account that pays for it stays the same.
+        spec.is_signed = Some(spec.payer().is_some());
+        queue.clone_into(&mut spec.queue);
+        job.last_fact = fact;
+        self.live.insert(job);
     }
 }
 

@@ -19,6 +19,7 @@ mod preemptions;
 mod refusal;
 mod reserved_ids;
 mod rounds;
+mod scheduler_choice;
 mod submissions;
 mod tracker;
 mod tracker_connection;
@@ -44,6 +45,7 @@ pub use reserved_ids::IdOwner;
 #[cfg(test)]
 pub use reserved_ids::MAX_RESERVED_IDS;
 pub use rounds::{Round, Rounds};
+pub use scheduler_choice::SchedulerChoice;
 pub use submissions::{MAX_PENDING, PendingSubmission, Submissions};
 pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, Tracker, TrackerRecovery};
 pub use tracker_connection::{ConnectionStatus, InheritedTrackerConnection, TrackerConnection};

@@ -157,9 +157,10 @@ impl Cluster {
 
     /// What the scheduler believes to come free is what a recount gives.
     fn assert_leaving(&self) {
-        for queue in self.engine.jobs.iter().map(|job| &job.spec.queue).collect::<BTreeSet<_>>() {
-            let Some(group) = self.engine.cluster.scheduler.group(queue) else { continue };
-            let jobs = || self.engine.jobs.iter().filter(|job| job.spec.queue == *queue);
+        let scheduler = &self.engine.cluster.scheduler;
+        for group in self.engine.jobs.iter().filter_map(|job| scheduler.group_of(job.app)).collect::<BTreeSet<_>>() {
+            let queue = scheduler.group_name(group).unwrap();
+            let jobs = || self.engine.jobs.iter().filter(|job| scheduler.group_of(job.app) == Some(group));
             for kind in Kind::ALL {
                 let leaving: usize = jobs().map(|job| job.releasing(kind)).sum();
                 let kept = self.engine.cluster.scheduler.usage(group)[kind] as usize - leaving;

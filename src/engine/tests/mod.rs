@@ -29,6 +29,7 @@ mod preemption;
 mod preemption_laws;
 mod restart;
 mod restart_laws;
+mod scheduler_switch;
 mod slots_per_task;
 mod snapshot;
 mod speculation;

@@ -163,7 +163,7 @@ fn nothing_is_preempted_when_it_is_off_or_in_safe_mode() {
         live(&mut cluster, 3_000, hang);
         submit(&mut cluster, "bob", 8, 0);
         beat_all(&mut cluster, hang);
-        cluster.engine.safe_mode = (!is_off).then(|| "root".into());
+        cluster.engine.administration.safe_mode = (!is_off).then(|| "root".into());
         live(&mut cluster, 10_000, hang);
         assert_eq!((marked(&cluster), orders(&cluster)), (vec![], vec![]));
     }

@@ -1,6 +1,7 @@
-//! The control socket in the state folder, on which an operator requests an upgrade: one line of JSON each way.
+//! The control socket in the state folder, on which an operator requests an upgrade or asks about the scheduler: a line
+//! of JSON each way.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::api::{SchedulerStatus, SwitchPlan};
 use crate::fs::FolderHandle;
 
 /// The name of the socket in the state folder.
@@ -22,6 +24,8 @@ pub const CONTROL: &str = "control";
 const MODE: u32 = 0o600;
 /// Timeout for reading an operator's request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Refusal of a request about the scheduler between two sessions.
+const NOT_SERVING: &str = "the daemon is starting or stopping: try again soon";
 /// Maximum length of a request, bytes.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
 
@@ -31,6 +35,49 @@ const MAX_REQUEST_BYTES: u64 = 64 << 10;
 enum ControlRequest {
     /// Replace the daemon by that program.
     Upgrade { program: PathBuf },
+    /// About the scheduler.
+    Scheduler(SchedulerRequest),
+}
+
+/// A request about the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulerRequest {
+    /// Show which one rules.
+    Show,
+    /// Show what a switch would do.
+    Plan {
+        /// Class name of the scheduler.
+        class: String,
+        /// Where jobs move whose queue it lacks.
+        move_to: Option<String>,
+    },
+    /// Switch.
+    Use {
+        /// Class name of the scheduler.
+        class: String,
+        /// Where jobs move whose queue it lacks.
+        move_to: Option<String>,
+    },
+}
+
+/// An answer about the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulerAnswer {
+    /// Which one rules.
+    Status(SchedulerStatus),
+    /// What a switch would do.
+    Plan(SwitchPlan),
+    /// The switch waits; another answer follows. Closing the connection before withdraws it.
+    Waits(SwitchPlan),
+    /// What the switch did.
+    Done(SwitchPlan),
+    /// Why nothing was done, where there is no plan.
+    Refused {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// The outcome of an upgrade.
@@ -75,7 +122,21 @@ pub(in crate::lifecycle) struct Control {
     /// Whether dropping this removes the socket.
     is_ours: bool,
     requests: mpsc::Receiver<UpgradeRequest>,
+    /// Where requests about the scheduler go while a session serves.
+    scheduler: SchedulerCalls,
     accepting: AbortHandle,
+}
+
+/// Where requests about the scheduler go; none while no session serves.
+type SchedulerCalls = Rc<RefCell<Option<mpsc::UnboundedSender<SchedulerCall>>>>;
+
+/// A request about the scheduler, whose operator waits.
+#[derive(Debug)]
+pub(in crate::lifecycle) struct SchedulerCall {
+    pub(in crate::lifecycle) request: SchedulerRequest,
+    /// The number of the operator's user.
+    pub(in crate::lifecycle) user: u32,
+    stream: tokio::net::UnixStream,
 }
 
 /// A request for an upgrade, whose operator waits.
@@ -96,18 +157,42 @@ struct UpgradeGuard(Rc<Cell<bool>>);
 /// # Errors
 /// [`ControlError`]
 pub fn request_upgrade(state_dir: &Path, program: &Path) -> Result<UpgradeOutcome, ControlError> {
+    read_answer(&mut send_request(state_dir, &ControlRequest::Upgrade { program: program.to_owned() })?)
+}
+
+/// Asks the daemon on that state folder about its scheduler, and waits. `on_wait` shows a plan that waits for the market's
+/// next tick.
+///
+/// # Errors
+/// [`ControlError`]
+pub fn request_scheduler(
+    state_dir: &Path,
+    request: SchedulerRequest,
+    mut on_wait: impl FnMut(&SwitchPlan),
+) -> Result<SchedulerAnswer, ControlError> {
+    let mut answers = send_request(state_dir, &ControlRequest::Scheduler(request))?;
+    loop {
+        match read_answer(&mut answers)? {
+            SchedulerAnswer::Waits(plan) => on_wait(&plan),
+            answer => return Ok(answer),
+        }
+    }
+}
+
+fn send_request(state_dir: &Path, request: &ControlRequest) -> Result<BufReader<UnixStream>, ControlError> {
     let path = state_dir.join(CONTROL);
     let unreached = |source| ControlError::Unreached { path: path.clone(), source };
     let folder = FolderHandle::open(state_dir).map_err(|error| unreached(error.into()))?;
     let mut stream = UnixStream::connect(short_path(&folder)).map_err(unreached)?;
-    let mut request = serde_json::to_vec(&ControlRequest::Upgrade { program: program.to_owned() })
-        .map_err(|error| ControlError::Unanswered(error.into()))?;
+    let mut request = serde_json::to_vec(request).map_err(|error| ControlError::Unanswered(error.into()))?;
     request.push(b'\n');
+    stream.write_all(&request).map_err(ControlError::Unanswered)?;
+    Ok(BufReader::new(stream))
+}
+
+fn read_answer<T: serde::de::DeserializeOwned>(answers: &mut BufReader<UnixStream>) -> Result<T, ControlError> {
     let mut answer = String::new();
-    stream
-        .write_all(&request)
-        .and_then(|()| BufReader::new(stream).read_line(&mut answer))
-        .map_err(ControlError::Unanswered)?;
+    answers.read_line(&mut answer).map_err(ControlError::Unanswered)?;
     if answer.is_empty() {
         return Err(ControlError::Unanswered(io::ErrorKind::UnexpectedEof.into()));
     }
@@ -138,8 +223,16 @@ impl Control {
         listener.set_nonblocking(true)?;
         let ours = tokio::net::UnixListener::from_std(listener.try_clone()?)?;
         let (sender, requests) = mpsc::channel(1);
-        let accepting = tokio::task::spawn_local(accept(ours, sender)).abort_handle();
-        Ok(Self { listener, path: state_dir.join(CONTROL), is_ours: false, requests, accepting })
+        let scheduler = SchedulerCalls::default();
+        let accepting = tokio::task::spawn_local(accept(ours, sender, scheduler.clone())).abort_handle();
+        Ok(Self { listener, path: state_dir.join(CONTROL), is_ours: false, requests, scheduler, accepting })
+    }
+
+    /// From now on requests about the scheduler, until the receiver is dropped.
+    pub(in crate::lifecycle) fn scheduler_calls(&self) -> mpsc::UnboundedReceiver<SchedulerCall> {
+        let (sender, calls) = mpsc::unbounded_channel();
+        self.scheduler.replace(Some(sender));
+        calls
     }
 
     /// The next request.
@@ -176,14 +269,14 @@ impl Drop for Control {
     }
 }
 
-async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<UpgradeRequest>) {
+async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<UpgradeRequest>, scheduler: SchedulerCalls) {
     let busy = Rc::new(Cell::new(false));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (requests, busy) = (requests.clone(), busy.clone());
+                let (requests, scheduler, busy) = (requests.clone(), scheduler.clone(), busy.clone());
                 tokio::task::spawn_local(async move {
-                    if let Err(error) = read_request(stream, requests, busy).await {
+                    if let Err(error) = read_request(stream, requests, scheduler, busy).await {
                         tracing::debug!("cannot read an operator's request: {error}");
                     }
                 });
@@ -199,6 +292,7 @@ async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<Upgra
 async fn read_request(
     mut stream: tokio::net::UnixStream,
     requests: mpsc::Sender<UpgradeRequest>,
+    scheduler: SchedulerCalls,
     busy: Rc<Cell<bool>>,
 ) -> io::Result<()> {
     let user = stream.peer_cred()?.uid();
@@ -217,13 +311,24 @@ async fn read_request(
                 let _ = requests.send(UpgradeRequest { program, stream, _guard: UpgradeGuard(busy) }).await;
                 return Ok(());
             }
+            Ok(ControlRequest::Scheduler(request)) => {
+                let call = SchedulerCall { request, user, stream };
+                if busy.get() {
+                    return call.refuse("an upgrade is in progress").await;
+                }
+                let Some(calls) = scheduler.borrow().clone() else { return call.refuse(NOT_SERVING).await };
+                return match calls.send(call) {
+                    Ok(()) => Ok(()),
+                    Err(unsent) => unsent.0.refuse(NOT_SERVING).await,
+                };
+            }
         }
     };
     write(&mut stream, &UpgradeOutcome::Refused { why: refusal }).await
 }
 
-async fn write(stream: &mut tokio::net::UnixStream, outcome: &UpgradeOutcome) -> io::Result<()> {
-    let mut line = serde_json::to_vec(outcome)?;
+async fn write(stream: &mut tokio::net::UnixStream, answer: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     stream.write_all(&line).await
 }
@@ -239,6 +344,25 @@ impl UpgradeRequest {
         }
         // The operator may have disconnected.
         let _ = write(&mut self.stream, &outcome).await;
+    }
+}
+
+// === impl SchedulerCall ===
+
+impl SchedulerCall {
+    /// Sends an answer. The operator may have disconnected.
+    pub(in crate::lifecycle) async fn answer(&mut self, answer: &SchedulerAnswer) -> io::Result<()> {
+        write(&mut self.stream, answer).await
+    }
+
+    async fn refuse(mut self, why: &str) -> io::Result<()> {
+        self.answer(&SchedulerAnswer::Refused { why: why.to_owned() }).await
+    }
+
+    /// Completes when the operator has disconnected.
+    pub(in crate::lifecycle) async fn closed(&mut self) {
+        let mut rest = [0; 64];
+        while self.stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
     }
 }
 

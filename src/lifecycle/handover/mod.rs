@@ -15,8 +15,10 @@ mod incoming;
 mod message;
 mod outgoing;
 
-pub(super) use control::{Control, UpgradeRequest};
-pub use control::{ControlError, UpgradeOutcome, request_upgrade};
+pub(super) use control::{Control, SchedulerCall, UpgradeRequest};
+pub use control::{
+    ControlError, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
+};
 pub(super) use incoming::InheritedState;
 pub use incoming::Predecessor;
 pub(super) use message::{Offer, Port};

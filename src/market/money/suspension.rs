@@ -15,6 +15,11 @@ impl Market {
         self.is_ruling
     }
 
+    /// Begins to rule: the next tick sells slots.
+    pub fn resume(&mut self) {
+        self.is_ruling = true;
+    }
+
     /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,
     /// none if nothing was sold.
     pub fn suspend(&mut self, now: Now) -> Option<MarketFact> {

@@ -83,6 +83,10 @@ impl StepSource {
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),
             Event::ConfigurationRead { .. } => self.call("reload", format_args!("SIGHUP"), format_args!("")),
+            Event::SchedulerWished(wish) => {
+                self.call("scheduler use", format_args!("user {}", wish.by), format_args!("{}", wish.class));
+            }
+            Event::WishWithdrawn => self.own("scheduler wish withdrawn"),
             Event::Market(request) => self.web_request(request),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),

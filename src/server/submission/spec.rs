@@ -35,6 +35,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         recover: conf.restart_recover,
         only_stock: None,
         end_notification: conf.end_notification,
+        // The engine decides it.
+        is_signed: None,
     }
 }
 

@@ -93,6 +93,7 @@ impl AttemptModel {
             | Fact::LaunchAnswer { .. }
             | Fact::TrackerForgotten { .. }
             | Fact::KillJobPending { .. }
+            | Fact::SchedulerChosen { .. }
             | Fact::Market(_)
             | Fact::JobsCharged { .. } => Ok(()),
         }

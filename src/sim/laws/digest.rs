@@ -63,6 +63,7 @@ impl Digest {
             // Seldom enough for the text.
             Reply::Market(answer) => self.bytes(format!("{answer:?}").as_bytes()),
             Reply::Refused(refusal) => self.bytes(refusal.to_string().as_bytes()),
+            Reply::Switch(reply) => self.bytes(format!("{reply:?}").as_bytes()),
         }
     }
 
@@ -81,6 +82,13 @@ impl Digest {
             Fact::KillJobAcknowledged { job, tracker } => {
                 self.job(*job);
                 self.bytes(tracker.as_bytes());
+            }
+            Fact::SchedulerChosen { choice, moved } => {
+                self.bytes(choice.class.as_bytes());
+                for (job, queue) in moved {
+                    self.job(*job);
+                    self.bytes(queue.as_bytes());
+                }
             }
             Fact::Market(fact) => self.market_fact(fact),
             Fact::JobsCharged { tick, jobs } => {

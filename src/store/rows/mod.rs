@@ -2,6 +2,7 @@
 
 mod job;
 mod market;
+mod scheduler;
 
 pub(super) use job::attempts_of;
 
@@ -59,6 +60,9 @@ pub(super) fn record(
             .map(drop),
         Fact::JobsCharged { tick, jobs } => {
             jobs.iter().try_for_each(|cost| market::record_cost(transaction, *tick, cost))
+        }
+        Fact::SchedulerChosen { choice, moved } => {
+            scheduler::record(transaction, missed_updates, number, choice, moved)
         }
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),

@@ -8,6 +8,7 @@ mod quarantine;
 mod refused;
 mod reload;
 mod stop;
+mod switch;
 mod unit;
 
 use crate::daemon::child::ChildDaemon;

@@ -1,0 +1,204 @@
+//! The ruling scheduler, and what a switch to another one does to groups and jobs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{JobId, PerKind};
+
+/// Which scheduler rules, with its groups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerStatus {
+    /// Class name of the scheduler.
+    pub scheduler: String,
+    /// Since when it rules, epoch ms.
+    pub since_ms: i64,
+    /// The user who chose it; absent: the configuration did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The class that the configuration named then.
+    pub configured: String,
+    /// Queues, accounts or pools, by name.
+    pub groups: Vec<GroupStatus>,
+    /// The switch that waits for the next tick of the market.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingSwitch>,
+}
+
+/// A group under the ruling scheduler, or under the one that is planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupStatus {
+    /// Its name.
+    pub name: String,
+    /// Its settings, such as `capacity 30%`; empty where the scheduler has none for groups.
+    pub settings: Vec<String>,
+    /// Unfinished jobs in it.
+    pub jobs: u32,
+    /// Slots that its attempts hold.
+    pub held: PerKind<u32>,
+    /// Slots that are due to it; absent where the scheduler promises none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<PerKind<u32>>,
+}
+
+/// A switch that waits for the next tick of the market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingSwitch {
+    /// Class name of the scheduler that begins then.
+    pub scheduler: String,
+    /// The user who waits for it.
+    pub by: String,
+    /// When, epoch ms.
+    pub until_ms: i64,
+}
+
+/// What a switch does, or would do now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchPlan {
+    /// Class name of the scheduler that rules now.
+    pub from: String,
+    /// Class name of the scheduler that is planned: the same where its files are read again.
+    pub to: String,
+    /// Its groups, by name, as they are with today's jobs in them.
+    pub groups: Vec<GroupStatus>,
+    /// Jobs that wait to begin and that it lets begin at once, by id.
+    pub begins: Vec<JobId>,
+    /// Jobs that wait to begin and still do, by id.
+    pub waits: Vec<JobId>,
+    /// Jobs that get another queue, by id.
+    pub moves: Vec<MovedJob>,
+    /// Jobs that run without a claim on any slot, by id: the market has no account that pays for them.
+    pub without_claim: Vec<JobId>,
+    /// Keys that count and are set, with their places.
+    pub keys: Vec<SetKey>,
+    /// What the operator should look at.
+    pub warnings: Vec<String>,
+    /// Why the switch is refused; empty: it is not.
+    pub refusals: Vec<SwitchRefusal>,
+    /// Until when the switch waits for the market's next tick, epoch ms; absent: it waits for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until_ms: Option<i64>,
+}
+
+/// A job that gets another queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedJob {
+    /// The job.
+    pub job: JobId,
+    /// Its queue so far.
+    pub from: String,
+    /// Its queue from then on.
+    pub to: String,
+}
+
+/// A key of the configuration that is set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetKey {
+    /// Its name.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// File and line, or the command line.
+    pub place: String,
+}
+
+/// Why a switch is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchRefusal {
+    /// An administrator turned safe mode on.
+    #[error("safe mode is on, set by {by}")]
+    SafeMode {
+        /// The administrator.
+        by: String,
+    },
+    /// Another switch waits for the next tick of the market.
+    #[error("the switch to {scheduler} that {by} wants waits for the market's next tick")]
+    SwitchWaits {
+        /// The class that it is to.
+        scheduler: String,
+        /// Its user.
+        by: String,
+    },
+    /// Jobs are in queues that the configuration does not name.
+    #[error(
+        "{} in queue {queue}, which mapred.queue.names does not name: {}; --move-to QUEUE moves jobs",
+        count(jobs),
+        names(jobs)
+    )]
+    QueueMissing {
+        /// The queue.
+        queue: String,
+        /// Its unfinished jobs.
+        jobs: Vec<JobId>,
+    },
+    /// Jobs cannot move to a queue that the configuration does not name.
+    #[error("--move-to {queue}: expected a queue of mapred.queue.names ({known})")]
+    TargetMissing {
+        /// The queue.
+        queue: String,
+        /// The queues that there are.
+        known: String,
+    },
+    /// Jobs are in pools that the allocation file does not declare, and only declared ones are allowed.
+    #[error(
+        "{} in pool {pool}, which the allocation file does not declare, and mapred.fairscheduler.allow.undeclared.pools \
+         is false: {}",
+        count(jobs),
+        names(jobs)
+    )]
+    PoolUndeclared {
+        /// The pool.
+        pool: String,
+        /// Its unfinished jobs.
+        jobs: Vec<JobId>,
+    },
+    /// The scheduler needs a market, and there is none.
+    #[error("there is no market: {missing}")]
+    NoMarket {
+        /// What is missing.
+        missing: String,
+    },
+    /// The state cannot be written.
+    #[error("{0}")]
+    Store(String),
+}
+
+/// Most jobs that a refusal names.
+const NAMED_JOBS: usize = 20;
+
+fn count(jobs: &[JobId]) -> String {
+    match jobs.len() {
+        1 => "1 job is".to_owned(),
+        count => format!("{count} jobs are"),
+    }
+}
+
+fn names(jobs: &[JobId]) -> String {
+    let mut names: Vec<String> = jobs.iter().take(NAMED_JOBS).map(ToString::to_string).collect();
+    if let Some(more) = jobs.len().checked_sub(NAMED_JOBS).filter(|more| *more > 0) {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
+
+// === impl SwitchPlan ===
+
+impl SwitchPlan {
+    /// Whether nothing refuses the switch.
+    #[must_use]
+    pub fn is_permitted(&self) -> bool {
+        self.refusals.is_empty()
+    }
+
+    /// Whether the files of the ruling scheduler are read again, and no other takes over.
+    #[must_use]
+    pub fn is_reread(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// The same with what its files say.
+    #[must_use]
+    pub fn with_files(self, keys: Vec<SetKey>, warnings: Vec<String>) -> Self {
+        let warnings = warnings.into_iter().chain(self.warnings).collect();
+        Self { keys, warnings, ..self }
+    }
+}

@@ -1,0 +1,27 @@
+//! What administrators have ordered.
+
+use std::sync::Arc;
+
+use crate::engine::state::SchedulerChoice;
+
+use super::scheduler_wish::SchedulerWish;
+
+/// What administrators have ordered, or the configuration for them.
+#[derive(Debug)]
+pub struct Administration {
+    /// The administrator who turned safe mode on; none while it is off.
+    pub(in crate::engine) safe_mode: Option<Arc<str>>,
+    /// Which scheduler rules.
+    pub(in crate::engine) choice: SchedulerChoice,
+    /// A switch that waits for the next tick of the market.
+    pub(in crate::engine) wish: Option<Box<SchedulerWish>>,
+}
+
+// === impl Administration ===
+
+impl Administration {
+    /// Under the scheduler of this choice, without safe mode.
+    pub(in crate::engine) fn under(choice: SchedulerChoice) -> Self {
+        Self { safe_mode: None, choice, wish: None }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a switch of the scheduler does, or would do now, judged against the live state. Changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
+use crate::engine::core::{Engine, PolicyConfig, QueueConfig, SchedulerWish};
+use crate::mapreduce::{Job, JobSpec};
+use crate::market::Market;
+use crate::model::{JobId, Kind, Now};
+use crate::scheduler::AppId;
+
+use super::group_claim::{GroupUse, due_slots, settings_of_group};
+use super::job_group::{WITHOUT_ACCOUNT, group_name};
+
+/// Where an unfinished job is after a switch.
+struct Placement<'a> {
+    job: &'a Job,
+    /// Its queue from then on.
+    queue: &'a str,
+    /// Its group from then on.
+    group: &'a str,
+}
+
+// === impl Engine: plans ===
+
+impl Engine {
+    /// Judges a wish now.
+    pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
+        let market = self.market.as_ref().map(|market| &market.accounts);
+        let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
+        let groups: BTreeMap<AppId, &str> = placements.iter().map(|placed| (placed.job.app, placed.group)).collect();
+        let scheduler = &self.cluster.scheduler;
+        let beginners = scheduler.would_begin(wish.policy.options(), |app| groups.get(&app).copied());
+        let beginners: BTreeSet<AppId> = beginners.into_iter().collect();
+        let waiting = || placements.iter().filter(|placed| scheduler.is_to_begin(placed.job.app));
+        let ids = |placed: &Placement<'_>| placed.job.id;
+        let moved = placements.iter().filter(|placed| placed.queue != placed.job.spec.queue);
+        let without_claim = placements.iter().filter(|placed| placed.group == WITHOUT_ACCOUNT);
+        SwitchPlan {
+            from: self.administration.choice.class.clone(),
+            to: wish.class.clone(),
+            groups: self.group_statuses(&wish.policy, &wish.queues, &placements, now),
+            begins: waiting().filter(|placed| beginners.contains(&placed.job.app)).map(ids).collect(),
+            waits: waiting().filter(|placed| !beginners.contains(&placed.job.app)).map(ids).collect(),
+            moves: moved.map(Placement::movement).collect(),
+            without_claim: without_claim.map(ids).collect(),
+            keys: Vec::new(),
+            warnings: warnings(wish, &placements),
+            refusals: self.refusals(wish, &placements),
+            waits_until_ms: self.is_to_wait(wish).then(|| self.next_update_wall_ms(now)),
+        }
+    }
+
+    /// Which scheduler rules, with its groups.
+    pub fn scheduler_status(&self, now: Now) -> SchedulerStatus {
+        let in_place = |job: &Job| {
+            let group = self.cluster.scheduler.group_of(job.app);
+            group.and_then(|group| self.cluster.scheduler.group_name(group)).map(str::to_owned)
+        };
+        let jobs: Vec<(&Job, String)> = self.unfinished_jobs().filter_map(|job| Some((job, in_place(job)?))).collect();
+        let placements: Vec<Placement<'_>> =
+            jobs.iter().map(|(job, group)| Placement { job, queue: &job.spec.queue, group }).collect();
+        let choice = &self.administration.choice;
+        SchedulerStatus {
+            scheduler: choice.class.clone(),
+            since_ms: choice.since_ms,
+            by: choice.by.clone(),
+            configured: choice.configured.clone(),
+            groups: self.group_statuses(&self.config.policy, &self.config.queues, &placements, now),
+            waiting: self.administration.wish.as_ref().map(|wish| WaitingSwitch {
+                scheduler: wish.class.clone(),
+                by: wish.by.clone(),
+                until_ms: self.next_update_wall_ms(now),
+            }),
+        }
+    }
+
+    /// Whether the market rules and must charge the open interval before the switch.
+    pub(super) fn is_to_wait(&self, wish: &SchedulerWish) -> bool {
+        self.ruling_market().is_some() && !wish.policy.is_market()
+    }
+
+    fn unfinished_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().filter(|job| !job.is_over())
+    }
+
+    fn next_update_wall_ms(&self, now: Now) -> i64 {
+        let wait_ms = self.rounds.update.due_mono_ms().saturating_sub(now.mono_ms);
+        now.wall_ms.saturating_add_unsigned(wait_ms)
+    }
+
+    /// The groups of a policy with the jobs that are in them then, by name.
+    fn group_statuses(
+        &self,
+        policy: &PolicyConfig,
+        queues: &[QueueConfig],
+        placements: &[Placement<'_>],
+        now: Now,
+    ) -> Vec<GroupStatus> {
+        let market = self.market.as_ref().map(|market| &market.accounts);
+        let mut uses: BTreeMap<&str, GroupUse> = BTreeMap::new();
+        for name in configured_groups(policy, queues, market) {
+            uses.entry(name).or_default();
+        }
+        for placed in placements {
+            let of_group = uses.entry(placed.group).or_default();
+            let held = self.cluster.scheduler.app_usage(placed.job.app);
+            let pending = self.cluster.scheduler.app_pending(placed.job.app);
+            of_group.jobs += 1;
+            for kind in Kind::ALL {
+                of_group.held[kind] = of_group.held[kind].saturating_add(held[kind]);
+                of_group.pending[kind] = of_group.pending[kind].saturating_add(pending[kind]);
+            }
+        }
+        let slots = self.cluster.scheduler.totals().slots.narrow();
+        let due = due_slots(policy, market, &uses, slots, now);
+        let status = |(name, of_group): (&&str, &GroupUse)| GroupStatus {
+            name: (*name).to_owned(),
+            settings: settings_of_group(policy, market, name),
+            jobs: of_group.jobs,
+            held: of_group.held,
+            due: due.get(name).copied(),
+        };
+        uses.iter().map(status).collect()
+    }
+
+    fn refusals(&self, wish: &SchedulerWish, placements: &[Placement<'_>]) -> Vec<SwitchRefusal> {
+        let mut refusals = Vec::new();
+        if let Some(by) = &self.administration.safe_mode {
+            refusals.push(SwitchRefusal::SafeMode { by: by.to_string() });
+        }
+        if let Some(waiting) = &self.administration.wish {
+            refusals.push(SwitchRefusal::SwitchWaits { scheduler: waiting.class.clone(), by: waiting.by.clone() });
+        }
+        if wish.policy.is_market() && self.market.is_none() {
+            let missing = "it begins where the ACL file is (mapred.priority-scheduler.acl-file), at the next start";
+            refusals.push(SwitchRefusal::NoMarket { missing: missing.to_owned() });
+        }
+        let is_configured = |name: &str| wish.queues.iter().any(|queue| queue.name == name);
+        if let Some(target) = wish.move_to.as_ref().filter(|target| !is_configured(target)) {
+            let known: Vec<&str> = wish.queues.iter().map(|queue| &*queue.name).collect();
+            refusals.push(SwitchRefusal::TargetMissing { queue: target.clone(), known: known.join(", ") });
+        }
+        match &wish.policy {
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => {
+                let lost = placements.iter().filter(|placed| !is_configured(placed.queue));
+                let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
+                refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
+            }
+            PolicyConfig::Fair(fair) if !fair.allows_undeclared_pools => {
+                let is_declared = |pool: &str| fair.allocations.pools.contains_key(pool);
+                let lost = placements.iter().filter(|placed| !is_declared(placed.group));
+                let by_pool = jobs_by(lost.map(|placed| (placed.group, placed.job.id)));
+                refusals.extend(by_pool.into_iter().map(|(pool, jobs)| SwitchRefusal::PoolUndeclared { pool, jobs }));
+            }
+            PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => {}
+        }
+        refusals
+    }
+}
+
+// === impl Placement ===
+
+impl Placement<'_> {
+    fn movement(&self) -> MovedJob {
+        let JobSpec { queue: from, .. } = &*self.job.spec;
+        MovedJob { job: self.job.id, from: from.clone(), to: self.queue.to_owned() }
+    }
+}
+
+/// A job keeps its queue if the configuration names it, or if the scheduler needs none.
+fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> Placement<'a> {
+    let has_queues = matches!(wish.policy, PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. });
+    let is_kept = !has_queues || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
+    let target = wish.move_to.as_deref().filter(|_| !is_kept);
+    let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec));
+    Placement { job, queue: target.unwrap_or(&job.spec.queue), group }
+}
+
+/// Groups that are there without a job.
+fn configured_groups<'a>(
+    policy: &'a PolicyConfig,
+    queues: &'a [QueueConfig],
+    market: Option<&'a Market>,
+) -> Vec<&'a str> {
+    match policy {
+        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => queues.iter().map(|queue| &*queue.name).collect(),
+        PolicyConfig::Fair(fair) => fair.allocations.pools.keys().map(String::as_str).collect(),
+        PolicyConfig::Dynamic { .. } => {
+            market.into_iter().flat_map(|market| market.queues().map(|queue| queue.as_str())).collect()
+        }
+    }
+}
+
+fn jobs_by<'a>(jobs: impl Iterator<Item = (&'a str, JobId)>) -> BTreeMap<String, Vec<JobId>> {
+    let mut by_name: BTreeMap<String, Vec<JobId>> = BTreeMap::new();
+    for (name, job) in jobs {
+        by_name.entry(name.to_owned()).or_default().push(job);
+    }
+    by_name
+}
+
+fn warnings(wish: &SchedulerWish, placements: &[Placement<'_>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let is_moved = |placed: &Placement<'_>| placed.queue != placed.job.spec.queue;
+    if let Some(target) = wish.move_to.as_ref().filter(|_| !placements.iter().any(is_moved)) {
+        warnings.push(format!("--move-to {target} moves no job"));
+    }
+    let stopped = |queue: &&QueueConfig| !queue.running && wish.move_to.as_ref() == Some(&queue.name);
+    if let Some(queue) = wish.queues.iter().find(stopped) {
+        warnings.push(format!("queue {} is stopped: its jobs run, and it accepts no other", queue.name));
+    }
+    warnings
+}

@@ -1,0 +1,137 @@
+//! Answers operators who ask about the scheduler, or switch it.
+
+use std::rc::Rc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::api::{SwitchPlan, SwitchRefusal};
+use crate::config::settings::LoadOptions;
+use crate::engine::{Event, Reply, SwitchReply};
+use crate::fs::Account;
+use crate::server::{Owner, ReadWish, SwitchWaiter, read_wish};
+use crate::store::{FaultPoint, Health};
+
+use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest};
+
+/// Answers requests about the scheduler while a session serves.
+#[derive(Clone)]
+pub(super) struct SchedulerControl {
+    pub(super) sources: LoadOptions,
+    pub(super) owner: Rc<Owner>,
+    pub(super) waiter: Rc<SwitchWaiter>,
+}
+
+// === impl SchedulerControl ===
+
+impl SchedulerControl {
+    /// Answers each request on its own: one may wait for a tick of the market.
+    pub(super) async fn answer_calls(self, mut calls: mpsc::UnboundedReceiver<SchedulerCall>) {
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                call = calls.recv() => match call {
+                    Some(call) => {
+                        let this = self.clone();
+                        tasks.spawn_local(async move { this.answer(call).await });
+                    }
+                    None => return,
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+    }
+
+    async fn answer(&self, mut call: SchedulerCall) {
+        let user = Account::of(call.user).map_or_else(|| call.user.to_string(), |account| account.name);
+        let answer = match call.request.clone() {
+            SchedulerRequest::Show => Ok(self.show().await),
+            SchedulerRequest::Plan { class, move_to } => {
+                self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(self.plan(&read)))
+            }
+            SchedulerRequest::Use { class, move_to } => match self.read(class, user, move_to).await {
+                Ok(read) => self.switch(read, &mut call).await,
+                Err(why) => Err(why),
+            },
+        };
+        let answer = answer.unwrap_or_else(|why| SchedulerAnswer::Refused { why });
+        if let Err(error) = call.answer(&answer).await {
+            tracing::debug!("cannot answer an operator: {error}");
+        }
+    }
+
+    async fn show(&self) -> SchedulerAnswer {
+        let now = self.owner.clock().now();
+        let status = self.owner.with_engine(|engine| engine.scheduler_status(now));
+        // Nothing is shown that a crash could undo.
+        match self.owner.wait_durable(self.owner.last_fact()).await {
+            Ok(()) => SchedulerAnswer::Status(status),
+            Err(gone) => SchedulerAnswer::Refused { why: gone.to_string() },
+        }
+    }
+
+    /// Reads the files on the pool.
+    async fn read(&self, class: String, by: String, move_to: Option<String>) -> Result<ReadWish, String> {
+        let sources = self.sources.clone();
+        let read = move || read_wish(&sources, &class, by, move_to);
+        tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
+    }
+
+    fn plan(&self, read: &ReadWish) -> SwitchPlan {
+        let now = self.owner.clock().now();
+        let mut plan = self.owner.with_engine(|engine| engine.plan_switch(&read.wish, now));
+        plan.refusals.extend(self.store_refusal());
+        plan.with_files(read.keys.clone(), read.warnings.clone())
+    }
+
+    /// A switch must become durable soon: a full disk would leave the operator in doubt.
+    fn store_refusal(&self) -> Option<SwitchRefusal> {
+        let why = match self.owner.store_health() {
+            Health::Good if self.owner.is_overloaded() => "too many changes wait for state.db".to_owned(),
+            Health::Good => return None,
+            Health::Failing { text, .. } => format!("state.db cannot be written: {text}"),
+            Health::Broken { text } => format!("state.db is broken: {text}"),
+        };
+        Some(SwitchRefusal::Store(why))
+    }
+
+    async fn switch(&self, read: ReadWish, call: &mut SchedulerCall) -> Result<SchedulerAnswer, String> {
+        FaultPoint::SwitchRead.pass();
+        if self.store_refusal().is_some() {
+            return Ok(SchedulerAnswer::Plan(self.plan(&read)));
+        }
+        let ReadWish { wish, keys, warnings } = read;
+        let with_files = |plan: SwitchPlan| plan.with_files(keys.clone(), warnings.clone());
+        let (reply, wait_for) = self.owner.step(Event::SchedulerWished(Box::new(wish)));
+        let Reply::Switch(reply) = reply else { return Err("the switch was not answered".to_owned()) };
+        match reply {
+            SwitchReply::Refused(plan) => Ok(SchedulerAnswer::Plan(with_files(*plan))),
+            SwitchReply::Done(plan) => {
+                FaultPoint::SwitchDecided.pass();
+                self.owner.wait_durable(wait_for).await.map_err(|gone| gone.to_string())?;
+                FaultPoint::SwitchDurable.pass();
+                Ok(SchedulerAnswer::Done(with_files(*plan)))
+            }
+            SwitchReply::Waits(plan) => {
+                let ended = self.waiter.wait();
+                if call.answer(&SchedulerAnswer::Waits(with_files(*plan))).await.is_err() {
+                    return Ok(self.withdraw());
+                }
+                let plan = tokio::select! {
+                    plan = ended => plan.map_err(|error| error.to_string())?,
+                    () = call.closed() => return Ok(self.withdraw()),
+                };
+                FaultPoint::SwitchDurable.pass();
+                Ok(match plan.is_permitted() {
+                    true => SchedulerAnswer::Done(with_files(plan)),
+                    false => SchedulerAnswer::Plan(with_files(plan)),
+                })
+            }
+        }
+    }
+
+    fn withdraw(&self) -> SchedulerAnswer {
+        self.owner.step(Event::WishWithdrawn);
+        SchedulerAnswer::Refused { why: "withdrawn".to_owned() }
+    }
+}

@@ -1,0 +1,133 @@
+//! `jobtracker scheduler`: shows, plans and switches, while the daemon runs and over restarts.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::daemon::child::{DaemonFolders, built_program};
+
+use super::BUDGETS;
+
+const FIFO: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
+const FAIR: &str = "org.apache.hadoop.mapred.FairScheduler";
+const DYNAMIC: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
+
+fn scheduler(place: &DaemonFolders, arguments: &[&str]) -> Output {
+    let state = format!("jobtracker.state.dir={}", place.path("state").display());
+    Command::new(built_program()).arg("scheduler").args(arguments).args(["-D", &state]).output().unwrap()
+}
+
+/// The output of a command that succeeds.
+fn said(place: &DaemonFolders, arguments: &[&str]) -> String {
+    let output = scheduler(place, arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// All that a command says that is refused.
+fn refused(place: &DaemonFolders, arguments: &[&str]) -> String {
+    let before = said(place, &["show"]);
+    let output = scheduler(place, arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(said(place, &["show"]), before, "nothing has changed");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn a_switch_lasts_over_restarts_until_the_configuration_names_another() {
+    let place = DaemonFolders::new(BUDGETS);
+    let serving = place.start();
+    let shown = said(&place, &["show"]);
+    assert!(shown.starts_with(&format!("{DYNAMIC}\nsince 20")) && shown.contains(", as configured\n"), "{shown}");
+    assert!(shown.contains("alice: 0 jobs, holds 0 map and 0 reduce slots"), "{shown}");
+
+    let plan = said(&place, &["plan", "fifo"]);
+    assert!(plan.starts_with(&format!("from {DYNAMIC}\nto   {FIFO}\n")), "{plan}");
+    assert!(plan.contains("waits for the market's next tick, at 20"), "{plan}");
+    assert!(said(&place, &["show"]).starts_with(DYNAMIC), "a plan changes nothing");
+    let output = scheduler(&place, &["use", "fifo"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (done, waited) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(done, format!("{FIFO} rules now\n"));
+    assert!(waited.contains("waiting until 20"), "{waited}");
+    assert!(said(&place, &["show"]).contains("chosen by "));
+    let (_, log) = serving.stop();
+    assert!(log.contains(&format!("scheduler {DYNAMIC}, as mapred.jobtracker.taskScheduler says")), "{log}");
+
+    let serving = place.start();
+    assert!(said(&place, &["show"]).starts_with(FIFO));
+    let (_, log) = serving.stop();
+    assert!(log.contains(&format!("scheduler {FIFO}, chosen by ")), "{log}");
+
+    let configured = format!("mapred.jobtracker.taskScheduler={FAIR}");
+    let serving = place.try_start(&["-D", &configured]).unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    assert!(said(&place, &["show"]).starts_with(FAIR));
+    let (_, log) = serving.stop();
+    assert!(log.contains("and names another now"), "{log}");
+
+    // What was chosen before does not come back with the old configuration.
+    let serving = place.start();
+    assert!(said(&place, &["show"]).starts_with(DYNAMIC));
+    assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+fn what_is_wrong_is_named_and_changes_nothing() {
+    let place = DaemonFolders::new(BUDGETS);
+    let conf = place.path("conf");
+    fs::create_dir(&conf).unwrap();
+    let serving = place.try_start(&["--conf", &conf.display().to_string()]);
+    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let unknown = refused(&place, &["use", "lottery"]);
+    assert!(unknown.contains("\"lottery\" is not a scheduler: expected fifo, capacity, fair, dynamic"), "{unknown}");
+
+    let file = conf.join("capacity-scheduler.xml");
+    let capacity = |percent: &str| {
+        let key = "mapred.capacity-scheduler.queue.default.capacity";
+        let property = format!("<property><name>{key}</name><value>{percent}</value></property>");
+        fs::write(&file, format!("<configuration>\n{property}\n</configuration>\n")).unwrap();
+        file.display().to_string()
+    };
+    let missing = refused(&place, &["use", "capacity"]);
+    assert!(missing.contains("mapred.capacity-scheduler.queue.default.capacity is not set"), "{missing}");
+    let name = capacity("50");
+    let sum = refused(&place, &["plan", "capacity"]);
+    assert!(sum.contains(&name) && sum.contains("100"), "{sum}");
+    capacity("many");
+    let kind = refused(&place, &["use", "capacity"]);
+    assert!(kind.contains(&format!("{name}:2")) && kind.contains("\"many\""), "{kind}");
+    fs::write(&file, "<configuration>\n<property>").unwrap();
+    let torn = refused(&place, &["use", "capacity"]);
+    assert!(torn.contains(&name), "{torn}");
+
+    capacity("100");
+    let plan = said(&place, &["plan", "capacity"]);
+    assert!(plan.contains(&format!("{name}:2: mapred.capacity-scheduler.queue.default.capacity = 100\n")), "{plan}");
+    assert!(
+        plan.contains("default: 0 jobs, holds 0 map and 0 reduce slots, due 0 map and 0 reduce slots; capacity 100.0%")
+    );
+    said(&place, &["use", "capacity"]);
+    // The files of another scheduler are not read.
+    fs::write(&file, "no XML").unwrap();
+    said(&place, &["use", "fair"]);
+    said(&place, &["use", "fifo"]);
+    assert_eq!(serving.stop().0, 0);
+    assert_eq!(scheduler(&place, &["show"]).status.code(), Some(4), "no daemon");
+}
+
+#[test]
+fn an_operator_who_leaves_withdraws_the_switch() {
+    let mut place = DaemonFolders::new(BUDGETS);
+    place.overrides.push("mapred.dynamic-scheduler.alloc-interval=60".to_owned());
+    let serving = place.start();
+    let state = format!("jobtracker.state.dir={}", place.path("state").display());
+    let mut waits = Command::new(built_program()).args(["scheduler", "use", "fifo", "-D", &state]).spawn().unwrap();
+    serving.log.wait_for("to rule from the market's next tick on");
+    assert!(said(&place, &["show"]).contains(&format!("wants {FIFO}: it begins at 20")));
+    let second = refused(&place, &["use", "fair"]);
+    assert!(second.contains(&format!("refused: the switch to {FIFO} that ")), "{second}");
+    waits.kill().unwrap();
+    waits.wait().unwrap();
+    serving.log.wait_for("no longer wants");
+    assert!(!said(&place, &["show"]).contains("wants"));
+    assert_eq!(serving.stop().0, 0);
+}

@@ -40,7 +40,9 @@ impl<'a> RulingScheduler<'a> {
             let line = format!("scheduler {configured}, chosen by {} and configured", chooser(stored));
             return Ok(borrowed(Some(stored.clone()), line));
         }
-        let (chosen, _warnings) = Settings::load(&settings.sources.under(&stored.class))?;
+        let (mut chosen, _warnings) = Settings::load(&settings.sources.under(&stored.class))?;
+        // Reading them again finds what is configured.
+        chosen.sources = settings.sources.clone();
         let line = format!(
             "scheduler {}, chosen by {} while mapred.jobtracker.taskScheduler named {configured}, as it does now",
             stored.class,
@@ -80,6 +82,8 @@ mod tests {
         let (class, is_chosen, line) = of(Some(&stored(fair, FIFO_CLASS)));
         assert_eq!((class, is_chosen), (fair, true), "{line}");
         assert!(line.contains("chosen by root"), "{line}");
+        let ruling = RulingScheduler::find(&settings, Some(&stored(fair, FIFO_CLASS))).unwrap();
+        assert_eq!(ruling.settings.sources.overrides, settings.sources.overrides, "the files name what they did");
         let (class, is_chosen, line) = of(Some(&stored(fair, fair)));
         assert_eq!((class, is_chosen), (FIFO_CLASS, false), "{line}");
         assert!(line.contains("names another now"), "{line}");

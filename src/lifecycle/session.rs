@@ -155,7 +155,7 @@ impl DaemonProcess<'_> {
         let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
-        let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
+        let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
         let scheduler_control = SchedulerControl {

@@ -51,7 +51,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ),
     (
         "lifecycle",
-        &["channel", "clock", "config", "engine", "fs", "ipc", "market", "model", "server", "store", "web", "wire"],
+        &[
+            "api", "channel", "clock", "config", "engine", "fs", "ipc", "market", "model", "server", "store", "web",
+            "wire",
+        ],
     ),
     ("supervisor", &["channel", "process_stat"]),
     ("streaming", &["config", "fs", "http", "model", "supervisor", "wire"]),

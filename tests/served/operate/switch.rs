@@ -25,10 +25,11 @@ fn said(place: &DaemonFolders, arguments: &[&str]) -> String {
 
 /// All that a command says that is refused.
 fn refused(place: &DaemonFolders, arguments: &[&str]) -> String {
-    let before = said(place, &["show"]);
+    let ruling = || said(place, &["show"]).lines().next().map(str::to_owned);
+    let before = ruling();
     let output = scheduler(place, arguments);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert_eq!(said(place, &["show"]), before, "nothing has changed");
+    assert_eq!(ruling(), before, "nothing has changed");
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
@@ -47,7 +48,7 @@ fn a_switch_lasts_over_restarts_until_the_configuration_names_another() {
     let output = scheduler(&place, &["use", "fifo"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let (done, waited) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(done, format!("{FIFO} rules now\n"));
+    assert!(done.starts_with(&format!("{FIFO} rules now\n")), "{done}");
     assert!(waited.contains("waiting until 20"), "{waited}");
     assert!(said(&place, &["show"]).contains("chosen by "));
     let (_, log) = serving.stop();

@@ -23,7 +23,9 @@ const APPS: [u32; 3] = [10, 1_000, 10_000];
 const MOST_APPS: u32 = 10_000;
 const NODES: u32 = 1_000;
 const QUEUES: u32 = 1_000;
-const SLOTS: PerKind<u32> = PerKind::new(4, 2);
+/// Enough for one map of each app.
+const SLOTS: PerKind<u32> = PerKind::new(40, 20);
+const FREE: PerKind<u32> = PerKind::new(4, 2);
 
 /// Says yes to every grant and remembers it, so that it can be undone.
 #[derive(Default)]
@@ -83,7 +85,7 @@ fn queue_name(number: u32) -> String {
 const NOW: Now = Now { mono_ms: 1_000, wall_ms: 1_000 };
 
 fn offer(node: TrackerId) -> NodeOffer {
-    NodeOffer { node, free: SLOTS, now: NOW }
+    NodeOffer { node, free: FREE, now: NOW }
 }
 
 fn policies() -> [(&'static str, PolicyOptions); 4] {

@@ -21,7 +21,7 @@ pub struct SimulateArguments {
     /// Number of events of each seed, after which the run is completed
     #[arg(long, default_value_t = 100_000)]
     events: u64,
-    /// Scheduler; under dynamic and fair, odd seeds run with preemption
+    /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among fifo, capacity and fair
     #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
     /// Parts to leave out, as a failing seed prints them
@@ -40,6 +40,7 @@ enum Policy {
     Fifo,
     Capacity,
     Fair,
+    Mixed,
     Dynamic,
 }
 
@@ -88,6 +89,7 @@ impl SimulateArguments {
             Policy::Fifo => PolicyChoice::Fifo,
             Policy::Capacity => PolicyChoice::Capacity,
             Policy::Fair => PolicyChoice::Fair,
+            Policy::Mixed => PolicyChoice::Mixed,
             Policy::Dynamic => PolicyChoice::Dynamic,
         };
         let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };

@@ -233,7 +233,9 @@ impl World<'_> {
             let text = format!("fact {} is the last to a start, not {:?}", restored.last_fact.0, self.daemon.recorded);
             return Err(self.violation(Law::End, text));
         }
-        let config = crate::engine::EngineConfig { identifier: self.daemon.identifier, ..self.plan.engine.clone() };
+        let (policy, choice) = self.checker.scheduler();
+        let identifier = self.daemon.identifier;
+        let config = crate::engine::EngineConfig { identifier, policy, choice, ..self.plan.engine.clone() };
         let now = self.daemon_now();
         self.engine = Engine::new(config, restored, now);
         let (first, facts) = self.engine.take_start_facts();

@@ -53,6 +53,8 @@ pub enum Part {
     LateTimers,
     /// Crashes and stops of the JobTracker itself.
     Crashes,
+    /// Switches of the scheduler.
+    Switches,
     /// One tracker, by its place.
     Tracker(usize),
     /// One user, by its place.
@@ -64,7 +66,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 23] = [
+const NAMED: [(Part, &str); 24] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -88,6 +90,7 @@ const NAMED: [(Part, &str); 23] = [
     (Part::ClockSteps, "clock-steps"),
     (Part::LateTimers, "late-timers"),
     (Part::Crashes, "crashes"),
+    (Part::Switches, "switches"),
 ];
 
 /// A name that stands for no part.

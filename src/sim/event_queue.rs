@@ -32,6 +32,8 @@ pub(super) enum SimEvent {
     Start,
     /// A user repeats a submission that a crash interrupted.
     Resubmission,
+    /// An operator switches the scheduler.
+    Switch,
 }
 
 /// Scheduled events, earliest first; events of one time in the order of scheduling.

@@ -23,6 +23,7 @@ mod random;
 mod run;
 mod run_options;
 mod shrink;
+mod switches;
 mod tracker;
 mod user;
 mod world;

@@ -56,10 +56,14 @@ pub struct Plan {
     pub most_live_jobs: usize,
     /// Typical time between two crashes of the JobTracker, ms; none: it never crashes.
     pub crash_pause_ms: Option<u64>,
+    /// Typical time between two switches of the scheduler, ms; none: it stays.
+    pub switch_pause_ms: Option<u64>,
 }
 
 /// The stream of chance that decides whether the JobTracker of a seed crashes.
 const CRASH_STREAM: u64 = 5;
+/// The one that decides how often the scheduler is switched.
+const SWITCH_STREAM: u64 = 6;
 /// In one of so many seeds it does.
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
@@ -76,7 +80,7 @@ impl Plan {
         let mut trackers = plan_trackers(&mut random);
         let users = plan_users(&mut random);
         let engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
-        if engine.policy.is_compatible() {
+        if engine.policy.is_compatible() || policy == PolicyChoice::Mixed {
             // As under 1.2.1, a task that has failed may wait for ever for a host that has no slots of its kind.
             for TrackerPlan { slots, .. } in &mut trackers {
                 *slots = PerKind::new(slots.map.max(1), slots.reduce.max(1));
@@ -94,6 +98,8 @@ impl Plan {
             task_timeout_ms: random.between(5_000, 60_000),
             most_live_jobs: random.between(4, 60) as usize,
             crash_pause_ms: crash_pause_ms(seed),
+            switch_pause_ms: (policy == PolicyChoice::Mixed)
+                .then(|| Random::stream(seed, SWITCH_STREAM).between(500, 60_000)),
         }
     }
 

@@ -28,6 +28,11 @@ pub(super) fn policy_config(random: &mut Random, policy: PolicyChoice, users: &[
         },
         PolicyChoice::Capacity => capacity(random, users),
         PolicyChoice::Fair => PolicyConfig::Fair(fair(random, users, preempts)),
+        PolicyChoice::Mixed => {
+            let choices = [PolicyChoice::Fifo, PolicyChoice::Capacity, PolicyChoice::Fair];
+            let choice = choices[random.below(3) as usize];
+            policy_config(random, choice, users, preempts)
+        }
     }
 }
 

@@ -9,6 +9,8 @@ pub enum PolicyChoice {
     Capacity,
     /// Pools with fair shares; every other seed has preemption.
     Fair,
+    /// Queues with capacities, fair pools and first in, first out, by turns.
+    Mixed,
     /// The market; every other seed has preemption.
     #[default]
     Dynamic,

@@ -49,6 +49,8 @@ pub(super) struct World<'a> {
     pub(super) faults: Random,
     /// Chance of the JobTracker's own crashes.
     pub(super) crashes: Random,
+    /// Chance of the operator who switches the scheduler.
+    pub(super) switches: Random,
     pub(super) daemon: DaemonRun,
     pub(super) journal: &'a mut dyn Journal,
     /// While the store stalls: until when, and its last durable fact.
@@ -66,6 +68,7 @@ const ADMINISTRATOR_STREAM: u64 = 1;
 const INTERVENTION_STREAM: u64 = 2;
 const FAULT_STREAM: u64 = 3;
 const CRASH_STREAM: u64 = 4;
+const SWITCH_STREAM: u64 = 5;
 const TRACKER_STREAM: u64 = 1_000;
 const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
@@ -124,6 +127,7 @@ impl<'a> World<'a> {
             interventions: stream(INTERVENTION_STREAM),
             faults: stream(FAULT_STREAM),
             crashes: stream(CRASH_STREAM),
+            switches: stream(SWITCH_STREAM),
             daemon: DaemonRun::first(plan.engine.identifier),
             journal,
             store_stall: None,
@@ -239,6 +243,9 @@ impl<'a> World<'a> {
             SimEvent::EarlyTimer,
         ];
         others.into_iter().for_each(|event| self.schedule_in(1_000, event));
+        if self.plan.switch_pause_ms.is_some() {
+            self.schedule_in(1_250, SimEvent::Switch);
+        }
         if self.has_crashes() {
             self.schedule_in(1_500, SimEvent::Crash);
         }
@@ -272,6 +279,7 @@ impl<'a> World<'a> {
             SimEvent::CrashStep => self.advance_crash()?,
             SimEvent::Start => self.start()?,
             SimEvent::Resubmission => self.resubmit()?,
+            SimEvent::Switch => self.switch_scheduler()?,
         }
         Ok(true)
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, FairConfig, Inspection, PolicyConfig};
-use crate::mapreduce::{Job, JobState};
+use crate::mapreduce::{Job, JobState, TaskKey};
 use crate::model::{JobId, Kind};
 use crate::scheduler::Level;
 use crate::scheduler::capacity::{CapacityConfig, CapacityQueue, SlotVerdict, UserLimit};
@@ -72,10 +72,15 @@ impl<'a> Limits<'a> {
     fn is_near(&self, job: &Job, outcome: &HeartbeatOutcome<'_>) -> bool {
         let scheduler = self.inspection.scheduler();
         let Some(tracker) = self.inspection.tracker_id_of(outcome.tracker) else { return false };
-        // A task that has failed here, or runs already, may be the only one that is near.
-        let is_certain = !job.is_constrained(self.kind) && !job.spec.speculative[self.kind];
-        self.kind == Kind::Reduce
-            || is_certain && scheduler.nearest_level(job.app, self.kind, tracker) == Some(Level::Node)
+        if self.kind == Kind::Reduce {
+            return true;
+        }
+        // One that runs already needs it, and one that has failed here may be the only one that is near.
+        let has_failed = |number: u32| !job.task(TaskKey::Work(Kind::Map, number)).failed_hosts.is_empty();
+        scheduler.nearest_level(job.app, Kind::Map, tracker) == Some(Level::Node)
+            && !job.spec.speculative.map
+            && !job.is_constrained(Kind::Map)
+            && !(0..job.spec.maps).any(has_failed)
     }
 
     fn slots_of(&self, keep: impl Fn(&Job) -> bool) -> u32 {

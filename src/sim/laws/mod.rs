@@ -12,13 +12,13 @@ mod money;
 mod preemption;
 mod work;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use attempts::AttemptModel;
 use digest::Digest;
 use money::Auditor;
 
-use crate::engine::{Effect, Engine, Fact, Step};
+use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
@@ -69,6 +69,9 @@ pub(super) struct LawChecker {
     money: Option<Auditor>,
     work: WorkChecker,
     preemption: Option<PreemptionChecker>,
+    /// Schedulers that were wished for, by class.
+    offered: BTreeMap<String, PolicyConfig>,
+    choice: SchedulerChoice,
     tally: Tally,
 }
 
@@ -91,8 +94,20 @@ impl LawChecker {
             money,
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
+            offered: BTreeMap::new(),
+            choice: engine.choice.clone(),
             tally: Tally::default(),
         }
+    }
+
+    /// A scheduler is about to be wished for.
+    pub(super) fn offer_scheduler(&mut self, class: &str, policy: PolicyConfig) {
+        self.offered.insert(class.to_owned(), policy);
+    }
+
+    /// The scheduler that rules, by the facts.
+    pub(super) fn scheduler(&self) -> (PolicyConfig, SchedulerChoice) {
+        (self.work.policy().clone(), self.choice.clone())
     }
 
     /// Applies the facts of the start.
@@ -276,6 +291,13 @@ impl LawChecker {
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
                     auditor.record_job_costs(jobs);
+                    Ok(())
+                }
+                (Fact::SchedulerChosen { choice, .. }, _) => {
+                    if let Some(policy) = self.offered.get(&choice.class) {
+                        self.work = WorkChecker::new(policy.clone());
+                    }
+                    self.choice = choice.clone();
                     Ok(())
                 }
                 (Fact::Market(_), None) => Err((Law::Money, "money moves without a market".to_owned())),

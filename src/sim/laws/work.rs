@@ -82,7 +82,8 @@ impl WorkChecker {
             };
             if is_late || is_urgent {
                 let (job, tracker, free) = (wanted.job, outcome.tracker, outcome.free[kind]);
-                return Err(format!("{free} {kind:?} slots of {tracker} stay free while {job} could use one"));
+                let what = if wanted.is_housekeeping { "for its setup or cleanup" } else { "for a task" };
+                return Err(format!("{free} {kind:?} slots of {tracker} stay free while {job} could use one {what}"));
             }
         }
         Ok(())

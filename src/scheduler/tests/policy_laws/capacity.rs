@@ -13,8 +13,8 @@ use crate::scheduler::{AppId, GroupId, Level, Scheduler};
 use super::cluster::{Beat, Cluster, Jobs, Stage};
 use super::step::{Step, end_all, kinds_with_free_slots, steps, take_step};
 
-const QUEUES: usize = 4;
-const MOST_SLOTS: u32 = 3;
+pub(super) const QUEUES: usize = 4;
+pub(super) const MOST_SLOTS: u32 = 3;
 
 /// Jobs with the reservations that count with them, and the users who are active.
 struct Usage<'a> {
@@ -92,7 +92,7 @@ impl<'a> Usage<'a> {
     }
 }
 
-struct Laws {
+pub(super) struct Laws {
     config: CapacityConfig,
     groups: Vec<GroupId>,
 }
@@ -100,7 +100,11 @@ struct Laws {
 // === impl Laws ===
 
 impl Laws {
-    fn check(&self, beat: &Beat<'_>) {
+    pub(super) fn new(config: &CapacityConfig, groups: &[GroupId]) -> Self {
+        Self { config: config.clone(), groups: groups.to_vec() }
+    }
+
+    pub(super) fn check(&self, beat: &Beat<'_>) {
         self.check_reservations(beat);
         beat.replay(|jobs, task, refusing, is_reserved| {
             if !is_reserved {
@@ -186,7 +190,7 @@ impl Laws {
     }
 
     /// Queues print what a count of all tasks gives.
-    fn check_reports(&self, cluster: &Cluster) {
+    pub(super) fn check_reports(&self, cluster: &Cluster) {
         for (queue, &group) in self.config.queues().iter().zip(&self.groups) {
             let report = cluster.scheduler.group_report(group).unwrap();
             let jobs: Vec<_> = cluster.jobs.live().filter(|(_, job)| job.spec.group == group).collect();
@@ -236,7 +240,7 @@ impl Laws {
     }
 }
 
-fn config() -> impl Strategy<Value = CapacityConfig> {
+pub(super) fn config() -> impl Strategy<Value = CapacityConfig> {
     let cuts = prop::array::uniform3(1i32..=60);
     let queue = || (prop::option::of(0i32..=100), 1i32..=100, 4i32..=12, any::<bool>(), 8i32..40, 0i32..40);
     let queues = prop::collection::vec(queue(), QUEUES);
@@ -275,7 +279,7 @@ fn config() -> impl Strategy<Value = CapacityConfig> {
 fn run(config: &CapacityConfig, steps: &[Step]) -> Jobs {
     let mut cluster = Cluster::new(Scheduler::capacity(config.clone(), false));
     cluster.groups = config.queues().iter().map(|queue| cluster.scheduler.open_group(queue.name())).collect();
-    let laws = Laws { config: config.clone(), groups: cluster.groups.clone() };
+    let laws = Laws::new(config, &cluster.groups);
     let mut check = |beat: &Beat<'_>| laws.check(beat);
     for step in steps {
         take_step(&mut cluster, step, &mut check);
@@ -293,7 +297,7 @@ proptest! {
 
     #[test]
     fn queues_and_users_keep_their_limits_and_no_permitted_slot_idles(
-        config in config(), steps in steps(QUEUES, MOST_SLOTS)
+        config in config(), steps in steps(QUEUES, MOST_SLOTS, 100)
     ) {
         run(&config, &steps);
     }

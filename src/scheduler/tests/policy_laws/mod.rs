@@ -5,3 +5,4 @@
 mod capacity;
 mod cluster;
 mod step;
+mod switches;

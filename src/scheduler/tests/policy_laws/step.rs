@@ -30,8 +30,8 @@ pub(super) enum Step {
 }
 
 /// Steps over so many groups; tasks of some jobs take up to `most_slots`.
-pub(super) fn steps(groups: usize, most_slots: u32) -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(step(groups, most_slots), 1..100)
+pub(super) fn steps(groups: usize, most_slots: u32, most: usize) -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(groups, most_slots), 1..most)
 }
 
 fn step(groups: usize, most_slots: u32) -> impl Strategy<Value = Step> {

@@ -56,9 +56,10 @@ impl Scheduler {
         apps.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Orders an app under a policy that has just taken over, and notifies it of what it may count.
+    /// Orders an app under a policy that has just taken over, and notifies it of what it may count. One that was removed
+    /// was so for good: nothing would say when its last attempt ends.
     fn enter_app(&mut self, id: AppId) {
-        let Some(size) = self.apps.get(&id).map(|app| app.size) else { return };
+        let Some(size) = self.apps.get(&id).filter(|app| !app.draining).map(|app| app.size) else { return };
         self.notify(&Change::AppAdded(id));
         self.notify(&Change::Size { app: id, size });
         self.enqueue_waiting(id);

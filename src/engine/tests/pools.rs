@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::engine::{Caller, Event, FairConfig, PolicyConfig, Refusal, Reply};
 use crate::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties};
-use crate::model::{JobId, Kind, PerKind, RunState};
+use crate::model::{AttemptState, JobId, Kind, PerKind, RunState};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
 
 use super::cluster::{Cluster, Fate, spec};
-use super::preemption::{attempts, hang, is_preempted, live};
+use super::preemption::{attempts, hang, live};
 
 fn allocations(file: &str) -> Arc<Allocations> {
     Arc::new(AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap().allocations)
@@ -165,7 +165,7 @@ fn row_16_a_pool_gets_its_minimum_once_its_timeout_has_passed() {
     assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
     live(&mut cluster, 8_000, hang);
     assert_eq!(running(&cluster, jobs), [PerKind::new(2, 3), PerKind::new(2, 1)]);
-    let killed = attempts(&cluster).into_iter().filter(|(.., attempt)| is_preempted(attempt));
+    let killed = attempts(&cluster).into_iter().filter(|(.., attempt)| attempt.state == AttemptState::Killed);
     assert_eq!(killed.map(|(_, id, _)| id.task.kind).collect::<Vec<_>>(), [Kind::Map, Kind::Map, Kind::Reduce]);
 }
 

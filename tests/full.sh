@@ -196,6 +196,7 @@ step "the same, paid for" killed_jobs --market
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
 step "a streaming client that is cut off" tests/hadoop/cut-off.sh
 step "a stock job while the JobTrackers swap" tests/hadoop/swap.sh
+step "stock jobs under each scheduler, switched while they run" tests/hadoop/policies.sh
 step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points

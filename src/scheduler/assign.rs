@@ -52,7 +52,7 @@ impl Scheduler {
             report.skipped += search.skipped;
             self.end_search(kind, &offer, &heartbeat, search);
         }
-        self.notify(&Change::HeartbeatEnded { node: id, now });
+        self.notify(&Change::HeartbeatEnded);
         report
     }
 

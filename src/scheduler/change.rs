@@ -1,5 +1,4 @@
 //! What a policy is notified of, and what it may answer: which keys move, which parked apps and groups return.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
 
@@ -47,12 +46,10 @@ pub(super) enum Change {
     Reserved {
         app: AppId,
         kind: Kind,
-        node: TrackerId,
     },
     ReservationEnded {
         app: AppId,
         kind: Kind,
-        node: TrackerId,
     },
     /// A node sends a heartbeat, with so many slots in use; before any grant.
     HeartbeatStarted {
@@ -63,10 +60,7 @@ pub(super) enum Change {
     /// An app was asked for a task, perhaps in vain.
     Asked(Asked),
     /// The node's slots are filled as far as they can be.
-    HeartbeatEnded {
-        node: TrackerId,
-        now: Now,
-    },
+    HeartbeatEnded,
     /// Time has passed: what depends on it is due for another look.
     Tick(Now),
 }

@@ -1,5 +1,4 @@
 //! One heartbeat as the policy sees it: what the node offered, and what was granted so far.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use crate::model::{Now, PerKind, TrackerId};
 

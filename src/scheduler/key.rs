@@ -1,5 +1,4 @@
 //! Sort keys of groups and apps: small tuples of integers, compared exactly.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use std::cmp::{Ordering, Reverse};
 use std::num::NonZeroU64;

@@ -5,7 +5,6 @@
 //! notified ([`Policy::on_change`]), as of everything else that it may count.
 //!
 //! Only hooks that a policy uses exist, and FIFO and the market need the first four.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -42,7 +42,7 @@ impl Scheduler {
             self.ended_reservations.push(ended(before, kind, node));
         }
         if app.reserved_nodes[kind].insert(node) {
-            self.notify(&Change::Reserved { app: id, kind, node });
+            self.notify(&Change::Reserved { app: id, kind });
         }
     }
 
@@ -54,7 +54,7 @@ impl Scheduler {
         if let Some(app) = self.apps.get_mut(&id) {
             app.reserved_nodes[kind].remove(&node);
             self.wake_after_release(id, kind);
-            self.notify(&Change::ReservationEnded { app: id, kind, node });
+            self.notify(&Change::ReservationEnded { app: id, kind });
         }
     }
 

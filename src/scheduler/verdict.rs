@@ -1,5 +1,4 @@
 //! What a policy says before an app is asked for a task.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use super::{GroupId, Level};
 

@@ -1,5 +1,4 @@
 //! The scheduler's state as a policy may read it.
-#![allow(dead_code, reason = "hooks of policies that refuse: Capacity and Fair")]
 
 use rustc_hash::FxHashMap;
 

@@ -412,16 +412,16 @@ impl Policy for Capacity {
             Change::Size { app, size } => self.count_size(app, size),
             Change::Priority { app, .. } => self.move_job(app, view),
             Change::Demand { app, kind } => self.count_activity(app, kind, view, reaction),
-            Change::Usage { app, kind } | Change::Reserved { app, kind, .. } => {
+            Change::Usage { app, kind } | Change::Reserved { app, kind } => {
                 self.count_holding(app, kind, view, reaction);
             }
-            Change::ReservationEnded { app, kind, .. } => {
+            Change::ReservationEnded { app, kind } => {
                 self.count_used_reservation(app, kind);
                 self.count_holding(app, kind, view, reaction);
             }
             Change::ClusterSlots => self.count_slots(view, reaction),
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
-            Change::HeartbeatEnded { .. } => self.end_heartbeat(view, reaction),
+            Change::HeartbeatEnded => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
             Change::AppRemoved(id) => self.withdraw_app(id, reaction),
             Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}

@@ -292,7 +292,7 @@ impl Policy for Fair {
                 self.start_heartbeat(in_use, now.mono_ms);
             }
             Change::Asked(ref asked) if asked.kind == Kind::Map => self.on_map_asked(asked),
-            Change::HeartbeatEnded { .. } => self.skipped = self.heartbeat.take_skipped(),
+            Change::HeartbeatEnded => self.skipped = self.heartbeat.take_skipped(),
             Change::Tick(now) => self.update(now, view, reaction),
             Change::Demand { .. }
             | Change::Asked(_)

@@ -3,14 +3,13 @@
 
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 
+use super::WRONG_USAGE;
 use super::history_text::render_price_history;
 use super::market_text::{Form, render_price, render_time};
 use super::server_address::server_address;
 use super::signer::{SignerArguments, SignerError};
 use super::since::{InvalidTime, parse_time_ms};
 
-/// Exit code of wrong usage and of refused requests.
-const WRONG_USAGE: u8 = 2;
 /// Exit code of denied requests.
 const DENIED: u8 = 3;
 /// Exit code without a valid answer.

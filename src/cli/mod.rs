@@ -83,7 +83,7 @@ enum Command {
     Simulate(simulate::SimulateArguments),
 }
 
-/// Exit code of wrong usage or configuration.
+/// Exit code of wrong usage or configuration, and of a refusal.
 const WRONG_USAGE: u8 = 2;
 
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or

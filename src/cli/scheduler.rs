@@ -5,12 +5,10 @@ use crate::config::ConfigError;
 use crate::config::settings::{SchedulerName, UnknownScheduler};
 use crate::lifecycle::{ControlError, SchedulerAnswer, SchedulerRequest, request_scheduler};
 
+use super::WRONG_USAGE;
 use super::scheduler_text::{render_done, render_plan, render_status, render_wait};
 use super::serve::ConfigurationArguments;
 use super::terminal;
-
-/// Exit code of wrong usage or configuration, or of a refusal.
-const REFUSED: u8 = 2;
 
 /// Subcommands of `scheduler`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -76,7 +74,7 @@ impl SchedulerFailure {
     /// The exit code: 2 for wrong usage or configuration, or refused; 4 if no daemon is reached; 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Name(_) | Self::Config(_) | Self::Refused(_) => REFUSED,
+            Self::Name(_) | Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
             Self::Ask(ControlError::Unreached { .. }) => 4,
             Self::Ask(ControlError::Unanswered(_)) | Self::Confused | Self::Json(_) => 1,
         }
@@ -145,7 +143,7 @@ fn shown(
     render: impl Fn(&SwitchPlan) -> String,
 ) -> Result<(String, u8), SchedulerFailure> {
     let text = if is_json { pretty(plan)? } else { render(plan) };
-    Ok((text, if plan.is_permitted() { 0 } else { REFUSED }))
+    Ok((text, if plan.is_permitted() { 0 } else { WRONG_USAGE }))
 }
 
 fn unexpected(answer: SchedulerAnswer) -> SchedulerFailure {

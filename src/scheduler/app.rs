@@ -75,6 +75,12 @@ pub(super) struct App {
 impl AppSpec {
     /// One slot for each task.
     pub const ONE_SLOT: PerKind<NonZeroU32> = PerKind::new(NonZeroU32::MIN, NonZeroU32::MIN);
+
+    /// An app of a test: of user `u`, of normal priority, with one slot for each task.
+    #[cfg(test)]
+    pub(super) fn plain(id: AppId, group: GroupId) -> Self {
+        Self { id, group, user: "u".into(), priority: 2, start_ms: 0, order: 0, slots_per_task: Self::ONE_SLOT }
+    }
 }
 
 // === impl App ===

@@ -42,8 +42,7 @@ mod tests {
         let group = scheduler.open_group("q");
         numbers.map(|number| {
             let id = AppId::new(number);
-            let (user, slots_per_task) = ("u".into(), AppSpec::ONE_SLOT);
-            scheduler.add_app(AppSpec { id, group, priority: 2, start_ms: 0, order: 0, user, slots_per_task }).unwrap();
+            scheduler.add_app(AppSpec::plain(id, group)).unwrap();
             id
         })
     }

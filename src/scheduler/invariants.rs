@@ -103,17 +103,7 @@ mod tests {
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(4, 1));
         let app = AppId::new(1);
-        scheduler
-            .add_app(AppSpec {
-                id: app,
-                group,
-                priority: 2,
-                start_ms: 0,
-                order: 0,
-                user: "u".into(),
-                slots_per_task: AppSpec::ONE_SLOT,
-            })
-            .unwrap();
+        scheduler.add_app(AppSpec::plain(app, group)).unwrap();
         (scheduler, app, host, node)
     }
 

@@ -97,17 +97,7 @@ mod tests {
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(4, 1));
         let app = AppId::new(1);
-        scheduler
-            .add_app(AppSpec {
-                id: app,
-                group,
-                priority: 2,
-                start_ms: 0,
-                order: 0,
-                user: "u".into(),
-                slots_per_task: AppSpec::ONE_SLOT,
-            })
-            .unwrap();
+        scheduler.add_app(AppSpec::plain(app, group)).unwrap();
         (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node, 1));
         assert_eq!((scheduler.retained(group).map, scheduler.incoming(node)), (3, PerKind::new(1, 1)));
         scheduler.mark_releasing(app, Kind::Map, node, 1);

@@ -2,9 +2,10 @@
 
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::Refusal;
-use crate::mapreduce::JobSpec;
+use crate::mapreduce::{AcceptedJob, Job, JobSpec};
 use crate::market::Market;
-use crate::scheduler::GroupId;
+use crate::model::Priority;
+use crate::scheduler::{AddAppError, AppSpec, GroupId};
 use crate::wire::limits;
 
 /// The group of jobs that no account pays for while the market rules: it buys nothing, so it gets what is left. No
@@ -51,6 +52,37 @@ impl Engine {
             PolicyConfig::Fair(_) => self.open_pool(&name),
             _ => self.cluster.scheduler.open_group(&name),
         }
+    }
+}
+
+// === impl Engine: apps of jobs ===
+
+impl Engine {
+    /// Adds a job to the scheduler as it was when it was accepted. Of an earlier run, all its tasks count until its rows
+    /// are loaded: limits on jobs that begin count them.
+    pub(super) fn schedule_job(
+        &mut self,
+        accepted: &AcceptedJob,
+        group: GroupId,
+        priority: Priority,
+    ) -> Result<Job, AddAppError> {
+        let app = self.jobs.next_app_id();
+        let spec = AppSpec {
+            id: app,
+            group,
+            user: accepted.spec.user.as_str().into(),
+            priority: priority as u8,
+            start_ms: accepted.submit_ms,
+            order: accepted.order,
+            slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
+        };
+        let scheduler = &mut self.cluster.scheduler;
+        scheduler.add_app(spec.clone())?;
+        scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
+        scheduler.set_max_running(app, accepted.spec.max_running);
+        let job = Job::new(accepted, &spec);
+        scheduler.set_pending(app, job.pending());
+        Ok(job)
     }
 }
 

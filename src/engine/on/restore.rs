@@ -14,7 +14,6 @@ use crate::mapreduce::{
 };
 use crate::market::MarketFact;
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
-use crate::scheduler::AppSpec;
 use crate::wire::CompletionStatus;
 
 use super::foreign_jobtracker::NOT_RECOVERED;
@@ -137,24 +136,7 @@ impl Engine {
     fn reopen_job(&mut self, stored: &StoredJob) -> Option<Job> {
         let accepted = &stored.accepted;
         let group = self.open_job_group(&accepted.spec, stored.pool.as_deref());
-        let app = self.jobs.next_app_id();
-        let spec = AppSpec {
-            id: app,
-            group,
-            user: accepted.spec.user.as_str().into(),
-            priority: stored.priority as u8,
-            start_ms: accepted.submit_ms,
-            order: accepted.order,
-            slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
-        };
-        let scheduler = &mut self.cluster.scheduler;
-        scheduler.add_app(spec.clone()).ok()?;
-        scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
-        scheduler.set_max_running(app, accepted.spec.max_running);
-        let job = Job::new(accepted, &spec);
-        // All its tasks, until its rows are loaded: limits on jobs that begin count them.
-        scheduler.set_pending(app, job.pending());
-        Some(job)
+        self.schedule_job(accepted, group, stored.priority).ok()
     }
 
     fn expect_trackers(

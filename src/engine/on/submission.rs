@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
 use crate::engine::state::{Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission, Refusal};
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, job_bytes};
+use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
-use crate::scheduler::{AppSpec, NewApp};
+use crate::scheduler::NewApp;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
@@ -230,24 +230,11 @@ impl Engine {
         let id = accepted.id;
         let group = self.group_of_submission(&accepted.spec)?;
         accepted.order = self.submissions.next_order();
-        let app = self.jobs.next_app_id();
-        let spec = AppSpec {
-            id: app,
-            group,
-            user: accepted.spec.user.as_str().into(),
-            priority: accepted.spec.priority as u8,
-            start_ms: accepted.submit_ms,
-            order: accepted.order,
-            slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
-        };
-        self.cluster.scheduler.add_app(spec.clone()).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let job = self.schedule_job(&accepted, group, accepted.spec.priority);
+        let job = job.map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.submissions.release_id(id);
-        let job = Job::new(&accepted, &spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
-        self.cluster.scheduler.set_locality_wait(app, job.spec.locality_wait_millionths);
-        self.cluster.scheduler.set_pending(app, job.pending());
-        self.cluster.scheduler.set_max_running(app, job.spec.max_running);
         if let Some(market) = &mut self.market {
             market.costs.open(&job);
         }

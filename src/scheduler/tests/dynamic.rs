@@ -116,15 +116,7 @@ fn a_removed_app_holds_its_slots_and_its_queue_until_they_are_left() {
 #[test]
 fn an_app_needs_an_open_group_and_an_id_of_its_own() {
     let mut world = with_jobs(2);
-    let spec = |id, group| AppSpec {
-        id: AppId::new(id),
-        group,
-        priority: 2,
-        start_ms: 0,
-        order: 9,
-        user: "u".into(),
-        slots_per_task: AppSpec::ONE_SLOT,
-    };
+    let spec = |id, group| AppSpec::plain(AppId::new(id), group);
     let taken = spec(0, world.groups[0]);
     assert_eq!(world.scheduler.add_app(taken), Err(AddAppError::Exists(AppId::new(0))));
     let empty = world.scheduler.open_group("empty");

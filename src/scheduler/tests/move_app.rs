@@ -38,17 +38,7 @@ fn its_releasing_slots_move_along_and_the_old_group_may_close() {
     let host = scheduler.topology_mut().intern_host("h", "/r");
     let node = scheduler.add_node(host, PerKind::new(4, 1));
     let app = AppId::new(1);
-    scheduler
-        .add_app(AppSpec {
-            id: app,
-            group: from,
-            user: "u".into(),
-            priority: 2,
-            start_ms: 0,
-            order: 0,
-            slots_per_task: AppSpec::ONE_SLOT,
-        })
-        .unwrap();
+    scheduler.add_app(AppSpec::plain(app, from)).unwrap();
     (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node, 1));
     scheduler.mark_releasing(app, Kind::Map, node, 1);
     scheduler.set_pending(app, PerKind::new(5, 0));

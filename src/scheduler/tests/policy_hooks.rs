@@ -137,16 +137,8 @@ impl World {
     }
 
     fn job(&mut self, number: u32, group: usize, maps: u32, reduces: u32) -> AppId {
-        let (id, user) = (AppId::new(number), "u".into());
-        let spec = AppSpec {
-            id,
-            group: self.groups[group],
-            user,
-            priority: 2,
-            start_ms: 0,
-            order: number.into(),
-            slots_per_task: AppSpec::ONE_SLOT,
-        };
+        let id = AppId::new(number);
+        let spec = AppSpec { order: number.into(), ..AppSpec::plain(id, self.groups[group]) };
         self.scheduler.add_app(spec).unwrap();
         for (kind, count) in [(Kind::Map, maps), (Kind::Reduce, reduces)] {
             self.scheduler.request_slots(id, kind, &[], count);

@@ -4,6 +4,7 @@ use std::io::{BufWriter, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::cli::exit_code::INTERRUPTED;
 use crate::demo::{DemoEnd, DemoFailure, DemoOptions, word_task};
 
 /// Options of `demo`.
@@ -45,8 +46,6 @@ pub enum DemoTask {
 
 /// Exit code when counts or bill are wrong, or the demo fails.
 const FAILED: u8 = 1;
-/// Exit code after Ctrl-C, as is usual for shells.
-const INTERRUPTED: u8 = 130;
 
 /// Runs the demo.
 ///

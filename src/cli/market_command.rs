@@ -3,7 +3,7 @@
 
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 
-use super::WRONG_USAGE;
+use super::exit_code::WRONG_USAGE;
 use super::history_text::render_price_history;
 use super::market_text::{Form, render_price, render_time};
 use super::server_address::server_address;

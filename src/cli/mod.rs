@@ -4,6 +4,7 @@ pub mod backup;
 pub mod check_config;
 pub mod completion;
 pub mod demo;
+mod exit_code;
 pub mod explain;
 mod explain_text;
 mod history_text;
@@ -34,6 +35,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::log::start_log;
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
+
+use exit_code::WRONG_USAGE;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
 #[derive(Debug, Parser)]
@@ -82,9 +85,6 @@ enum Command {
     /// Simulate a cluster with faults in virtual time, and check the invariants after every step
     Simulate(simulate::SimulateArguments),
 }
-
-/// Exit code of wrong usage or configuration, and of a refusal.
-const WRONG_USAGE: u8 = 2;
 
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
 /// configuration, or refused, 3 denied, 4 unreachable.

@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use crate::config::settings::{SchedulerName, UnknownScheduler};
 use crate::lifecycle::{ControlError, SchedulerAnswer, SchedulerRequest, request_scheduler};
 
-use super::WRONG_USAGE;
+use super::exit_code::WRONG_USAGE;
 use super::scheduler_text::{render_done, render_plan, render_status, render_wait};
 use super::serve::ConfigurationArguments;
 use super::terminal;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
@@ -19,8 +20,6 @@ use super::submit_arguments::SubmitArguments;
 
 /// Exit code when the job failed or was killed.
 const JOB_FAILED: u8 = 1;
-/// Exit code after Ctrl-C before the job was accepted, as is usual for shells.
-const INTERRUPTED: u8 = 130;
 
 /// How following a job ended.
 enum End {

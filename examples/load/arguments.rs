@@ -75,6 +75,17 @@ pub struct Calling {
     pub rate: u32,
 }
 
+/// The queues of jobs, `queue-0` and on.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct QueueSpread {
+    /// Queues that jobs go to in turn; 0: all go to the default queue
+    #[arg(long, default_value_t = 0)]
+    pub queues: u32,
+    /// Submit as the account that each queue is under the market, signed by the key `key-of-QUEUE`
+    #[arg(long, requires = "queues")]
+    pub signed: bool,
+}
+
 /// `idle`
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Idle {
@@ -115,9 +126,14 @@ pub struct Tasks {
 pub struct Hold {
     #[command(flatten)]
     pub calling: Calling,
+    #[command(flatten)]
+    pub spread: QueueSpread,
     /// Running jobs: one row for each number, ascending
     #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1000])]
     pub jobs: Vec<u32>,
+    /// Waiting maps of all jobs together: the trackers end one map with each second heartbeat and get another, and no job holds one
+    #[arg(long, default_value_t = 0)]
+    pub waiting_maps: u32,
     /// Measured time of each
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,

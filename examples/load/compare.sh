@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# compare.sh [--quick] [SERVER]... -- [LOAD [OPTION]...]
+# compare.sh [--quick] [--scheduler fifo|dynamic|capacity|fair] [SERVER]... -- [LOAD [OPTION]...]
 #
 # Puts each SERVER (java, ours; default both) under each load, every time a fresh JobTracker with a folder of its own, and prints one table.
 # With a LOAD after --, only that one. --quick: small sizes, a minute or two for ours. Build first:
 #   cargo build --release && cargo build --release --example load
+# --scheduler: that one rules, with the queues of the load's --queues (accounts under dynamic, to go with --signed; pools under fair). Java
+# has fifo, and capacity and fair where JOBTRACKER_SCHEDULERS_JAR names what tests/hadoop/build-schedulers.sh made.
 # Java needs the stock jars: tests/hadoop/fetch-jars.sh, or JOBTRACKER_HADOOP_HOME. JOBTRACKER_KEEP_ROWS=FILE keeps the rows as JSON.
 set -euo pipefail
 
@@ -43,7 +45,7 @@ QUICK_LOADS=(
     "memory --trackers 400 --maps 2000 --jobs 50"
 )
 
-servers=()
+servers=() scheduler=''
 while (($# > 0)); do
     case $1 in
     --quick) LOADS=("${QUICK_LOADS[@]}") ;;
@@ -52,8 +54,13 @@ while (($# > 0)); do
         (($# == 0)) || LOADS=("$*")
         break
         ;;
+    --scheduler)
+        scheduler=${2:-}
+        [[ $scheduler =~ ^(fifo|dynamic|capacity|fair)$ ]] || fail "--scheduler '$scheduler': fifo, dynamic, capacity or fair"
+        shift
+        ;;
     java | ours) servers+=("$1") ;;
-    *) fail "$1: java, ours, --quick or --" ;;
+    *) fail "$1: java, ours, --quick, --scheduler or --" ;;
     esac
     shift
 done
@@ -67,6 +74,48 @@ fi
 # The cluster's folder becomes the working directory below.
 : >"$rows"
 rows=$(realpath "$rows")
+
+# scheduled_cluster QUEUES: a scratch cluster with so many queues under the wanted scheduler; nothing limits their jobs.
+scheduled_cluster() {
+    local queues=() number
+    for ((number = 0; number < $1; number++)); do queues+=("queue-$number"); done
+    local names
+    names=$(IFS=,; echo "${queues[*]:-default}")
+    EXTRA_JAR=${JOBTRACKER_SCHEDULERS_JAR:-}
+    case $scheduler in
+    fifo) cluster_create "mapred.queue.names=$names" ;;
+    dynamic)
+        # shellcheck source=../../tests/hadoop/market.sh
+        . "$project/tests/hadoop/market.sh"
+        market_create
+        for number in "${queues[@]}"; do
+            echo "$number 1000 0.5" >>"$CLUSTER/hadoop.budget"
+            echo "$number user key-of-$number" >>"$CLUSTER/hadoop.acl"
+        done
+        ;;
+    fair)
+        cluster_create "mapred.queue.names=$names" mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.FairScheduler \
+            mapred.fairscheduler.poolnameproperty=mapred.job.queue.name
+        ;;
+    capacity)
+        cluster_create "mapred.queue.names=$names" mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.CapacityTaskScheduler
+        capacities "${queues[@]:-default}" >"$CLUSTER/conf/capacity-scheduler.xml"
+        ;;
+    esac
+}
+
+# Prints a capacity-scheduler.xml in which each QUEUE has as much as the others.
+capacities() {
+    echo '<configuration>'
+    echo '<property><name>mapred.capacity-scheduler.maximum-system-jobs</name><value>1000000</value></property>'
+    local queue percent
+    # A hair more: the original adds in 32-bit floats, and below 100 % it does not start.
+    percent=$(python3 -c "print(100.05 / $#)")
+    for queue; do
+        echo "<property><name>mapred.capacity-scheduler.queue.$queue.capacity</name><value>$percent</value></property>"
+    done
+    echo '</configuration>'
+}
 
 # Runs one load against one fresh server; a process of its own, since the cluster ends with its shell.
 one() (
@@ -95,6 +144,9 @@ one() (
             echo "$user user key-of-$user" >>"$CLUSTER/hadoop.acl"
         done
         market=(--http "127.0.0.1:$HTTP_PORT" --acl "$CLUSTER/hadoop.acl")
+    elif [[ -n $scheduler ]]; then
+        [[ $* =~ --queues[\ =]([0-9]+) ]] || true
+        scheduled_cluster "${BASH_REMATCH[1]:-0}"
     else
         cluster_create
     fi

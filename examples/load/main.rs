@@ -22,6 +22,7 @@ mod soak;
 mod staging;
 mod station;
 mod steady_tracker;
+mod submitters;
 mod wayward_tracker;
 
 use std::process::ExitCode;

@@ -188,6 +188,11 @@ pub(super) trait Policy: fmt::Debug + Send {
         PoolClaims::default()
     }
 
+    /// Tasks that pools could run by the last update; only the Fair scheduler has pools.
+    fn runnable_tasks(&self) -> PerKind<u64> {
+        PerKind::default()
+    }
+
     /// The scheduling information of an app.
     fn app_report(&self, _app: &App) -> Option<String> {
         None

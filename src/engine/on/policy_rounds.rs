@@ -12,6 +12,7 @@ impl Engine {
             self.cluster.scheduler.tick(now);
             self.tick_market(now);
             self.grant_wish(now);
+            self.log_update(now);
         }
     }
 

@@ -91,6 +91,7 @@ impl Engine {
             self.replace_settings(policy, now);
             self.regroup_jobs();
         }
+        self.follow_event_log(now);
     }
 
     /// Records the choice with all that follows from it for jobs: a restart finds all of it or nothing.

@@ -318,6 +318,10 @@ impl Policy for Fair {
         self.claims(kind, now.mono_ms, view)
     }
 
+    fn runnable_tasks(&self) -> PerKind<u64> {
+        self.runnable
+    }
+
     fn group_detail(&self, id: GroupId, now: Now) -> GroupDetail {
         let detail = |pool| self.pools.detail(pool, self.options.preempts, now.mono_ms);
         self.pools.index(id).map_or(GroupDetail::Plain, |pool| GroupDetail::Pool(detail(pool)))

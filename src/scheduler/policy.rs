@@ -173,6 +173,9 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Replaces the allocation file of the Fair scheduler.
     fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
 
+    /// Sets the time between heartbeats of a tracker, ms.
+    fn set_heartbeat_interval_ms(&mut self, _interval_ms: u64) {}
+
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()

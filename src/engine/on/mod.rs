@@ -26,6 +26,7 @@ mod market_ticks;
 mod orders;
 mod policy_reload;
 mod policy_rounds;
+mod policy_tick;
 mod pools;
 mod preemption;
 mod preemption_round;

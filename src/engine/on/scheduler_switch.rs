@@ -65,7 +65,7 @@ impl Engine {
         if !self.config.policy.is_market() {
             self.cluster.scheduler.replace_policy(self.config.policy.options());
             self.count_hosts();
-            self.cluster.scheduler.tick(now);
+            self.tick_policy(now);
         }
     }
 }
@@ -122,7 +122,7 @@ impl Engine {
         self.size_tasks();
         self.cluster.scheduler.replace_policy(self.config.policy.options());
         self.count_hosts();
-        self.cluster.scheduler.tick(now);
+        self.tick_policy(now);
         self.open_queues();
         self.tick_market(now);
     }

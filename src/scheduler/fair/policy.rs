@@ -264,6 +264,10 @@ impl Policy for Fair {
         self.pools.renew_settings(allocations);
     }
 
+    fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        self.options.heartbeat_interval_ms = interval_ms;
+    }
+
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             Change::GroupOpened(group) => self.open_pool(group, view, reaction),

@@ -27,6 +27,7 @@ mod market;
 mod market_laws;
 mod market_queries;
 mod policies;
+mod pool_preemption;
 mod pools;
 mod preemption;
 mod preemption_laws;

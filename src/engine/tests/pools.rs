@@ -33,7 +33,7 @@ fn cluster(file: &str) -> Cluster {
     Cluster::new(PolicyConfig::Fair(fair_config(file)))
 }
 
-fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
+pub fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
     let pool_properties = PoolProperties(BTreeMap::from([(property.to_owned(), pool.to_owned())]));
     JobSpec { pool_properties, slowstart_millionths: 0, ..spec("ann", "default", maps, reduces) }
 }
@@ -43,7 +43,7 @@ fn pool_of(cluster: &Cluster, job: JobId) -> Option<&str> {
     scheduler.group_name(scheduler.group_of(cluster.engine.jobs.get(job)?.app)?)
 }
 
-fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
+pub fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
     let caller = Caller::named("ann");
     cluster.step(Event::SetPool { id, pool: pool.to_owned(), caller }).0
 }
@@ -156,7 +156,7 @@ pub fn starving(only_logs: bool, event_log: Option<EventLogConfig>) -> (Cluster,
     (cluster, jobs)
 }
 
-fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
+pub fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
     jobs.map(|job| cluster.engine.cluster.scheduler.app_running(cluster.engine.jobs.get(job).unwrap().app))
 }
 

@@ -86,9 +86,11 @@ impl Fair {
 
     fn open_pool(&mut self, id: GroupId, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(group) = view.group(id) else { return };
+        // Full trackers have no heartbeats here; an update is never long ago.
+        let now_ms = self.last_heartbeat_ms.max(self.last_update.mono_ms);
         match (group.is_listed(), group.parent) {
-            (false, Some(parent)) => self.pools.open_own_part(id, parent, self.last_heartbeat_ms),
-            _ => self.pools.open(id, &group.name, &self.allocations, self.last_heartbeat_ms),
+            (false, Some(parent)) => self.pools.open_own_part(id, parent, now_ms),
+            _ => self.pools.open(id, &group.name, &self.allocations, now_ms),
         }
         reaction.rekey_all();
     }

@@ -154,6 +154,14 @@ impl Cluster {
         self.scheduler.request_second_attempt(AppId::new(job), Kind::Map);
     }
 
+    /// What each pool wants of a kind by preemption now, by name.
+    pub(super) fn wanted(&self, kind: Kind) -> Vec<(String, u32)> {
+        let claims = self.scheduler.pool_claims(kind, self.now);
+        let mut wanted: Vec<_> = claims.pools.into_iter().map(|claim| (claim.name, claim.wanted.slots())).collect();
+        wanted.sort();
+        wanted
+    }
+
     pub(super) fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
         self.scheduler.set_heartbeat_interval_ms(interval_ms);
     }

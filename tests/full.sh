@@ -158,15 +158,23 @@ fuzz_target() {
         -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1
 }
 
-# Three quarters of the events under the market, the rest first in, first out; a law that breaks ends it with the command that shows it
-# again.
+# Half of the events under the market, an eighth under each other scheduler and under all by turns; a law that breaks ends a run with the
+# command that shows it again.
 simulated_events() {
-    local events_of_seed=100000 seeds first_in_first_out status=0
+    local events_of_seed=100000 seeds others status=0
     seeds=$((${SIMULATED_EVENTS:-100000000} / events_of_seed))
-    simulate --policy fifo --seeds $((seeds / 4 + 1)) --events "$events_of_seed" &
-    first_in_first_out=$!
-    simulate --seeds $((seeds - seeds / 4)) --events "$events_of_seed" || status=1
-    wait "$first_in_first_out" || status=1
+    simulate_other_schedulers $((seeds / 8 + 1)) "$events_of_seed" &
+    others=$!
+    simulate --seeds $((seeds - seeds / 2)) --events "$events_of_seed" || status=1
+    wait "$others" || status=1
+    return "$status"
+}
+
+simulate_other_schedulers() {
+    local policy status=0
+    for policy in fifo capacity fair mixed; do
+        simulate --policy "$policy" --seeds "$1" --events "$2" | sed "s/^/$policy/" || status=1
+    done
     return "$status"
 }
 

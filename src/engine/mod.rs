@@ -10,8 +10,8 @@ mod state;
 mod tests;
 
 pub use self::core::{
-    Engine, EngineConfig, Event, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig,
-    QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
+    Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
+    PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
 };
 pub use on::{
     ClusterSnapshot, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs,

@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, BrokenInvariants, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, RackResolver,
-    Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
+    AclFile, BrokenInvariants, Dispatcher, EffectHandler, EventLog, Leftovers, Notifier, Owner, OwnerHandle,
+    RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
@@ -117,6 +117,7 @@ impl Daemon {
             broken_invariants,
             market_presence,
             switch_waiter: Rc::default(),
+            event_log: EventLog::new(&settings.daemon_user, &settings.rpc_address.host, clock),
             budget_image,
         };
         (

@@ -102,6 +102,13 @@ impl Jobs {
 
 // === impl JobGrants ===
 
+impl JobGrants<'_> {
+    /// The id of a job.
+    pub fn job(&self, app: AppId) -> Option<JobId> {
+        self.jobs.by_app(app).map(|job| job.id)
+    }
+}
+
 impl GrantSource for JobGrants<'_> {
     fn take_task(&mut self, app: AppId, kind: Kind, tracker: TrackerId, distance: Distance) -> GrantResult {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };

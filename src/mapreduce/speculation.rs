@@ -61,8 +61,8 @@ impl Job {
         let is_old = context.now.wall_ms.saturating_sub(self.straggler_watch_ms) >= LAG_MS;
         let needs_slot = lags && is_old && self.waiting[kind].len() == 0;
         match (self.stragglers[kind].set_slot_requested(needs_slot), needs_slot) {
-            (false, true) => context.scheduler.request_slots(self.app, kind, &[], 1),
-            (true, false) => context.scheduler.withdraw_request(self.app, kind, &[], 1),
+            (false, true) => context.scheduler.request_second_attempt(self.app, kind),
+            (true, false) => context.scheduler.withdraw_second_attempt(self.app, kind),
             _ => {}
         }
     }

@@ -45,6 +45,24 @@ impl Scheduler {
         self.notify(&Change::Demand { app: id, kind });
     }
 
+    /// Adds a second attempt for a task that is far behind, whichever that is when a slot is free; one at a time.
+    pub fn request_second_attempt(&mut self, id: AppId, kind: Kind) {
+        self.set_second_attempt(id, kind, true);
+        self.request_slots(id, kind, &[], 1);
+    }
+
+    /// Withdraws the second attempt.
+    pub fn withdraw_second_attempt(&mut self, id: AppId, kind: Kind) {
+        self.set_second_attempt(id, kind, false);
+        self.withdraw_request(id, kind, &[], 1);
+    }
+
+    pub(super) fn set_second_attempt(&mut self, id: AppId, kind: Kind, is_requested: bool) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.tables[kind].set_second_attempt(is_requested);
+        }
+    }
+
     /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a
     /// restart.
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {

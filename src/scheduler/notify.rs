@@ -15,6 +15,11 @@ impl Scheduler {
         self.notify(&Change::Tick(now));
     }
 
+    /// Sets the time between heartbeats of a tracker, ms, which the policy uses from its next tick on.
+    pub fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        self.policy.set_heartbeat_interval_ms(interval_ms);
+    }
+
     /// Notifies the policy of a change, and does what it requests.
     pub(super) fn notify(&mut self, change: &Change) {
         self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));

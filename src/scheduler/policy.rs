@@ -173,6 +173,9 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Replaces the allocation file of the Fair scheduler.
     fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
 
+    /// Sets the time between heartbeats of a tracker, ms.
+    fn set_heartbeat_interval_ms(&mut self, _interval_ms: u64) {}
+
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
     fn claim(&self, _group: GroupId) -> Claim {
         Claim::default()
@@ -186,6 +189,11 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// What pools claim in a round of preemption; only the Fair scheduler has pools.
     fn pool_claims(&self, _kind: Kind, _now: Now, _view: &View<'_>) -> PoolClaims {
         PoolClaims::default()
+    }
+
+    /// Tasks that pools could run by the last update; only the Fair scheduler has pools.
+    fn runnable_tasks(&self) -> PerKind<u64> {
+        PerKind::default()
     }
 
     /// The scheduling information of an app.

@@ -18,6 +18,8 @@ pub(super) struct RequestTable {
     anywhere: u32,
     /// Those of them without hosts.
     unplaced: u32,
+    /// Whether one of these is a second attempt, whose task has its input somewhere.
+    has_second_attempt: bool,
     // Never iterated, so their order cannot matter.
     hosts: FxHashMap<HostId, u32>,
     racks: FxHashMap<RackId, u32>,
@@ -66,9 +68,14 @@ impl RequestTable {
         }
     }
 
-    /// Whether a task without hosts waits.
+    /// Says whether one of the tasks without hosts is a second attempt.
+    pub(super) fn set_second_attempt(&mut self, has_second_attempt: bool) {
+        self.has_second_attempt = has_second_attempt;
+    }
+
+    /// Whether a task waits whose input is on no host.
     pub(super) fn has_unplaced(&self) -> bool {
-        self.unplaced > 0
+        self.unplaced > u32::from(self.has_second_attempt)
     }
 
     /// The nearest level at which a task waits for a node on `host` in `rack`; [`Level::Any`] when none waits.

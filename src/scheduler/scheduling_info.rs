@@ -64,6 +64,11 @@ impl Scheduler {
         })
     }
 
+    /// Tasks that pools could run by the last update; zero where there are no pools.
+    pub fn runnable_tasks(&self) -> PerKind<u64> {
+        self.policy.runnable_tasks()
+    }
+
     /// The policy's numbers of an app.
     pub fn app_detail(&self, id: AppId) -> AppDetail {
         self.apps.get(&id).map_or(AppDetail::Plain, |app| self.policy.app_detail(app))

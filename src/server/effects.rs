@@ -10,6 +10,7 @@ use crate::store::BudgetPublisher;
 
 use super::broken_invariants::BrokenInvariants;
 use super::end_notification::Notifier;
+use super::event_log::EventLog;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 use super::shared_presence::{SharedPresence, presence_of};
@@ -26,6 +27,7 @@ pub(crate) struct EffectHandler {
     /// What other threads know of the market.
     pub(crate) market_presence: SharedPresence,
     pub(crate) switch_waiter: Rc<SwitchWaiter>,
+    pub(crate) event_log: EventLog,
     /// Writes the budget file; `None` without a market.
     pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
@@ -34,12 +36,15 @@ pub(crate) struct EffectHandler {
 
 impl EffectHandler {
     /// Performs effects as they arrive, concurrently. Completes when the source closes.
-    pub(crate) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
+    pub(crate) async fn perform(mut self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {
             match effect {
                 Effect::ReportBrokenInvariant(broken) => self.broken_invariants.add(&broken),
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
                 Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),
+                Effect::AppendToEventLog { directory, wall_ms, lines } => {
+                    self.event_log.append(directory, wall_ms, lines);
+                }
                 Effect::RemoveJobFiles { job, submit_dir } => {
                     let submissions = self.submissions.clone();
                     tokio::task::spawn_local(async move { submissions.remove_files(job, submit_dir).await });

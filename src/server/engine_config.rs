@@ -12,8 +12,8 @@ use crate::config::settings::{
     SchedulerKind, TrackerSettings,
 };
 use crate::engine::{
-    EngineConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig,
-    SchedulerChoice,
+    EngineConfig, EventLogConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig,
+    QueueConfig, SchedulerChoice,
 };
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
@@ -150,6 +150,10 @@ fn fair_config(fair: &FairSchedulerSettings, heartbeat_interval_ms: u64) -> Fair
         allows_undeclared_pools: settings.allows_undeclared_pools,
         preemption_interval_ms: preempts.then_some(settings.preemption_interval_ms),
         only_logs_preemption: settings.preemption == FairPreemption::OnlyLog,
+        event_log: settings.event_log.as_ref().map(|log| EventLogConfig {
+            directory: log.event_log_dir.as_path().into(),
+            dump_interval_ms: log.dump_interval_ms,
+        }),
     }
 }
 

@@ -108,6 +108,7 @@ fn fair(random: &mut Random, users: &[&str], preempts: bool) -> FairConfig {
         allows_undeclared_pools: true,
         preemption_interval_ms: preempts.then(|| random.between(300, 8_000)),
         only_logs_preemption: false,
+        event_log: None,
     }
 }
 

@@ -15,9 +15,6 @@ pub const WAITING: &[(&str, &[&str])] = &[
     ("workflow", &["WORKFLOW_ID", "WORKFLOW_NAME", "WORKFLOW_NODE"]),
     ("adjacency", &[]),
     ("tags", &["WORKFLOW_TAGS"]),
-    ("event_log", &[]),
-    ("event_log_dir", &["FAIR_EVENT_LOG_ENABLED", "FAIR_EVENT_LOG_LOCATION"]),
-    ("dump_interval_ms", &["FAIR_DUMP_INTERVAL"]),
 ];
 
 /// A key as a table declares it.

@@ -58,9 +58,9 @@ keys! {
     FAIR_ORDERING = "mapred.fairscheduler.ordering", OneOf(&["fair", "deficit"]), Some("fair"),
         "Order of jobs: by running tasks and weights of pools (`fair`), or by what each job got less than its share so far (`deficit`), as in Hadoop 0.20.";
     FAIR_EVENT_LOG_ENABLED = "mapred.fairscheduler.eventlog.enabled", Flag, Some("false"),
-        "Not acted on yet. Whether decisions are written to an event log.";
+        "Whether decisions are written to an event log.";
     FAIR_EVENT_LOG_LOCATION = "mapred.fairscheduler.eventlog.location", LocalPath, None,
-        "Not acted on yet. Directory of the event log. Unset: `fairscheduler` in `hadoop.log.dir`.";
+        "Directory of the event log. Unset: `fairscheduler` in `hadoop.log.dir`.";
     FAIR_DUMP_INTERVAL = "mapred.fairscheduler.dump.interval", Number(Milliseconds, 1, INT), Some("10000"),
-        "Not acted on yet. Time between two dumps of all jobs and pools in the event log.";
+        "Time between two dumps of all jobs and pools in the event log.";
 }

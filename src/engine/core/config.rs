@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::state::{Limits, SchedulerChoice};
@@ -121,6 +122,17 @@ pub struct FairConfig {
     pub preemption_interval_ms: Option<u64>,
     /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
     pub only_logs_preemption: bool,
+    /// The event log; none: it is not written (`mapred.fairscheduler.eventlog.enabled`).
+    pub event_log: Option<EventLogConfig>,
+}
+
+/// The event log of the Fair scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLogConfig {
+    /// Its directory (`mapred.fairscheduler.eventlog.location`).
+    pub directory: Arc<Path>,
+    /// Time between two dumps of all jobs and pools, ms (`mapred.fairscheduler.dump.interval`).
+    pub dump_interval_ms: u64,
 }
 
 // === impl PolicyConfig ===

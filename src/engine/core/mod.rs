@@ -11,7 +11,7 @@ mod scheduler_wish;
 
 pub use access::JobOperation;
 pub use administration::Administration;
-pub use config::{EngineConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
+pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use engine::{Engine, Tallies};
 pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 
 use crate::engine::core::Engine;
+use crate::engine::state::Outbox;
 use crate::mapreduce::{Job, Launch};
 use crate::model::{JobId, Kind, Now, TrackerId};
 use crate::scheduler::{AppId, LaunchRules, NodeOffer};
 use crate::wire::Task;
+
+use super::logged_grants::LoggedGrants;
 
 /// Most jobs that are checked for a setup or cleanup on one tracker.
 const MAX_CANDIDATES: usize = 100;
@@ -26,7 +29,7 @@ impl Engine {
     /// Fills the free slots of a tracker.
     pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {
         let Some(tracker) = self.trackers.get(id) else { return Assignment::default() };
-        let mut free = tracker.free();
+        let (mut free, name) = (tracker.free(), tracker.name.clone());
         let LaunchRules { is_housekeeping_alone, offers_full_nodes, .. } = self.cluster.scheduler.launch_rules();
         let mut launches = Vec::new();
         'kinds: for kind in Kind::ALL {
@@ -40,9 +43,12 @@ impl Engine {
             }
         }
         if (!is_housekeeping_alone || launches.is_empty()) && (free.map > 0 || free.reduce > 0 || offers_full_nodes) {
-            let mut granting = self.jobs.grant_source(&self.cluster.nodes, now, &mut self.outbox.violations);
+            self.log_heartbeat(&name);
+            let Outbox { violations, event_lines: lines, .. } = &mut self.outbox;
+            let grants = self.jobs.grant_source(&self.cluster.nodes, now, violations);
+            let mut granting = LoggedGrants { grants, lines, tracker: &name };
             self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
-            launches.append(&mut granting.launches);
+            launches.append(&mut granting.grants.launches);
         }
         self.tallies.launched += launches.len() as u64;
         let mut tasks = Vec::with_capacity(launches.len());

@@ -8,6 +8,7 @@ use crate::engine::core::Engine;
 use crate::engine::state::LogLevel;
 use crate::model::{AttemptId, Kind, Now};
 use crate::scheduler::GroupId;
+use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::fair::pool_claims::{PoolClaim, PoolClaims};
 use crate::scheduler::fair::victims::{Candidate, PoolSlots, PreemptionRound};
 
@@ -51,8 +52,10 @@ impl Engine {
                 claim.wanted.to_min,
                 claim.wanted.to_share
             );
+            self.outbox.event_lines.append(&LogEvent::Info(&text));
             self.outbox.log_line(LogLevel::Info, text);
         }
+        self.outbox.event_lines.append(&LogEvent::ShouldPreempt { kind, count: claims.wanted });
     }
 
     fn fair_victims(&self, claims: &PoolClaims, kind: Kind) -> Vec<(AttemptId, Arc<str>)> {

@@ -20,6 +20,7 @@ impl Engine {
                 JobFact::Ended { .. } => ended.push(id),
                 _ => {}
             }
+            self.outbox.event_lines.append_job_fact(id, &fact);
             let number = self.outbox.record(Fact::Job(fact));
             if let Some(job) = self.jobs.get_mut(id) {
                 job.last_fact = number;

@@ -9,9 +9,10 @@ impl Engine {
     /// Renews what the policy decides by, when that is due.
     pub(super) fn update_policy_when_due(&mut self, now: Now) {
         if self.rounds.update.begin_when_due(now) {
-            self.cluster.scheduler.tick(now);
+            self.tick_policy(now);
             self.tick_market(now);
             self.grant_wish(now);
+            self.log_update(now);
         }
     }
 

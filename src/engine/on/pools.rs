@@ -91,7 +91,7 @@ impl Engine {
         }
         self.outbox.job_facts.push(JobFact::PoolSet { job: id, pool });
         self.record_job_facts();
-        self.cluster.scheduler.tick(now);
+        self.tick_policy(now);
         Ok(Wait::All)
     }
 
@@ -110,7 +110,7 @@ impl Engine {
                 self.cluster.scheduler.make_temporary(group);
             }
         }
-        self.cluster.scheduler.tick(now);
+        self.tick_policy(now);
         (Reply::Done, Wait::Nothing)
     }
 

@@ -11,6 +11,7 @@ use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
+use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::{
     AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
 };
@@ -63,6 +64,9 @@ impl Engine {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
                 job.preempt(id, &reason, &mut self.cluster.scheduler);
                 self.rounds.preemptions.victims.push(id);
+                let tracker = job.undelivered_preemption(id).and_then(|tracker| self.trackers.get(tracker));
+                let tracker = tracker.map_or("", |tracker| &tracker.name);
+                self.outbox.event_lines.append(&LogEvent::Preempt { attempt: id, tracker });
             }
         }
     }

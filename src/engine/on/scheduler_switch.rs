@@ -65,7 +65,7 @@ impl Engine {
         if !self.config.policy.is_market() {
             self.cluster.scheduler.replace_policy(self.config.policy.options());
             self.count_hosts();
-            self.cluster.scheduler.tick(now);
+            self.tick_policy(now);
         }
     }
 }
@@ -91,6 +91,7 @@ impl Engine {
             self.replace_settings(policy, now);
             self.regroup_jobs();
         }
+        self.follow_event_log(now);
     }
 
     /// Records the choice with all that follows from it for jobs: a restart finds all of it or nothing.
@@ -121,7 +122,7 @@ impl Engine {
         self.size_tasks();
         self.cluster.scheduler.replace_policy(self.config.policy.options());
         self.count_hosts();
-        self.cluster.scheduler.tick(now);
+        self.tick_policy(now);
         self.open_queues();
         self.tick_market(now);
     }

@@ -62,6 +62,7 @@ impl Engine {
         engine.restore_market(&restored.market, now);
         engine.open_queues();
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
+        engine.follow_event_log(now);
         engine
     }
 }

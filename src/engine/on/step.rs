@@ -21,6 +21,7 @@ impl Engine {
             Wait::For(fact) => fact,
         };
         self.report_invariants();
+        self.send_event_lines(now);
         let effects = self.outbox.take_effects();
         let is_final = effects.iter().any(Effect::needs_facts);
         let effects_wait_for = if is_final { self.outbox.last_fact() } else { FactNumber::default() };

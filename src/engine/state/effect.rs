@@ -1,5 +1,6 @@
 //! Requests to the edges; the engine never waits for their outcome.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::SwitchPlan;
@@ -41,6 +42,15 @@ pub enum Effect {
     ShowScheduler,
     /// The market's tick has come that a switch waited for: notify the operator of what it did, or why it was refused.
     EndWait(Box<SwitchPlan>),
+    /// Append lines to the event log of the Fair scheduler.
+    AppendToEventLog {
+        /// Directory of the event log.
+        directory: Arc<Path>,
+        /// When they were appended, wall clock, ms.
+        wall_ms: i64,
+        /// The lines, without their time.
+        lines: Vec<String>,
+    },
     /// A line for the operator's log.
     Log {
         /// Its level.

@@ -3,6 +3,7 @@
 mod access_list;
 mod cluster;
 mod effect;
+mod event_lines;
 mod fact;
 mod finished_jobs;
 mod foreign_recovery;
@@ -28,6 +29,7 @@ mod trackers;
 pub use access_list::{Caller, allows, names_groups, written};
 pub use cluster::Cluster;
 pub use effect::{Effect, LogLevel};
+pub use event_lines::EventLines;
 pub use fact::Fact;
 pub use finished_jobs::KillJobDone;
 pub use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};

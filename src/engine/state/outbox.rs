@@ -4,6 +4,7 @@ use crate::mapreduce::JobFact;
 use crate::model::{FactNumber, Violations};
 
 use super::effect::{Effect, LogLevel};
+use super::event_lines::EventLines;
 use super::fact::Fact;
 
 /// Numbers facts, and collects facts and effects of the current step.
@@ -14,6 +15,7 @@ pub struct Outbox {
     /// Facts of jobs that have no number yet, in order.
     pub job_facts: Vec<JobFact>,
     effects: Vec<Effect>,
+    pub event_lines: EventLines,
     /// Invariants found broken since the last step, which [`Self::report_violations`] makes effects.
     pub violations: Violations,
 }

@@ -12,6 +12,8 @@ pub struct Rounds {
     /// Takes slots from groups that hold too many.
     pub preemption: Round,
     pub preemptions: Preemptions,
+    /// Dumps of jobs and pools in the event log, each with an update of the policy.
+    pub dump: Round,
 }
 
 /// Work that is due once in each interval.

@@ -25,6 +25,7 @@ pub fn fair() -> PolicyConfig {
         allows_undeclared_pools: true,
         preemption_interval_ms: None,
         only_logs_preemption: false,
+        event_log: None,
     })
 }
 

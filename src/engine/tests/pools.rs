@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::{Caller, Event, FairConfig, PolicyConfig, Refusal, Reply};
+use crate::engine::{Caller, Event, EventLogConfig, FairConfig, PolicyConfig, Refusal, Reply};
 use crate::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties};
 use crate::model::{AttemptState, JobId, Kind, PerKind, RunState};
 use crate::scheduler::fair::allocation_file::AllocationFile;
@@ -17,7 +17,7 @@ fn allocations(file: &str) -> Arc<Allocations> {
     Arc::new(AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap().allocations)
 }
 
-fn fair_config(file: &str) -> FairConfig {
+pub fn fair_config(file: &str) -> FairConfig {
     FairConfig {
         options: FairOptions::default(),
         allocations: allocations(file),
@@ -25,6 +25,7 @@ fn fair_config(file: &str) -> FairConfig {
         allows_undeclared_pools: true,
         preemption_interval_ms: None,
         only_logs_preemption: false,
+        event_log: None,
     }
 }
 
@@ -32,7 +33,7 @@ fn cluster(file: &str) -> Cluster {
     Cluster::new(PolicyConfig::Fair(fair_config(file)))
 }
 
-fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
+pub fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
     let pool_properties = PoolProperties(BTreeMap::from([(property.to_owned(), pool.to_owned())]));
     JobSpec { pool_properties, slowstart_millionths: 0, ..spec("ann", "default", maps, reduces) }
 }
@@ -42,7 +43,7 @@ fn pool_of(cluster: &Cluster, job: JobId) -> Option<&str> {
     scheduler.group_name(scheduler.group_of(cluster.engine.jobs.get(job)?.app)?)
 }
 
-fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
+pub fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
     let caller = Caller::named("ann");
     cluster.step(Event::SetPool { id, pool: pool.to_owned(), caller }).0
 }
@@ -136,7 +137,7 @@ fn a_job_runs_no_more_tasks_at_a_time_than_it_wants() {
 
 /// Two trackers of two maps and two reduces, filled by a job in the default pool. Another one was set up beside it and
 /// then moved to `poolA`.
-fn starving(only_logs: bool) -> (Cluster, [JobId; 2]) {
+pub fn starving(only_logs: bool, event_log: Option<EventLogConfig>) -> (Cluster, [JobId; 2]) {
     let file = "<pool name='default'><schedulingMode>fifo</schedulingMode></pool>
         <pool name='poolA'><minMaps>2</minMaps><minReduces>1</minReduces>
         <minSharePreemptionTimeout>60</minSharePreemptionTimeout></pool>";
@@ -144,6 +145,7 @@ fn starving(only_logs: bool) -> (Cluster, [JobId; 2]) {
     config.options.preempts = true;
     config.preemption_interval_ms = Some(1_000);
     config.only_logs_preemption = only_logs;
+    config.event_log = event_log;
     let mut cluster = Cluster::new(PolicyConfig::Fair(config));
     cluster.add_tracker("h0", 2, 2);
     cluster.add_tracker("h1", 2, 2);
@@ -154,13 +156,13 @@ fn starving(only_logs: bool) -> (Cluster, [JobId; 2]) {
     (cluster, jobs)
 }
 
-fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
+pub fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
     jobs.map(|job| cluster.engine.cluster.scheduler.app_running(cluster.engine.jobs.get(job).unwrap().app))
 }
 
 #[test]
 fn row_16_a_pool_gets_its_minimum_once_its_timeout_has_passed() {
-    let (mut cluster, jobs) = starving(false);
+    let (mut cluster, jobs) = starving(false, None);
     live(&mut cluster, 58_000, hang);
     assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
     live(&mut cluster, 8_000, hang);
@@ -171,7 +173,7 @@ fn row_16_a_pool_gets_its_minimum_once_its_timeout_has_passed() {
 
 #[test]
 fn row_21_where_preemption_is_only_logged_nothing_dies() {
-    let (mut cluster, jobs) = starving(true);
+    let (mut cluster, jobs) = starving(true, None);
     live(&mut cluster, 70_000, hang);
     assert_eq!(running(&cluster, jobs), [PerKind::new(4, 4), PerKind::default()]);
     let logged = cluster

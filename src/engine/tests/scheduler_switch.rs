@@ -22,7 +22,7 @@ fn class(policy: &PolicyConfig) -> &'static str {
 }
 
 /// For a scheduler with the queue `default`.
-fn wish(policy: PolicyConfig) -> Box<SchedulerWish> {
+pub fn wish(policy: PolicyConfig) -> Box<SchedulerWish> {
     Box::new(SchedulerWish {
         class: class(&policy).to_owned(),
         configured: "Configured".to_owned(),
@@ -53,7 +53,7 @@ fn switch(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchReply {
     }
 }
 
-fn done(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchPlan {
+pub fn done(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchPlan {
     match switch(cluster, wish) {
         SwitchReply::Done(plan) => *plan,
         other => panic!("{other:?}"),

@@ -86,9 +86,11 @@ impl Fair {
 
     fn open_pool(&mut self, id: GroupId, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(group) = view.group(id) else { return };
+        // Full trackers have no heartbeats here; an update is never long ago.
+        let now_ms = self.last_heartbeat_ms.max(self.last_update.mono_ms);
         match (group.is_listed(), group.parent) {
-            (false, Some(parent)) => self.pools.open_own_part(id, parent, self.last_heartbeat_ms),
-            _ => self.pools.open(id, &group.name, &self.allocations, self.last_heartbeat_ms),
+            (false, Some(parent)) => self.pools.open_own_part(id, parent, now_ms),
+            _ => self.pools.open(id, &group.name, &self.allocations, now_ms),
         }
         reaction.rekey_all();
     }
@@ -264,6 +266,10 @@ impl Policy for Fair {
         self.pools.renew_settings(allocations);
     }
 
+    fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        self.options.heartbeat_interval_ms = interval_ms;
+    }
+
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             Change::GroupOpened(group) => self.open_pool(group, view, reaction),
@@ -316,6 +322,10 @@ impl Policy for Fair {
 
     fn pool_claims(&self, kind: Kind, now: Now, view: &View<'_>) -> PoolClaims {
         self.claims(kind, now.mono_ms, view)
+    }
+
+    fn runnable_tasks(&self) -> PerKind<u64> {
+        self.runnable
     }
 
     fn group_detail(&self, id: GroupId, now: Now) -> GroupDetail {

@@ -149,6 +149,23 @@ impl Cluster {
         number
     }
 
+    /// Requests a second attempt for a map of a job.
+    pub(super) fn request_second_attempt(&mut self, job: u32) {
+        self.scheduler.request_second_attempt(AppId::new(job), Kind::Map);
+    }
+
+    /// What each pool wants of a kind by preemption now, by name.
+    pub(super) fn wanted(&self, kind: Kind) -> Vec<(String, u32)> {
+        let claims = self.scheduler.pool_claims(kind, self.now);
+        let mut wanted: Vec<_> = claims.pools.into_iter().map(|claim| (claim.name, claim.wanted.slots())).collect();
+        wanted.sort();
+        wanted
+    }
+
+    pub(super) fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        self.scheduler.set_heartbeat_interval_ms(interval_ms);
+    }
+
     /// A job of the first user, of normal priority, whose maps may run anywhere.
     pub(super) fn submit(&mut self, pool: &str, maps: u32, reduces: u32) -> u32 {
         self.submit_at(pool, (maps, reduces), NORMAL, "user1", &[])

@@ -1,6 +1,9 @@
 //! Waits for slots near the data.
 
 use super::cluster::{Cluster, NORMAL, multiple};
+use crate::scheduler::fair::locality_wait::LocalityDelayRule;
+use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::{Hold, Level, LocalityEnd};
 
 /// Four trackers in two racks; the second job's maps may run anywhere.
 fn cluster(maps_near_tt4: u32, other_maps: u32) -> Cluster {
@@ -70,4 +73,31 @@ fn row_25_after_both_delays_any_tracker_will_do() {
 fn a_map_without_hosts_runs_anywhere_at_once() {
     let mut cluster = cluster(0, 2);
     assert_eq!(cluster.beat(1), ["m0/j2"]);
+}
+
+#[test]
+fn a_second_attempt_does_not_let_maps_run_far_from_their_input() {
+    let mut cluster = cluster(1, 0);
+    assert_eq!(cluster.beat(4), ["m0/j1"]);
+    cluster.request_second_attempt(1);
+    cluster.update();
+    let wait = |ms| [Hold::Locality { farthest: Level::Node, until: LocalityEnd::AfterMs(ms) }];
+    assert_eq!(cluster.holds(1), wait(5_000));
+    assert_eq!(cluster.beat(1), [""; 0]);
+    cluster.advance_ms(1_000);
+    assert_eq!(cluster.beat(1), [""; 0]);
+    assert_eq!(cluster.holds(1), wait(4_000));
+}
+
+#[test]
+fn automatic_delays_follow_the_interval_between_heartbeats_as_it_is_at_each_update() {
+    let options = FairOptions { delays: LocalityDelayRule::default(), ..multiple() };
+    let mut cluster = Cluster::new(options, "", 4, 2);
+    cluster.submit_at("default", (8, 0), NORMAL, "user1", &[4]);
+    let wait = |ms| [Hold::Locality { farthest: Level::Node, until: LocalityEnd::AfterMs(ms) }];
+    for (interval_ms, delay_ms) in [(2_000, 3_000), (6_000, 9_000), (60_000, 15_000)] {
+        cluster.set_heartbeat_interval_ms(interval_ms);
+        cluster.update();
+        assert_eq!(cluster.holds(1), wait(delay_ms));
+    }
 }

@@ -5,3 +5,4 @@ mod deficit_order;
 mod delay_rows;
 mod holds;
 mod order_rows;
+mod preemption_rows;

@@ -4,5 +4,7 @@
 
 mod capacity;
 mod cluster;
+mod fair;
+mod fair_kills;
 mod step;
 mod switches;

@@ -7,6 +7,7 @@ mod acl_watch;
 mod build_engine;
 mod daemon;
 mod handover;
+mod market_opening;
 mod ports;
 mod process;
 mod reload;

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::Settings;
+use crate::config::settings::MarketSettings;
 use crate::ipc::InheritedConnection;
 use crate::model::JobId;
 use crate::server::{AclFile, host_lists, make_staging_root, make_system_dir};
 use crate::store::check_schema;
 
-use super::handover::{Control, InheritedState, Offer, Predecessor, UpgradeRequest};
+use super::handover::{Control, InheritedState, Offer, Predecessor, SchedulerCall, UpgradeRequest};
 use super::ports::OpenPort;
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
@@ -37,6 +38,10 @@ pub(super) struct DaemonProcess<'a> {
     pub(super) predecessor: Option<Predecessor>,
     /// An upgrade that failed, and why; answered once this process serves again.
     pub(super) failed_upgrade: Option<(UpgradeRequest, String)>,
+    /// A market that began with a session of this process.
+    pub(super) market: Option<MarketSettings>,
+    /// The switch that it began for, until the session serves.
+    pub(super) market_opening: Option<SchedulerCall>,
     /// The trackers of the session before, if that ended in a hand-over.
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
     /// Whether this session has started to serve.
@@ -76,6 +81,8 @@ impl<'a> DaemonProcess<'a> {
             open_ids: Vec::new(),
             predecessor: None,
             failed_upgrade: None,
+            market: None,
+            market_opening: None,
             handed_over: None,
             has_served: false,
         })
@@ -111,6 +118,8 @@ impl<'a> DaemonProcess<'a> {
             open_ids,
             predecessor: Some(predecessor),
             failed_upgrade: None,
+            market: None,
+            market_opening: None,
             handed_over: Some(trackers),
             has_served: false,
         })

@@ -13,6 +13,7 @@ use crate::server::{Owner, ReadWish, SwitchWaiter, read_wish};
 use crate::store::{FaultPoint, Health};
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest};
+use super::market_opening::MarketOpening;
 
 /// Answers requests about the scheduler while a session serves.
 #[derive(Clone)]
@@ -20,6 +21,8 @@ pub(super) struct SchedulerControl {
     pub(super) sources: LoadOptions,
     pub(super) owner: Rc<Owner>,
     pub(super) waiter: Rc<SwitchWaiter>,
+    /// Where switches go that need a market first.
+    pub(super) openings: mpsc::UnboundedSender<MarketOpening>,
 }
 
 // === impl SchedulerControl ===
@@ -42,6 +45,7 @@ impl SchedulerControl {
         }
     }
 
+    /// Answers a call, unless the next session does.
     async fn answer(&self, mut call: SchedulerCall) {
         let user = Account::of(call.user).map_or_else(|| call.user.to_string(), |account| account.name);
         let answer = match call.request.clone() {
@@ -50,6 +54,13 @@ impl SchedulerControl {
                 self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(self.plan(&read)))
             }
             SchedulerRequest::Use { class, move_to } => match self.read(class, user, move_to).await {
+                Ok(read) if read.market.is_some() => match self.open_market(read, call).await {
+                    Ok(()) => return,
+                    Err((back, answer)) => {
+                        call = back;
+                        answer
+                    }
+                },
                 Ok(read) => self.switch(read, &mut call).await,
                 Err(why) => Err(why),
             },
@@ -73,7 +84,8 @@ impl SchedulerControl {
     /// Reads the files on the pool.
     async fn read(&self, class: String, by: String, move_to: Option<String>) -> Result<ReadWish, String> {
         let sources = self.sources.clone();
-        let read = move || read_wish(&sources, &class, by, move_to);
+        let has_market = self.owner.with_engine(|engine| engine.market().is_some());
+        let read = move || read_wish(&sources, &class, by, move_to, has_market);
         tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
     }
 
@@ -95,12 +107,26 @@ impl SchedulerControl {
         Some(SwitchRefusal::Store(why))
     }
 
+    /// Has the next session, which begins with a market, do what is permitted; else the answer.
+    async fn open_market(
+        &self,
+        read: ReadWish,
+        call: SchedulerCall,
+    ) -> Result<(), (SchedulerCall, Result<SchedulerAnswer, String>)> {
+        let plan = self.plan(&read);
+        let Some(market) = read.market.filter(|_| plan.is_permitted()) else {
+            return Err((call, Ok(SchedulerAnswer::Plan(plan))));
+        };
+        let sent = self.openings.send(MarketOpening { market, call });
+        sent.map_err(|unsent| (unsent.0.call, Err("the daemon is stopping".to_owned())))
+    }
+
     async fn switch(&self, read: ReadWish, call: &mut SchedulerCall) -> Result<SchedulerAnswer, String> {
         FaultPoint::SwitchRead.pass();
         if self.store_refusal().is_some() {
             return Ok(SchedulerAnswer::Plan(self.plan(&read)));
         }
-        let ReadWish { wish, keys, warnings } = read;
+        let ReadWish { wish, keys, warnings, .. } = read;
         let with_files = |plan: SwitchPlan| plan.with_files(keys.clone(), warnings.clone());
         let (reply, wait_for) = self.owner.step(Event::SchedulerWished(Box::new(wish)));
         let Reply::Switch(reply) = reply else { return Err("the switch was not answered".to_owned()) };

@@ -6,11 +6,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::config::settings::HttpLimits;
@@ -28,6 +29,7 @@ use super::acl_watch::AclWatch;
 use super::build_engine::{StartState, build_engine};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
+use super::market_opening::MarketOpening;
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
 use super::ruling_scheduler::RulingScheduler;
@@ -58,6 +60,8 @@ pub(super) enum SessionEnd {
     Stopped,
     /// A successor waits for the state.
     HandingOver(Box<PendingHandover>),
+    /// The next session begins with a market.
+    OpeningMarket(Box<MarketOpening>),
 }
 
 /// A hand-over whose successor waits for the state.
@@ -107,7 +111,10 @@ impl DaemonProcess<'_> {
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
         let (store, opened) = Store::open(store_options(settings, &system_dir))?;
-        let ruling = RulingScheduler::find(settings, opened.choice.as_ref())?;
+        let mut ruling = RulingScheduler::find(settings, opened.choice.as_ref())?;
+        if let (None, Some(market)) = (&ruling.settings.market, &self.market) {
+            ruling.settings.to_mut().market = Some(market.clone());
+        }
         tracing::info!("{}", ruling.line);
         let settings = &*ruling.settings;
         let market = settings.market.as_ref();
@@ -163,7 +170,9 @@ impl DaemonProcess<'_> {
             None => daemon,
         };
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
+        let (openings, mut opened_markets) = mpsc::unbounded_channel();
         let scheduler_control = SchedulerControl {
+            openings,
             sources: settings.sources.clone(),
             owner: owner.clone(),
             waiter: daemon.switch_waiter(),
@@ -172,6 +181,9 @@ impl DaemonProcess<'_> {
             Some(calls) => daemon.with_background_task(scheduler_control.answer_calls(calls)),
             None => daemon,
         };
+        if let (Some(control), Some(call)) = (&self.control, self.market_opening.take()) {
+            control.hand_on(call);
+        }
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();
@@ -205,7 +217,7 @@ impl DaemonProcess<'_> {
             budget: budget_image.as_ref().map(|image| image.watch()),
             clock,
         };
-        let mut handover = None;
+        let (mut handover, mut market_opening) = (None, None);
         let mut stopping_since_ms = None;
         let exit = async {
             loop {
@@ -218,6 +230,20 @@ impl DaemonProcess<'_> {
                 };
                 let request = tokio::select! {
                     request = request => request,
+                    Some(opening) = opened_markets.recv() => {
+                        self.service.reloading();
+                        match preparation.pause().await {
+                            Ok(_) => {
+                                market_opening = Some(opening);
+                                return DaemonExit::HandOver;
+                            }
+                            Err(why) => {
+                                opening.refuse(&why).await;
+                                self.service.ready(&status);
+                                continue;
+                            }
+                        }
+                    }
                     () = self.stop.requested() => break,
                 };
                 self.service.reloading();
@@ -258,6 +284,14 @@ impl DaemonProcess<'_> {
             STOP_LIMIT.saturating_sub(passed).max(MIN_CLOSE_TIME)
         });
         let closed = close(budget_image, owner, store, close_time);
+        if let Some(opening) = market_opening {
+            // What was not closed cleanly is restored as after a crash.
+            if let Err(error) = closed {
+                tracing::error!("before a session with a market: {error}");
+            }
+            self.connections = with_trackers(served?, speakers);
+            return Ok(SessionEnd::OpeningMarket(Box::new(opening)));
+        }
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {
                 self.connections = with_trackers(inherited, speakers);
@@ -333,7 +367,7 @@ fn close(
 
 /// Does the work on a thread of its own, which is abandoned at the limit: the disk may never answer.
 fn within(limit: Duration, work: impl FnOnce() -> Result<(), ServeError> + Send + 'static) -> Result<(), ServeError> {
-    let (done, closed) = mpsc::sync_channel(1);
+    let (done, closed) = std::sync::mpsc::sync_channel(1);
     let closing = std::thread::Builder::new().name("closing".to_owned());
     let started = closing.spawn(move || drop(done.send(work())));
     started.map_err(|source| ServeError::System { what: "a thread that closes the state", source })?;
@@ -355,6 +389,12 @@ impl HandoverPreparation<'_> {
         let offer = self.offer.clone();
         let successor =
             Successor::start(&request.program, self.arguments, offer).await.map_err(|error| error.to_string())?;
+        let since_ms = self.pause().await?;
+        Ok((successor, since_ms))
+    }
+
+    /// Stops the web server and pauses all calls. Returns since when they wait. After an error everything is as before.
+    async fn pause(&self) -> Result<u64, String> {
         if let Some(web) = self.web.running.take() {
             let _ = tokio::task::spawn_blocking(|| web.stop()).await;
         }
@@ -365,7 +405,7 @@ impl HandoverPreparation<'_> {
             }
             return Err(why);
         }
-        Ok((successor, since_ms))
+        Ok(since_ms)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ipc::RpcLimits;
 use crate::store::Precedence;
 
 use super::handover::{Control, HandoverState, UpgradeOutcome, UpgradeRequest};
+use super::market_opening::MarketOpening;
 use super::process::{DaemonProcess, STOPPED_MEANWHILE};
 use super::serve_error::ServeError;
 use super::session::{PendingHandover, Serving, SessionEnd};
@@ -50,6 +51,17 @@ impl DaemonProcess<'_> {
                         (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
                     }
                 },
+                Ok(SessionEnd::OpeningMarket(opening)) => {
+                    let MarketOpening { market, call } = *opening;
+                    (self.market, self.market_opening) = (Some(market), Some(call));
+                    (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
+                }
+                // Without the market this process served before.
+                Err(error) if self.market_opening.is_some() && !self.has_served => {
+                    if let (Some(market), Some(call)) = (self.market.take(), self.market_opening.take()) {
+                        MarketOpening { market, call }.refuse(&error.to_string()).await;
+                    }
+                }
                 // This process holds the connections and the state is complete: the cause may be temporary.
                 Err(error) if is_ours_again && !self.has_served => {
                     tracing::error!("cannot resume serving, retrying: {error}");

@@ -34,6 +34,7 @@ impl World<'_> {
             policy,
             queues: self.plan.engine.queues.clone(),
             move_to: None,
+            first_budgets: None,
         };
         let is_in_safe_mode = self.engine.is_in_safe_mode();
         let step = self.step(Event::SchedulerWished(Box::new(wish)), &Intent::Other)?;

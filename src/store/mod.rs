@@ -38,7 +38,9 @@ mod tick_pruning;
 mod writer;
 
 pub use backup::{BackupSummary, backup};
-pub use budget_file::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence};
+pub use budget_file::{
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence, read_budgets,
+};
 pub use durable::{Durable, Health, StoreStats};
 pub use error::{SchemaFound, StoreError};
 pub use fact_sender::{FactReceiver, FactSender, Pressure};

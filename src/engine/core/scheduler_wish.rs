@@ -1,5 +1,7 @@
 //! What an operator wants to order jobs by from now on.
 
+use crate::market::BudgetLine;
+
 use super::config::{PolicyConfig, QueueConfig};
 
 /// A wish for another scheduler, or for the ruling one with its files read again. The edge has read the files.
@@ -17,4 +19,6 @@ pub struct SchedulerWish {
     pub queues: Vec<QueueConfig>,
     /// Jobs whose queue is not among these move to this one.
     pub move_to: Option<String>,
+    /// The budgets of a market that would begin, for a plan; none: there is one, or none is needed.
+    pub first_budgets: Option<Vec<BudgetLine>>,
 }

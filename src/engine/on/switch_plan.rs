@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, SchedulerWish};
 use crate::mapreduce::{Job, JobSpec};
-use crate::market::Market;
+use crate::market::{Market, MarketConfig};
 use crate::model::{JobId, Kind, Now};
 use crate::scheduler::AppId;
 
@@ -26,7 +26,8 @@ struct Placement<'a> {
 impl Engine {
     /// Judges a wish now.
     pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
-        let market = self.market.as_ref().map(|market| &market.accounts);
+        let begun = self.market_to_begin(wish, now);
+        let market = self.market().or(begun.as_ref());
         let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
         let groups: BTreeMap<AppId, &str> = placements.iter().map(|placed| (placed.job.app, placed.group)).collect();
         let scheduler = &self.cluster.scheduler;
@@ -39,14 +40,14 @@ impl Engine {
         SwitchPlan {
             from: self.administration.choice.class.clone(),
             to: wish.class.clone(),
-            groups: self.group_statuses(&wish.policy, &wish.queues, &placements, now),
+            groups: self.group_statuses((&wish.policy, market), &wish.queues, &placements, now),
             begins: waiting().filter(|placed| beginners.contains(&placed.job.app)).map(ids).collect(),
             waits: waiting().filter(|placed| !beginners.contains(&placed.job.app)).map(ids).collect(),
             moves: moved.map(Placement::movement).collect(),
             without_claim: without_claim.map(ids).collect(),
             keys: Vec::new(),
             warnings: warnings(wish, &placements),
-            refusals: self.refusals(wish, &placements),
+            refusals: self.refusals(wish, market, &placements),
             waits_until_ms: self.is_to_wait(wish).then(|| self.next_update_wall_ms(now)),
         }
     }
@@ -66,13 +67,21 @@ impl Engine {
             since_ms: choice.since_ms,
             by: choice.by.clone(),
             configured: choice.configured.clone(),
-            groups: self.group_statuses(&self.config.policy, &self.config.queues, &placements, now),
+            groups: self.group_statuses((&self.config.policy, self.market()), &self.config.queues, &placements, now),
             waiting: self.administration.wish.as_ref().map(|wish| WaitingSwitch {
                 scheduler: wish.class.clone(),
                 by: wish.by.clone(),
                 until_ms: self.next_update_wall_ms(now),
             }),
         }
+    }
+
+    /// The market as it would be after its first reading of the budget file.
+    fn market_to_begin(&self, wish: &SchedulerWish, now: Now) -> Option<Market> {
+        let budgets = wish.first_budgets.clone()?;
+        let mut market = Market::new(MarketConfig::default(), now.wall_ms);
+        market.seed_budgets(budgets, now);
+        Some(market)
     }
 
     /// Whether the market rules and must charge the open interval before the switch.
@@ -92,12 +101,11 @@ impl Engine {
     /// The groups of a policy with the jobs that are in them then, by name.
     fn group_statuses(
         &self,
-        policy: &PolicyConfig,
+        (policy, market): (&PolicyConfig, Option<&Market>),
         queues: &[QueueConfig],
         placements: &[Placement<'_>],
         now: Now,
     ) -> Vec<GroupStatus> {
-        let market = self.market.as_ref().map(|market| &market.accounts);
         let mut uses: BTreeMap<&str, GroupUse> = BTreeMap::new();
         for name in configured_groups(policy, queues, market) {
             uses.entry(name).or_default();
@@ -124,7 +132,12 @@ impl Engine {
         uses.iter().map(status).collect()
     }
 
-    fn refusals(&self, wish: &SchedulerWish, placements: &[Placement<'_>]) -> Vec<SwitchRefusal> {
+    fn refusals(
+        &self,
+        wish: &SchedulerWish,
+        market: Option<&Market>,
+        placements: &[Placement<'_>],
+    ) -> Vec<SwitchRefusal> {
         let mut refusals = Vec::new();
         if let Some(by) = &self.administration.safe_mode {
             refusals.push(SwitchRefusal::SafeMode { by: by.to_string() });
@@ -132,8 +145,8 @@ impl Engine {
         if let Some(waiting) = &self.administration.wish {
             refusals.push(SwitchRefusal::SwitchWaits { scheduler: waiting.class.clone(), by: waiting.by.clone() });
         }
-        if wish.policy.is_market() && self.market.is_none() {
-            let missing = "it begins where the ACL file is (mapred.priority-scheduler.acl-file), at the next start";
+        if wish.policy.is_market() && market.is_none() {
+            let missing = "its ACL file (mapred.priority-scheduler.acl-file) was not read";
             refusals.push(SwitchRefusal::NoMarket { missing: missing.to_owned() });
         }
         let is_configured = |name: &str| wish.queues.iter().any(|queue| queue.name == name);

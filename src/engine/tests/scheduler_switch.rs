@@ -30,6 +30,7 @@ pub fn wish(policy: PolicyConfig) -> Box<SchedulerWish> {
         policy,
         queues: vec![QueueConfig::open("default")],
         move_to: None,
+        first_budgets: None,
     })
 }
 

@@ -235,6 +235,14 @@ impl Control {
         calls
     }
 
+    /// Gives a request to the session that serves now.
+    pub(in crate::lifecycle) fn hand_on(&self, call: SchedulerCall) {
+        if let Some(calls) = &*self.scheduler.borrow() {
+            // A session that ends drops it, and its operator sees that.
+            let _: Result<_, _> = calls.send(call);
+        }
+    }
+
     /// The next request.
     pub(in crate::lifecycle) async fn next(&mut self) -> UpgradeRequest {
         match self.requests.recv().await {

@@ -12,7 +12,9 @@ mod file;
 mod file_back_end;
 mod in_place;
 mod publisher;
+mod read_budgets;
 
 pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};
 pub use file_back_end::Precedence;
 pub use publisher::{BudgetPublisher, BudgetStatus};
+pub use read_budgets::read_budgets;

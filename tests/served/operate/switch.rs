@@ -4,6 +4,13 @@ use std::fs;
 use std::process::{Command, Output};
 
 use crate::daemon::child::{DaemonFolders, built_program};
+use crate::daemon::clients::IntoCall;
+use crate::daemon::scripted_tracker::ScriptedTracker;
+use crate::upgrade::stage::{client, unsigned_place};
+
+use jobtracker::model::{AttemptState, RunState};
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 
 use super::BUDGETS;
 
@@ -130,5 +137,67 @@ fn an_operator_who_leaves_withdraws_the_switch() {
     waits.wait().unwrap();
     serving.log.wait_for("no longer wants");
     assert!(!said(&place, &["show"]).contains("wants"));
+    assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+fn a_market_begins_with_the_switch_to_it() {
+    let place = unsigned_place();
+    let (acl, budget) = (fs::read(place.acl()).unwrap(), fs::read(place.budget()).unwrap());
+    fs::remove_file(place.acl()).unwrap();
+    fs::remove_file(place.budget()).unwrap();
+    let serving = place.start();
+    let mut alice = client(&serving, Protocol::JobSubmission);
+    let mut calls = client(&serving, Protocol::InterTracker);
+    let job = alice.submit(&place, 2);
+    let mut tracker = ScriptedTracker::new();
+    let mut launched = 0;
+    let mut beat = |tracker: &mut ScriptedTracker| {
+        let heartbeat = tracker.heartbeat();
+        let response = tracker.obey(calls.call(&heartbeat));
+        assert!(!response.actions.contains(&Action::ReinitTracker));
+        launched += response.actions.iter().filter(|action| matches!(action, Action::LaunchTask(_))).count();
+    };
+    beat(&mut tracker);
+
+    // Each file that is missing or bad is named, and the session before goes on.
+    for command in ["plan", "use"] {
+        let why = refused(&place, &[command, "dynamic"]);
+        assert!(why.contains(place.acl().to_str().unwrap()), "{why}");
+    }
+    fs::write(place.acl(), &acl).unwrap();
+    let why = refused(&place, &["use", "dynamic"]);
+    assert!(why.contains(place.budget().to_str().unwrap()), "{why}");
+    fs::write(place.budget(), "alice 1 1\nbob much 1\n").unwrap();
+    let why = refused(&place, &["use", "dynamic"]);
+    assert!(why.contains(&format!("{}:2", place.budget().display())) && why.contains("much"), "{why}");
+    fs::write(place.budget(), &budget).unwrap();
+    let plan = said(&place, &["plan", "dynamic"]);
+    assert!(plan.contains("alice: 0 jobs"), "{plan}");
+    assert_eq!(serving.ask("root", "info=alice").status, 404, "a plan changes nothing");
+
+    said(&place, &["use", "dynamic"]);
+    assert_eq!(serving.ask("root", "info=alice").queue()[0], "100.0");
+    alice.asks();
+    let unsigned = alice.staged(&place, 1).1;
+    let why = alice.refused(&unsigned);
+    assert!(why.contains("ACCESS DENIED"), "jobs are signed now: {why}");
+    let status = JobSubmissionCall::GetJobStatus { job: Some(job) };
+    for count in 0.. {
+        tracker.all_are(AttemptState::Succeeded);
+        beat(&mut tracker);
+        let Value::JobStatus(Some(output)) = alice.call(&status.clone().into_call()) else { panic!() };
+        if output.run_state == RunState::Succeeded {
+            break;
+        }
+        assert!(count < 60, "{output:?}");
+    }
+    assert_eq!(launched, 4, "setup, two maps and cleanup, each once");
+    assert_eq!(serving.stop().0, 0);
+    assert!(place.read_budget().contains("alice 100"), "{}", place.read_budget());
+
+    let serving = place.start();
+    assert!(said(&place, &["show"]).starts_with(DYNAMIC));
+    assert_eq!(serving.ask("root", "info=alice").queue()[0], "100.0");
     assert_eq!(serving.stop().0, 0);
 }

@@ -4,7 +4,7 @@
 mod continuing;
 mod failing;
 mod many;
-mod stage;
+pub mod stage;
 mod supervised;
 
 const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";

@@ -108,7 +108,7 @@ fn read(
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::reload).transpose()?;
-    let waiting = reread::changes_needing_restart(running, &settings.configuration);
+    let waiting = reread::changes_needing_restart(running, &settings.configuration, class);
     let (read, _warnings) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
     Ok(ReloadedFiles { queues: queue_configs(&read.queues), policy: reread_policy(&read), hosts, signers, waiting })
 }

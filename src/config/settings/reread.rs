@@ -7,7 +7,7 @@ use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 
-use super::{HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
+use super::{FAIR_CLASS, HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
 
 /// Keys whose new values are applied while the daemon runs.
 const REREAD: [&Key; 6] = [
@@ -57,11 +57,12 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
 }
 
-/// Known keys whose values differ from the running ones and apply only after a restart, each with its place.
+/// Known keys whose values differ from the running ones and apply only after a restart under the scheduler of a class,
+/// each with its place.
 #[must_use]
-pub fn changes_needing_restart(running: &Configuration, found: &Configuration) -> Vec<String> {
-    let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running).collect();
-    let is: BTreeMap<&str, (&str, &Origin)> = restart_values(found).collect();
+pub fn changes_needing_restart(running: &Configuration, found: &Configuration, class: &str) -> Vec<String> {
+    let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running, class).collect();
+    let is: BTreeMap<&str, (&str, &Origin)> = restart_values(found, class).collect();
     let set = is.iter().filter(|(name, (value, _))| was.get(*name).is_none_or(|(old, _)| old != value));
     let gone = was.iter().filter(|(name, _)| !is.contains_key(*name));
     let mut changes: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
@@ -69,9 +70,15 @@ pub fn changes_needing_restart(running: &Configuration, found: &Configuration) -
     changes
 }
 
-fn restart_values(configuration: &Configuration) -> impl Iterator<Item = (&str, (&str, &Origin))> {
-    let needs_restart =
-        |name: &str| keys::all().any(|key| key.is_spelled(name)) && !REREAD.iter().any(|key| key.is_spelled(name));
+fn restart_values<'a>(
+    configuration: &'a Configuration,
+    class: &str,
+) -> impl Iterator<Item = (&'a str, (&'a str, &'a Origin))> {
+    let of_scheduler: &[Key] = if class == FAIR_CLASS { &keys::FAIR } else { &[] };
+    let needs_restart = move |name: &str| {
+        let is_spelled = |key: &Key| key.is_spelled(name);
+        keys::all().any(is_spelled) && !REREAD.into_iter().chain(of_scheduler).any(is_spelled)
+    };
     configuration
         .written()
         .filter(move |(name, _, _)| needs_restart(name))
@@ -110,7 +117,7 @@ mod tests {
             property("jobtracker.ledger.detail-days", "7"),
         ];
         let (running, found) = (configuration(&running.concat()), configuration(&found.concat()));
-        let changes = changes_needing_restart(&running, &found);
+        let changes = changes_needing_restart(&running, &found, super::super::FIFO_CLASS);
         assert_eq!(
             changes,
             [
@@ -119,6 +126,6 @@ mod tests {
                 "mapred.acls.enabled (removed from site.xml:5)"
             ]
         );
-        assert_eq!(super::changes_needing_restart(&running, &running), Vec::<String>::new());
+        assert_eq!(super::changes_needing_restart(&running, &running, FAIR_CLASS), Vec::<String>::new());
     }
 }

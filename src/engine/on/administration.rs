@@ -77,9 +77,10 @@ impl Engine {
         queues: Vec<QueueConfig>,
         policy: Option<PolicyConfig>,
         caller: &Caller,
+        now: Now,
     ) -> (Reply, Wait) {
         let count = queues.len();
-        if let Err(refusal) = self.replace_queues(queues, policy) {
+        if let Err(refusal) = self.replace_queues(queues, policy, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         let text = format!("{} refreshed the queues: {count} are configured", caller.user);
@@ -95,7 +96,7 @@ impl Engine {
         hosts: HostLists,
         now: Now,
     ) -> (Reply, Wait) {
-        if let Err(refusal) = self.replace_queues(queues, policy) {
+        if let Err(refusal) = self.replace_queues(queues, policy, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         self.admit(hosts, now);
@@ -103,7 +104,12 @@ impl Engine {
     }
 
     /// Replaces all queues and the settings of the policy, or nothing.
-    fn replace_queues(&mut self, queues: Vec<QueueConfig>, policy: Option<PolicyConfig>) -> Result<(), Refusal> {
+    fn replace_queues(
+        &mut self,
+        queues: Vec<QueueConfig>,
+        policy: Option<PolicyConfig>,
+        now: Now,
+    ) -> Result<(), Refusal> {
         let is_gone = |old: &&QueueConfig| queues.iter().all(|queue| queue.name != old.name);
         if let Some(gone) = self.config.queues.iter().find(is_gone) {
             // The text of 1.2.1 `QueueManager`.
@@ -111,7 +117,7 @@ impl Engine {
             return Err(Refusal::IllegalArgument(text));
         }
         if let Some(policy) = policy.map(|read| self.check_reload(read)).transpose()? {
-            self.reload_policy(policy);
+            self.reload_policy(policy, now);
         }
         // Under a ruling market the accounts are the queues; a configured queue of the same name adds its access lists only.
         // Pools open with their jobs.

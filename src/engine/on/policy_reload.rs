@@ -1,9 +1,15 @@
-//! Settings of the ruling policy that were read again while it rules.
+//! Settings of the ruling policy that were read again while it rules: by an operator's switch to what rules, by
+//! `refreshQueues`, at SIGHUP, and after an edit of the allocation file.
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, PolicyConfig};
-use crate::engine::state::Refusal;
+use crate::api::SwitchRefusal;
+use crate::engine::core::{Engine, FairConfig, PolicyConfig};
+use crate::engine::state::{Refusal, Round};
+use crate::model::{JobId, Now};
+use crate::scheduler::capacity::CapacityConfig;
+
+use super::pools::PoolReload;
 
 // === impl Engine: reload ===
 
@@ -24,9 +30,41 @@ impl Engine {
                 let config = reloaded.map_err(|error| Refusal::IllegalArgument(error.to_string()))?;
                 Ok(PolicyConfig::Capacity { config: Arc::new(config), is_compatible: *is_compatible })
             }
+            (PolicyConfig::Fair(running), PolicyConfig::Fair(mut fair)) => {
+                fair.options.is_compatible = running.options.is_compatible;
+                self.check_pools_of_jobs(&fair)?;
+                Ok(PolicyConfig::Fair(fair))
+            }
             // The others have nothing that changes while they rule.
             (running, _) => Ok(running.clone()),
         }
+    }
+
+    /// Puts settings of the ruling policy in force. Running attempts, sold intervals and what the policy counts stay;
+    /// under the Fair scheduler clocks begin again where the settings order jobs otherwise.
+    pub(super) fn reload_policy(&mut self, policy: PolicyConfig, now: Now) {
+        self.restart_changed_rounds(&policy, now);
+        let before = std::mem::replace(&mut self.config.policy, policy);
+        let options = self.config.policy.options();
+        match (before, &self.config.policy) {
+            // The market's settings are these intervals alone, and what it has sold stays sold.
+            (_, PolicyConfig::Dynamic { .. }) => return,
+            (
+                PolicyConfig::Capacity { config: before, is_compatible: was },
+                PolicyConfig::Capacity { config, is_compatible },
+            ) if was == *is_compatible && has_all_queues(&before, config) => {
+                self.cluster.scheduler.reload_policy(options);
+            }
+            (PolicyConfig::Fair(before), PolicyConfig::Fair(fair)) => {
+                let orders_alike = before.options == fair.options;
+                let reload = if orders_alike { PoolReload::KeepClocks } else { PoolReload::Replace };
+                self.reload_pools(&before.allocations, reload);
+            }
+            _ => self.cluster.scheduler.replace_policy(options),
+        }
+        self.count_hosts();
+        self.tick_policy(now);
+        self.follow_event_log(now);
     }
 
     /// Sizes the tasks of all jobs as the policy does that takes over. Attempts that run keep their slots.
@@ -39,9 +77,33 @@ impl Engine {
         }
     }
 
-    /// Puts settings in force that [`Self::check_reload`] has returned.
-    pub(super) fn reload_policy(&mut self, policy: PolicyConfig) {
-        self.cluster.scheduler.reload_policy(policy.options());
-        self.config.policy = policy;
+    fn restart_changed_rounds(&mut self, policy: &PolicyConfig, now: Now) {
+        let intervals = |policy: &PolicyConfig| (policy.update_interval_ms(), policy.preemption_interval_ms());
+        let (before, after) = (intervals(&self.config.policy), intervals(policy));
+        if before.0 != after.0 {
+            self.rounds.update = Round::every(after.0, now);
+        }
+        if before.1 != after.1 {
+            self.rounds.preemption = Round::every(after.1, now);
+        }
     }
+
+    /// Refuses settings that would leave jobs in pools that are not allowed.
+    fn check_pools_of_jobs(&self, fair: &FairConfig) -> Result<(), Refusal> {
+        if fair.allows_undeclared_pools {
+            return Ok(());
+        }
+        let pool_of =
+            |id: JobId| self.jobs.get(id).map(|job| job.spec.pool(job.pool.as_deref(), &fair.pool_name_property));
+        let undeclared = |id: &JobId| pool_of(*id).is_some_and(|pool| !fair.allocations.pools.contains_key(pool));
+        let jobs: Vec<JobId> =
+            self.jobs.iter().filter(|job| !job.is_over()).map(|job| job.id).filter(undeclared).collect();
+        let Some(pool) = jobs.first().and_then(|job| pool_of(*job)) else { return Ok(()) };
+        let refusal = SwitchRefusal::PoolUndeclared { pool: pool.to_owned(), jobs };
+        Err(Refusal::IllegalArgument(refusal.to_string()))
+    }
+}
+
+fn has_all_queues(before: &CapacityConfig, after: &CapacityConfig) -> bool {
+    before.queues().iter().all(|queue| after.queue(queue.name()).is_some())
 }

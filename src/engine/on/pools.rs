@@ -11,6 +11,15 @@ use crate::scheduler::fair::allocations::{Allocations, DEFAULT_POOL};
 use crate::scheduler::fair::pool_name::require_declared;
 use crate::wire::limits;
 
+/// How a changed allocation file is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PoolReload {
+    /// Clocks and waits go on, unless the tree of pools has changed.
+    KeepClocks,
+    /// Clocks and waits begin again.
+    Replace,
+}
+
 // === impl Engine: pools ===
 
 impl Engine {
@@ -98,23 +107,30 @@ impl Engine {
     /// Takes over an allocation file that was edited while the Fair scheduler rules.
     pub(super) fn on_allocations_read(&mut self, allocations: Arc<Allocations>, now: Now) -> (Reply, Wait) {
         let PolicyConfig::Fair(fair) = &mut self.config.policy else { return (Reply::Done, Wait::Nothing) };
-        let before = std::mem::replace(&mut fair.allocations, Arc::clone(&allocations));
-        match before.has_same_tree(&allocations) {
+        let before = std::mem::replace(&mut fair.allocations, allocations);
+        self.reload_pools(&before, PoolReload::KeepClocks);
+        self.tick_policy(now);
+        (Reply::Done, Wait::Nothing)
+    }
+
+    /// Takes over the allocations that are configured now, in the place of those `before`.
+    pub(super) fn reload_pools(&mut self, before: &Allocations, reload: PoolReload) {
+        let Some(fair) = self.fair_config() else { return };
+        let (allocations, keeps_undeclared) = (Arc::clone(&fair.allocations), fair.options.is_compatible);
+        match reload == PoolReload::KeepClocks && before.has_same_tree(&allocations) {
             true => self.cluster.scheduler.set_pools(&allocations),
             false => self.rearrange_pools(),
         }
         self.open_declared_pools();
-        let keeps_undeclared = self.fair_config().is_some_and(|fair| fair.options.is_compatible);
         for pool in before.pools.keys().filter(|pool| *pool != DEFAULT_POOL && !keeps_undeclared) {
             if let (false, Some(group)) = (allocations.pools.contains_key(pool), self.cluster.scheduler.group(pool)) {
                 self.cluster.scheduler.make_temporary(group);
             }
         }
-        self.tick_policy(now);
-        (Reply::Done, Wait::Nothing)
     }
 
-    /// Brings all pools to their places in a tree that has changed. Waits and clocks begin again then.
+    /// Brings all pools to their places in a tree that has changed, and orders by the options that are configured now.
+    /// Waits and clocks begin again.
     fn rearrange_pools(&mut self) {
         let Some(fair) = self.fair_config() else { return };
         let (options, allocations) = (self.config.policy.options(), Arc::clone(&fair.allocations));

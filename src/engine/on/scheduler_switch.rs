@@ -48,26 +48,6 @@ impl Engine {
         }
         self.outbox.request(Effect::EndWait(Box::new(plan)));
     }
-
-    /// Replaces the policy by the same one with other settings; which scheduler rules stays the same. Running attempts
-    /// and sold intervals stay.
-    pub(super) fn replace_settings(&mut self, policy: PolicyConfig, now: Now) {
-        let intervals = |policy: &PolicyConfig| (policy.update_interval_ms(), policy.preemption_interval_ms());
-        let (before, after) = (intervals(&self.config.policy), intervals(&policy));
-        if before.0 != after.0 {
-            self.rounds.update = Round::every(after.0, now);
-        }
-        if before.1 != after.1 {
-            self.rounds.preemption = Round::every(after.1, now);
-        }
-        self.config.policy = policy;
-        // The market's settings are these intervals alone, and what it has sold stays sold.
-        if !self.config.policy.is_market() {
-            self.cluster.scheduler.replace_policy(self.config.policy.options());
-            self.count_hosts();
-            self.tick_policy(now);
-        }
-    }
 }
 
 // === impl Engine: switches ===
@@ -88,7 +68,7 @@ impl Engine {
         if is_other {
             self.replace_scheduler(policy, now);
         } else {
-            self.replace_settings(policy, now);
+            self.reload_policy(policy, now);
             self.regroup_jobs();
         }
         self.follow_event_log(now);
@@ -152,7 +132,7 @@ impl Engine {
     }
 
     /// Counts hosts for failed tasks as the policy demands.
-    fn count_hosts(&mut self) {
+    pub(super) fn count_hosts(&mut self) {
         let counts_all_hosts = self.cluster.scheduler.launch_rules().counts_all_hosts;
         let slots: Vec<(TrackerId, PerKind<u32>)> =
             self.trackers.iter().map(|tracker| (tracker.id, tracker.slots)).collect();

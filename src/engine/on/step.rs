@@ -64,7 +64,7 @@ impl Engine {
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
-            Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller),
+            Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller, now),
             Event::ConfigurationRead { queues, policy, hosts } => {
                 self.on_configuration_read(queues, policy, hosts, now)
             }

@@ -171,6 +171,39 @@ fn row_16_a_pool_gets_its_minimum_once_its_timeout_has_passed() {
     assert_eq!(killed.map(|(_, id, _)| id.task.kind).collect::<Vec<_>>(), [Kind::Map, Kind::Map, Kind::Reduce]);
 }
 
+/// The settings of the cluster, changed, are read again.
+fn refresh(cluster: &mut Cluster, change: impl FnOnce(&mut FairConfig)) -> Reply {
+    let PolicyConfig::Fair(mut fair) = cluster.engine.policy().clone() else { panic!("another scheduler rules") };
+    change(&mut fair);
+    let (queues, caller) = (cluster.config.queues.clone(), Caller::named("mapred"));
+    cluster.step(Event::QueuesRead { queues, policy: Some(PolicyConfig::Fair(fair)), caller }).0
+}
+
+#[test]
+fn settings_that_are_read_again_let_starvation_go_on() {
+    let (mut cluster, jobs) = starving(false, None);
+    live(&mut cluster, 58_000, hang);
+    let raised = "<pool name='default'><schedulingMode>fifo</schedulingMode></pool>
+        <pool name='poolA'><minMaps>3</minMaps><minReduces>1</minReduces>
+        <minSharePreemptionTimeout>60</minSharePreemptionTimeout></pool>";
+    assert!(matches!(refresh(&mut cluster, |fair| fair.allocations = allocations(raised)), Reply::Done));
+    live(&mut cluster, 8_000, hang);
+    assert_eq!(running(&cluster, jobs), [PerKind::new(1, 3), PerKind::new(3, 1)]);
+}
+
+#[test]
+fn settings_that_forbid_the_pools_of_jobs_are_refused() {
+    let (mut cluster, _) = starving(false, None);
+    let other = |fair: &mut FairConfig| {
+        fair.allows_undeclared_pools = false;
+        fair.allocations = allocations("<pool name='default'/>");
+    };
+    let Reply::Refused(Refusal::IllegalArgument(why)) = refresh(&mut cluster, other) else { panic!("taken over") };
+    assert!(why.contains("in pool poolA, which the allocation file does not declare"), "{why}");
+    let PolicyConfig::Fair(fair) = cluster.engine.policy() else { panic!("another scheduler rules") };
+    assert!(fair.allows_undeclared_pools, "nothing has changed");
+}
+
 #[test]
 fn row_21_where_preemption_is_only_logged_nothing_dies() {
     let (mut cluster, jobs) = starving(true, None);

@@ -13,7 +13,9 @@ use super::order::OrderEntry;
 use super::policy::HeartbeatLimits;
 use super::verdict::Verdict;
 use super::view::View;
-use super::{AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler};
+use super::{
+    AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
+};
 
 /// The search for apps of one kind in one heartbeat.
 struct Search {
@@ -185,6 +187,9 @@ impl Scheduler {
         let distance = Distance { nearest: app.tables[kind].best_level(host, rack), farthest };
         let granted = match source.take_task(id, kind, heartbeat.node, distance) {
             GrantResult::Task { hosts, level, origin, slots } => {
+                if origin != TaskOrigin::Speculative {
+                    self.count_pending_down(id, kind);
+                }
                 self.grant(id, kind, heartbeat.node, slots, &hosts);
                 let task = GrantedTask { level, origin, slots };
                 count_grant(kind, heartbeat, &task);

@@ -187,8 +187,9 @@ impl Scheduler {
         let distance = Distance { nearest: app.tables[kind].best_level(host, rack), farthest };
         let granted = match source.take_task(id, kind, heartbeat.node, distance) {
             GrantResult::Task { hosts, level, origin, slots } => {
-                if origin == TaskOrigin::Speculative {
-                    self.set_second_attempt(id, kind, false);
+                match origin {
+                    TaskOrigin::Speculative => self.set_second_attempt(id, kind, false),
+                    _ => self.count_pending_down(id, kind),
                 }
                 self.grant(id, kind, heartbeat.node, slots, &hosts);
                 let task = GrantedTask { level, origin, slots };

@@ -464,6 +464,14 @@ impl Scheduler {
         }
     }
 
+    /// A pending task of an app runs now; the caller's next [`Self::set_pending`] says the same.
+    pub(super) fn count_pending_down(&mut self, id: AppId, kind: Kind) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let mut pending = app.pending;
+        pending[kind] = pending[kind].saturating_sub(1);
+        self.set_pending(id, pending);
+    }
+
     /// Tasks of an app that wait for a slot.
     pub fn app_waiting(&self, id: AppId) -> PerKind<u32> {
         let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());

@@ -67,11 +67,11 @@ impl Engine {
         self.choose_scheduler(choice, &plan.moves);
         if is_other {
             self.replace_scheduler(policy, now);
+            self.follow_event_log(now);
         } else {
             self.reload_policy(policy, now);
             self.regroup_jobs();
         }
-        self.follow_event_log(now);
     }
 
     /// Records the choice with all that follows from it for jobs: a restart finds all of it or nothing.

@@ -71,7 +71,9 @@ impl JobTracker for InProcess {
         self.now = START;
         if let Some(before) = self.before.replace(script.clone()) {
             for (tracker, scripted) in (1..).zip(&mut fleet(&before)) {
-                self.step(Event::Heartbeat { request: scripted.heartbeat(&before, 0), connection: tracker });
+                // Known to the original before its new scheduler first sorts queues.
+                let request = HeartbeatRequest { accept_new_tasks: false, ..scripted.heartbeat(&before, 0) };
+                self.step(Event::Heartbeat { request, connection: tracker });
                 self.step(Event::ConnectionClosed { connection: tracker });
             }
         }

@@ -189,10 +189,28 @@ impl Scrape {
             writer.gauges("jobtracker_pool_min_share_slots", "Minimum share of a pool", per_name("pool", minimum))?;
             let demand = pools.iter().map(|(name, _, pool)| (*name, pool.demand));
             writer.gauges("jobtracker_pool_demand_slots", "Slots a pool could use", per_name("pool", demand))?;
-            let slots = |share: ExactDecimal| share.0.0 as f64 / 1e6;
-            let share = |pool: &PoolShares| PerKind::new(slots(pool.fair_share.map), slots(pool.fair_share.reduce));
+            let approximate = |exact: ExactDecimal| exact.0.0 as f64 / 1e6;
+            let share =
+                |pool: &PoolShares| PerKind::new(approximate(pool.fair_share.map), approximate(pool.fair_share.reduce));
             let share = pools.iter().map(|(name, _, pool)| (*name, share(pool)));
             writer.gauges("jobtracker_pool_fair_share_slots", "Fair share of a pool", per_name("pool", share))?;
+            let weight = pools.iter().map(|(name, _, pool)| ([("pool", (*name).to_owned())], approximate(pool.weight)));
+            writer.gauges("jobtracker_pool_weight", "Weight of a pool", weight)?;
+            let seconds = |ms: PerKind<u64>| PerKind::new(ms.map as f64 / 1e3, ms.reduce as f64 / 1e3);
+            let below_minimum =
+                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_minimum_ms?))));
+            writer.gauges(
+                "jobtracker_pool_below_min_share_seconds",
+                "Time since a pool had its minimum share",
+                per_name("pool", below_minimum),
+            )?;
+            let below_half_share =
+                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_half_share_ms?))));
+            writer.gauges(
+                "jobtracker_pool_below_half_share_seconds",
+                "Time since a pool had half its fair share",
+                per_name("pool", below_half_share),
+            )?;
         }
         let queues: Vec<_> = groups.iter().filter_map(|group| Some((&*group.name, group.capacity.as_ref()?))).collect();
         if !queues.is_empty() {

@@ -21,7 +21,7 @@ impl Fair {
     pub(super) fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
         self.added.clear();
         for id in std::mem::take(&mut self.ended) {
-            self.leave_over(id, view);
+            self.leave_over(id, view, reaction);
         }
         let elapsed_ms = now.mono_ms.saturating_sub(std::mem::replace(&mut self.last_update, now).mono_ms);
         let (mut ids, mut facts) = (Vec::with_capacity(self.line.len()), Vec::with_capacity(self.line.len()));
@@ -155,11 +155,13 @@ impl Fair {
     }
 
     /// Forgets a job whose attempts may still hold slots: 1.2.1 does not count these in its pool any more.
-    fn leave_over(&mut self, id: AppId, view: &View<'_>) {
+    fn leave_over(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(pool) = self.jobs.get(&id).map(|job| job.pool) else { return };
         self.forget_job(id);
         if let Some(app) = view.app(id) {
             self.pools.leave_over(id, pool, app.running);
+            // They may have been full with what no longer counts.
+            self.pools.path(pool).for_each(|(_, group, _)| reaction.wake_group(group));
         }
     }
 

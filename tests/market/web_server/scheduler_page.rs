@@ -150,7 +150,8 @@ const FAIR: &str = r#"{"policy": "fair", "since_ms": 0, "at_ms": 0, "slots": {"m
     "groups": [{"name": "alpha", "jobs": 1, "running": {"map": 3, "reduce": 0}, "held": {"map": 3, "reduce": 0},
         "waiting": {"map": 9, "reduce": 0}, "pool": {"minimum": {"map": 1, "reduce": 0},
         "maximum": {"map": null, "reduce": null}, "is_inverted": {"map": false, "reduce": false}, "weight": "1.0",
-        "mode": "fair", "demand": {"map": 12, "reduce": 0}, "fair_share": {"map": "2.666666", "reduce": "0.0"}}}]}"#;
+        "mode": "fair", "demand": {"map": 12, "reduce": 0}, "fair_share": {"map": "2.666666", "reduce": "0.0"},
+        "below_minimum_ms": {"map": 0, "reduce": 500}, "below_half_share_ms": {"map": 61500, "reduce": 0}}}]}"#;
 
 const CAPACITY: &str = r#"{"policy": "capacity", "since_ms": 0, "at_ms": 0, "slots": {"map": 4, "reduce": 2}, "jobs": [],
     "jobs_left_out": 0, "groups": [{"name": "default", "jobs": 1, "running": {"map": 3, "reduce": 0},
@@ -183,6 +184,9 @@ async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
         "jobtracker_pool_min_share_slots{pool=\"alpha\",kind=\"map\"} 1",
         "jobtracker_pool_demand_slots{pool=\"alpha\",kind=\"map\"} 12",
         "jobtracker_pool_fair_share_slots{pool=\"alpha\",kind=\"map\"} 2.666666",
+        "jobtracker_pool_weight{pool=\"alpha\"} 1.0",
+        "jobtracker_pool_below_min_share_seconds{pool=\"alpha\",kind=\"reduce\"} 0.5",
+        "jobtracker_pool_below_half_share_seconds{pool=\"alpha\",kind=\"map\"} 61.5",
     ] {
         assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
     }

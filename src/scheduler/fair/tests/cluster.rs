@@ -212,6 +212,16 @@ impl Cluster {
         }
     }
 
+    /// Decides the end of a job; its attempts keep their slots.
+    pub(super) fn remove(&mut self, job: u32) {
+        self.scheduler.remove_app(AppId::new(job));
+    }
+
+    /// The cleanup of a removed job is done.
+    pub(super) fn end(&mut self, job: u32) {
+        self.scheduler.end_app(AppId::new(job));
+    }
+
     pub(super) fn running(&self, job: u32) -> PerKind<u32> {
         self.scheduler.app_running(AppId::new(job))
     }

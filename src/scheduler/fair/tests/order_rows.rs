@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, HIGH, NORMAL, jobs_of, multiple, single};
 use crate::model::{Kind, PerKind};
+use crate::scheduler::fair::options::FairOptions;
 
 fn fill_all(cluster: &mut Cluster, trackers: usize) -> Vec<String> {
     (1..=trackers).flat_map(|tracker| cluster.fill(tracker)).collect()
@@ -216,4 +217,20 @@ fn row_29_each_pool_has_a_mode_of_its_own() {
     ["poolA", "poolA", "poolB", "poolB"].iter().for_each(|pool| _ = cluster.submit(pool, 10, 10));
     cluster.update();
     assert_eq!(jobs_of(&fill_all(&mut cluster, 2), 'm'), [1, 3, 1, 4]);
+}
+
+#[test]
+fn a_pool_that_was_full_with_attempts_of_an_ended_job_gives_slots_again_after_the_next_update() {
+    let file = r#"<pool name="p"><maxMaps>1</maxMaps></pool>"#;
+    let mut cluster = Cluster::new(FairOptions { is_compatible: true, ..multiple() }, file, 2, 1);
+    cluster.submit("p", 2, 0);
+    cluster.update();
+    assert_eq!(cluster.beat(1), ["m0/j1"]);
+    cluster.submit("p", 1, 0);
+    cluster.remove(1);
+    cluster.update();
+    assert_eq!(cluster.beat(2), [""; 0]);
+    cluster.end(1);
+    cluster.update();
+    assert_eq!(cluster.beat(2), ["m0/j2"]);
 }

@@ -21,7 +21,7 @@ pub struct SimulateArguments {
     /// Number of events of each seed, after which the run is completed
     #[arg(long, default_value_t = 100_000)]
     events: u64,
-    /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among fifo, capacity and fair
+    /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among all of them
     #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
     /// Parts to leave out, as a failing seed prints them

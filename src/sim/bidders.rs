@@ -66,7 +66,7 @@ impl Draft {
 
 impl World<'_> {
     pub(super) fn run_bidder(&mut self, place: usize) -> Result<(), Violation> {
-        let (Some(interval_ms), Some(Some(user))) = (self.plan.alloc_interval_ms(), self.users.get_mut(place)) else {
+        let (Some(interval_ms), Some(Some(user))) = (self.plan.bidding_interval_ms(), self.users.get_mut(place)) else {
             return Ok(());
         };
         let (name, chance) = (user.name.clone(), user.bidder.below(100));
@@ -105,7 +105,7 @@ impl World<'_> {
     }
 
     pub(super) fn run_administrator(&mut self) -> Result<(), Violation> {
-        let Some(interval_ms) = self.plan.alloc_interval_ms() else { return Ok(()) };
+        let Some(interval_ms) = self.plan.bidding_interval_ms() else { return Ok(()) };
         let pause_ms = self.administrator.between(1, interval_ms * 4);
         let mut random = Random::stream(self.administrator.number(), 0);
         self.schedule_in(pause_ms, SimEvent::Administrator);

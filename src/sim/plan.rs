@@ -1,6 +1,6 @@
 //! The world of a seed: the cluster, the users and their money, the frequency of faults.
 
-use crate::engine::{EngineConfig, HeartbeatConfig, QueueConfig};
+use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 
@@ -64,6 +64,8 @@ pub struct Plan {
 const CRASH_STREAM: u64 = 5;
 /// The one that decides how often the scheduler is switched.
 const SWITCH_STREAM: u64 = 6;
+/// How users time their requests before the market rules, ms.
+const IDLE_BIDDING_INTERVAL_MS: u64 = 5_000;
 /// In one of so many seeds it does.
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
@@ -103,14 +105,17 @@ impl Plan {
         }
     }
 
-    /// Time between ticks, ms; none without a market.
-    pub fn alloc_interval_ms(&self) -> Option<u64> {
-        self.engine.policy.update_interval_ms().filter(|_| self.engine.policy.is_market())
+    /// Time by which users time their requests to the market, ms; none without a market.
+    pub fn bidding_interval_ms(&self) -> Option<u64> {
+        let interval_ms = tick_interval_ms(&self.engine.policy).unwrap_or(IDLE_BIDDING_INTERVAL_MS);
+        self.engine.market.map(|_| interval_ms)
     }
 
-    /// Time between rounds of preemption of the market, ms; none without.
+    /// Time between rounds of preemption of the market, ms; none without, or where other schedulers may have chosen
+    /// attempts too.
     pub fn kill_interval_ms(&self) -> Option<u64> {
-        self.engine.policy.preemption_interval_ms().filter(|_| self.engine.policy.is_market())
+        let rules_always = self.engine.policy.is_market() && self.switch_pause_ms.is_none();
+        self.engine.policy.preemption_interval_ms().filter(|_| rules_always)
     }
 
     /// The budget file of the first start.
@@ -121,6 +126,11 @@ impl Plan {
         };
         self.users.iter().filter_map(line).collect()
     }
+}
+
+/// Time between ticks under a policy, ms; none where the market does not rule.
+pub(super) fn tick_interval_ms(policy: &PolicyConfig) -> Option<u64> {
+    policy.update_interval_ms().filter(|_| policy.is_market())
 }
 
 /// From a stream of its own: all else in a seed is as it would be without crashes.
@@ -174,8 +184,9 @@ pub(super) fn plain_rate(random: &mut Random) -> Credits {
 
 fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], preempts: bool) -> EngineConfig {
     let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
+    let has_market = matches!(policy, PolicyChoice::Dynamic | PolicyChoice::Mixed);
     let policy = policy_config(random, policy, &names, preempts);
-    let market = policy.is_market().then(|| MarketConfig {
+    let market = has_market.then(|| MarketConfig {
         job_signature_uses: random.between(1, 3) as u32,
         signature_window_ms: random.between(1_000, 300_000),
         ..MarketConfig::default()

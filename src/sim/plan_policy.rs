@@ -29,8 +29,8 @@ pub(super) fn policy_config(random: &mut Random, policy: PolicyChoice, users: &[
         PolicyChoice::Capacity => capacity(random, users),
         PolicyChoice::Fair => PolicyConfig::Fair(fair(random, users, preempts)),
         PolicyChoice::Mixed => {
-            let choices = [PolicyChoice::Fifo, PolicyChoice::Capacity, PolicyChoice::Fair];
-            let choice = choices[random.below(3) as usize];
+            let choices = [PolicyChoice::Fifo, PolicyChoice::Capacity, PolicyChoice::Fair, PolicyChoice::Dynamic];
+            let choice = choices[random.below(4) as usize];
             policy_config(random, choice, users, preempts)
         }
     }

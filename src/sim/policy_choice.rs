@@ -9,7 +9,8 @@ pub enum PolicyChoice {
     Capacity,
     /// Pools with fair shares; every other seed has preemption.
     Fair,
-    /// Queues with capacities, fair pools and first in, first out, by turns.
+    /// Queues with capacities, fair pools, the market, and first in, first out, by turns, beside a market that keeps its
+    /// accounts.
     Mixed,
     /// The market; every other seed has preemption.
     #[default]

@@ -13,6 +13,10 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 #[derive(Clone, Debug)]
 struct JobModel {
     queue: Arc<str>,
+    /// Who pays for it while the market rules, if there is such an account.
+    payer: Option<Arc<str>>,
+    /// The account that pays for it now, if the market rules.
+    account: Option<Arc<str>>,
     is_over: bool,
     /// Attempts of it that hold slots for work, with their trackers and how many they hold.
     held: BTreeMap<AttemptId, (Arc<str>, u32)>,
@@ -64,9 +68,20 @@ impl JobModel {
 // === impl AttemptModel ===
 
 impl AttemptModel {
-    /// Slots that a queue's attempts hold.
-    pub(super) fn usage(&self, queue: &str) -> PerKind<u32> {
-        self.usage.get(queue).copied().unwrap_or_default()
+    /// Slots that an account pays for, if the market rules.
+    pub(super) fn owed(&self, account: &str) -> PerKind<u32> {
+        let mut owed = PerKind::default();
+        for job in self.jobs.values().filter(|job| job.account.as_deref() == Some(account)) {
+            job.held.iter().for_each(|(attempt, (_, slots))| owed[attempt.task.kind] += slots);
+        }
+        owed
+    }
+
+    /// The market begins to rule: `pays` says whether a job's payer has an account.
+    pub(super) fn book(&mut self, pays: impl Fn(JobId, &str) -> bool) {
+        for (id, job) in &mut self.jobs {
+            job.account = job.payer.clone().filter(|payer| pays(*id, payer));
+        }
     }
 
     pub(super) fn live_jobs(&self) -> usize {
@@ -103,8 +118,11 @@ impl AttemptModel {
         match fact {
             JobFact::Accepted(accepted) => {
                 let queue: Arc<str> = accepted.spec.queue.as_str().into();
+                let payer: Option<Arc<str>> = accepted.spec.payer().map(Arc::from);
                 let job = JobModel {
                     queue,
+                    account: payer.clone(),
+                    payer,
                     is_over: false,
                     held: BTreeMap::new(),
                     last_numbers: FxHashMap::default(),
@@ -254,8 +272,9 @@ impl AttemptModel {
         let mut sum = PerKind::<u64>::default();
         for (queue, usage) in &self.usage {
             let counted = scheduler.group(queue).map(|group| scheduler.usage(group)).unwrap_or_default();
-            if are_groups_queues && counted != *usage {
-                return Err(format!("{queue} holds {usage:?} slots by the facts, {counted:?} by the engine"));
+            let held = if policy.is_market() { self.owed(queue) } else { *usage };
+            if are_groups_queues && counted != held {
+                return Err(format!("{queue} holds {held:?} slots by the facts, {counted:?} by the engine"));
             }
             Kind::ALL.into_iter().for_each(|kind| sum[kind] += u64::from(usage[kind]));
         }

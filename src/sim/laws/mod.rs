@@ -23,7 +23,7 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
 
-use super::plan::Plan;
+use super::plan::{Plan, tick_interval_ms};
 pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
 pub(super) use money::{Change, Intent};
@@ -83,8 +83,8 @@ const COMPARISON_EVENTS: u64 = 1_000;
 impl LawChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
-        let ruling_market = plan.alloc_interval_ms().zip(engine.market);
-        let money = ruling_market.map(|(interval_ms, market)| Auditor::new(start.mono_ms, interval_ms, market));
+        let interval_ms = tick_interval_ms(&engine.policy);
+        let money = engine.market.map(|market| Auditor::new(start.mono_ms, interval_ms, market));
         Self {
             start: *start,
             clock_offset_ms: 0,
@@ -140,6 +140,7 @@ impl LawChecker {
         let survived = self.attempts.restart(acknowledged, engine);
         survived.map_err(|text| self.violation(Law::End, text))?;
         self.attempts.settle(acknowledged);
+        self.book_jobs(engine);
         let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, now));
         money.map_err(|text| self.violation(Law::Money, text))?;
         self.apply_facts(first, facts, &Intent::Restart, now, engine)?;
@@ -158,7 +159,7 @@ impl LawChecker {
 
     /// When the next tick is due, by the daemon's clock; none without a market.
     pub(super) fn next_tick_mono_ms(&self) -> Option<u64> {
-        self.money.as_ref().map(Auditor::next_tick_mono_ms)
+        self.money.as_ref().and_then(Auditor::next_tick_mono_ms)
     }
 
     pub(super) fn tally(&self) -> Tally {
@@ -182,11 +183,11 @@ impl LawChecker {
 
     /// Prepares the check of a step.
     pub(super) fn before_step(&mut self, is_timer: bool, engine: &Engine, now: Now) {
-        if !is_timer {
-            return;
-        }
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
+        }
+        if !is_timer {
+            return;
         }
         if let Some(preemption) = &mut self.preemption {
             preemption.before_round(engine, now);
@@ -242,7 +243,7 @@ impl LawChecker {
             preemption.map_or(Ok(()), |checker| checker.after_heartbeat(outcome.tracker, &step.facts, engine))
         });
         checked.map_err(|(law, text)| self.violation(law, text))?;
-        if self.money.is_some() {
+        if self.work.policy().is_market() {
             let served = work::short_queues_first(outcome.tracker, &step.facts, engine);
             served.map_err(|text| self.violation(Law::Guarantee, text))?;
         }
@@ -294,10 +295,8 @@ impl LawChecker {
                     Ok(())
                 }
                 (Fact::SchedulerChosen { choice, .. }, _) => {
-                    if let Some(policy) = self.offered.get(&choice.class) {
-                        self.work = WorkChecker::new(policy.clone());
-                    }
                     self.choice = choice.clone();
+                    self.follow_choice(engine, now);
                     Ok(())
                 }
                 (Fact::Market(_), None) => Err((Law::Money, "money moves without a market".to_owned())),
@@ -309,6 +308,26 @@ impl LawChecker {
         let checked = auditor.end_step(intent, engine, now);
         (self.tally.issued, self.tally.charged) = auditor.totals();
         checked.map_err(|text| self.violation(Law::Money, text))
+    }
+
+    /// Another scheduler rules, or the same with other settings.
+    fn follow_choice(&mut self, engine: &Engine, now: Now) {
+        let Some(policy) = self.offered.get(&self.choice.class).cloned() else { return };
+        let was_market = self.work.policy().is_market();
+        if let Some(auditor) = &mut self.money {
+            auditor.rule(tick_interval_ms(&policy), now);
+        }
+        self.work = WorkChecker::new(policy);
+        if !was_market {
+            self.book_jobs(engine);
+        }
+    }
+
+    /// Under the market: each job is paid for by its payer's account, if there is one and the job is known.
+    fn book_jobs(&mut self, engine: &Engine) {
+        let Some(auditor) = self.money.as_ref().filter(|_| self.work.policy().is_market()) else { return };
+        let jobs = engine.inspect().jobs();
+        self.attempts.book(|job, payer| auditor.has_account(payer) && jobs.get(job).is_some());
     }
 
     fn count(&mut self, fact: &Fact) {

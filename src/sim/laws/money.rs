@@ -66,7 +66,8 @@ pub(super) struct Auditor {
     charged: i128,
     rows: u64,
     ticks: u64,
-    interval_ms: u64,
+    /// Time between ticks while it rules, ms; none while another scheduler does.
+    interval_ms: Option<u64>,
     next_tick_mono_ms: u64,
     config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
@@ -74,6 +75,8 @@ pub(super) struct Auditor {
     /// The signature that this step has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
+    /// It rules since this step.
+    begins_to_rule: bool,
     /// The cost of each job and of all jobs, units.
     costs: BTreeMap<JobId, i128>,
     total_job_cost: i128,
@@ -85,7 +88,8 @@ pub(super) struct Auditor {
 // === impl Auditor ===
 
 impl Auditor {
-    pub(super) fn new(start_mono_ms: u64, interval_ms: u64, config: MarketConfig) -> Self {
+    /// `interval_ms`: time between ticks; none if another scheduler rules.
+    pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>, config: MarketConfig) -> Self {
         Self {
             accounts: BTreeMap::new(),
             total: 0,
@@ -94,11 +98,12 @@ impl Auditor {
             rows: 0,
             ticks: 0,
             interval_ms,
-            next_tick_mono_ms: start_mono_ms + interval_ms,
+            next_tick_mono_ms: start_mono_ms + interval_ms.unwrap_or(0),
             config,
             stamps: BTreeMap::new(),
             used_stamp: None,
             had_tick: false,
+            begins_to_rule: false,
             costs: BTreeMap::new(),
             total_job_cost: 0,
             slots: PerKind::default(),
@@ -137,14 +142,34 @@ impl Auditor {
         }
     }
 
-    /// When the next tick is due, by the daemon's monotonic clock, ms.
-    pub(super) fn next_tick_mono_ms(&self) -> u64 {
-        self.next_tick_mono_ms
+    /// When the next tick is due, by the daemon's monotonic clock, ms; none while another scheduler rules.
+    pub(super) fn next_tick_mono_ms(&self) -> Option<u64> {
+        self.interval_ms.map(|_| self.next_tick_mono_ms)
+    }
+
+    pub(super) fn has_account(&self, queue: &str) -> bool {
+        self.accounts.contains_key(queue)
+    }
+
+    /// The market rules from now on, with so long between ticks, or another scheduler does.
+    pub(super) fn rule(&mut self, interval_ms: Option<u64>, now: Now) {
+        match (self.interval_ms, interval_ms) {
+            // The first tick comes with the switch.
+            (None, Some(_)) => {
+                self.next_tick_mono_ms = now.mono_ms;
+                self.begins_to_rule = true;
+            }
+            (Some(before), Some(interval_ms)) if before != interval_ms => {
+                self.next_tick_mono_ms = now.mono_ms + interval_ms;
+            }
+            _ => {}
+        }
+        self.interval_ms = interval_ms;
     }
 
     /// Checks a restart: open intervals stay open until the first tick, one whole interval from now.
     pub(super) fn restart(&mut self, engine: &Engine, now: Now) -> Result<(), String> {
-        self.next_tick_mono_ms = now.mono_ms + self.interval_ms;
+        self.next_tick_mono_ms = now.mono_ms + self.interval_ms.unwrap_or(0);
         self.compare(engine)
     }
 
@@ -157,7 +182,9 @@ impl Auditor {
     pub(super) fn end_step(&mut self, intent: &Intent, engine: &Engine, now: Now) -> Result<(), String> {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
-        if *intent == Intent::Timer && !had_tick && now.mono_ms >= self.next_tick_mono_ms {
+        let is_timely = std::mem::take(&mut self.begins_to_rule) || *intent == Intent::Timer;
+        let is_due = is_timely && self.interval_ms.is_some() && now.mono_ms >= self.next_tick_mono_ms;
+        if is_due && !had_tick {
             return Err(format!("tick {} is due and does not come", self.ticks + 1));
         }
         if !std::mem::take(&mut self.has_market_facts) {
@@ -173,6 +200,11 @@ impl Auditor {
         }
         if self.total_job_cost != self.charged {
             return Err(format!("{} units were charged, jobs have cost {}", self.charged, self.total_job_cost));
+        }
+        if self.interval_ms.is_none()
+            && let Some((queue, _)) = self.accounts.iter().find(|(_, account)| account.open.is_some())
+        {
+            return Err(format!("{queue} has an open interval while another scheduler rules"));
         }
         if had_tick {
             self.check_quotas()?;
@@ -292,7 +324,8 @@ impl Auditor {
     fn close(&mut self, queue: &str, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
         self.allow(intent, &Change::Close(queue.to_owned()))?;
         let account = self.accounts.remove(queue).unwrap_or_default();
-        if account.balance != Credits::ZERO || attempts.usage(queue) != PerKind::default() {
+        let owes_slots = self.interval_ms.is_some() && attempts.owed(queue) != PerKind::default();
+        if account.balance != Credits::ZERO || owes_slots {
             return Err(format!("{queue} is closed with {} and slots it has to pay for", account.balance));
         }
         Ok(())
@@ -308,7 +341,7 @@ impl Auditor {
     ) -> Result<(), String> {
         let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
         let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
-        let used = within(attempts.usage(queue), interval.quota);
+        let used = within(attempts.owed(queue), interval.quota);
         if (rate, slots, amount) != (interval.share.rate(), used, cost(interval, used)) {
             return Err(format!(
                 "{queue} is charged {amount} for {slots:?} at {rate}; it used {used:?} of {interval:?}"
@@ -321,7 +354,7 @@ impl Auditor {
     }
 
     fn allocate(&mut self, queue: &str, interval: Interval, attempts: &AttemptModel) -> Result<(), String> {
-        if attempts.usage(queue) == PerKind::default() && interval.pending == 0 {
+        if attempts.owed(queue) == PerKind::default() && interval.pending == 0 {
             return Err(format!("{queue} is idle and gets {interval:?}"));
         }
         match self.accounts.get_mut(queue) {
@@ -337,12 +370,13 @@ impl Auditor {
     fn tick(&mut self, tick: &Tick, attempts: &AttemptModel, intent: &Intent, now: Now) -> Result<(), String> {
         let Tick { number, price, .. } = *tick;
         self.ticks += 1;
+        let Some(interval_ms) = self.interval_ms else { return self.end_rule(tick) };
         if number != self.ticks || now.mono_ms < self.next_tick_mono_ms || self.had_tick {
             return Err(format!("tick {number} comes where tick {} is not due", self.ticks));
         }
         self.had_tick = true;
-        let missed = (now.mono_ms - self.next_tick_mono_ms) / self.interval_ms;
-        self.next_tick_mono_ms += (missed + 1) * self.interval_ms;
+        let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
+        self.next_tick_mono_ms += (missed + 1) * interval_ms;
         for entry in tick.charges() {
             self.entry(&entry, attempts, intent)?;
         }
@@ -362,7 +396,7 @@ impl Auditor {
         for (queue, account) in &mut self.accounts {
             let owed = account
                 .open
-                .map_or(Credits::ZERO, |interval| cost(&interval, within(attempts.usage(queue), interval.quota)));
+                .map_or(Credits::ZERO, |interval| cost(&interval, within(attempts.owed(queue), interval.quota)));
             let paid = account.charged.take().unwrap_or(Credits::ZERO);
             if paid != owed {
                 return Err(format!("{queue} owes {owed} for its interval and pays {paid}"));
@@ -385,6 +419,16 @@ impl Auditor {
         } else {
             Err(format!("the rates sum to {rates} units, the price is {price}"))
         }
+    }
+
+    /// Another scheduler takes over: what was sold in this step ends without a charge, and what was sold before has been
+    /// charged in it.
+    fn end_rule(&mut self, tick: &Tick) -> Result<(), String> {
+        if tick.number != self.ticks || !self.had_tick || tick.price != Credits::ZERO || !tick.queue_ticks.is_empty() {
+            return Err(format!("another scheduler rules, and the market reports {tick:?}"));
+        }
+        self.accounts.values_mut().for_each(|account| account.open = None);
+        Ok(())
     }
 
     /// Checks that no more slots are sold than there are.

@@ -198,7 +198,9 @@ pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine)
             if beyond(queue, kind).is_none_or(|slots| slots >= 0) {
                 continue;
             }
-            let mut jobs = jobs.iter().filter_map(|id| inspection.jobs().get(*id));
+            // No account pays for some.
+            let is_in_group = |job: &&Job| scheduler.group_of(job.app) == scheduler.group(queue);
+            let mut jobs = jobs.iter().filter_map(|id| inspection.jobs().get(*id)).filter(is_in_group);
             if let Some(job) = jobs.find(|job| can_use(job, kind, tracker_id, inspection)) {
                 return Err(format!(
                     "{favoured} gets a {kind:?} slot of {tracker} beyond its quota while {} of {queue}, below its, waits",

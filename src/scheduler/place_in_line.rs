@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Kind, OrderClass};
 
+use super::app::App;
 use super::key::{AppKey, GroupKey};
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
@@ -26,6 +27,8 @@ pub struct PlacesInLine<'a> {
     scheduler: &'a Scheduler,
     kind: Kind,
     groups: BTreeMap<GroupId, GroupInLine>,
+    /// Apps that wait to begin, in order.
+    to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>>,
 }
 
 #[derive(Debug)]
@@ -39,14 +42,19 @@ struct GroupInLine {
 // === impl PlacesInLine ===
 
 impl PlacesInLine<'_> {
-    /// The position of an app that waits for slots of the kind; none for one that does not. One that a limit keeps out
-    /// of the order has the position that it would have without the limit.
+    /// The position of an app that waits for slots of the kind or to begin; none for one that does not. One that a limit
+    /// keeps out of the order has the position that it would have without the limit; one that waits to begin comes after
+    /// all that have begun.
     pub fn position(&mut self, id: AppId) -> Option<QueuePosition> {
         let Scheduler { policy, groups, orders, apps, .. } = self.scheduler;
         let kind = self.kind;
-        let app = apps.get(&id).filter(|app| app.tables[kind].waiting() > 0)?;
+        let app = apps.get(&id)?;
+        let is_to_begin = app.tables[kind].waiting() == 0;
+        if is_to_begin && !self.scheduler.is_to_begin(id) {
+            return None;
+        }
         let key = app.ordered_by[kind].unwrap_or_else(|| policy.app_key(app, kind));
-        let group = if app.leaf == GroupId::ROOT { GroupId::ROOT } else { app.spec.group };
+        let group = line_of(app);
         let in_line = self.groups.entry(group).or_insert_with(|| {
             let tree = KeyedGroups { policy: &**policy, groups, kind };
             let (key, groups_before) = orders[kind].place_of(group, key, &tree);
@@ -54,18 +62,33 @@ impl PlacesInLine<'_> {
         });
         Some(QueuePosition {
             groups_before: in_line.groups_before,
-            apps_before: in_line.apps.partition_point(|before| *before < (key, id)),
+            apps_before: match self.to_begin.get(&group).filter(|_| is_to_begin) {
+                Some(to_begin) => {
+                    in_line.apps.len() + to_begin.partition_point(|before| *before < (policy.begin_key(app), id))
+                }
+                None => in_line.apps.partition_point(|before| *before < (key, id)),
+            },
             class: policy.class_of(&in_line.key),
         })
     }
 }
 
+/// The group whose apps stand in one line with this one.
+fn line_of(app: &App) -> GroupId {
+    if app.leaf == GroupId::ROOT { GroupId::ROOT } else { app.spec.group }
+}
+
 // === impl Scheduler: places in line ===
 
 impl Scheduler {
-    /// Positions of apps that wait for slots of a kind.
+    /// Positions of apps that wait for slots of a kind, or to begin.
     pub fn places_in_line(&self, kind: Kind) -> PlacesInLine<'_> {
-        PlacesInLine { scheduler: self, kind, groups: BTreeMap::new() }
+        let mut to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>> = BTreeMap::new();
+        for (id, app) in self.to_begin.iter().filter_map(|id| Some((*id, self.apps.get(id)?))) {
+            to_begin.entry(line_of(app)).or_default().push((self.policy.begin_key(app), id));
+        }
+        to_begin.values_mut().for_each(|line| line.sort_unstable());
+        PlacesInLine { scheduler: self, kind, groups: BTreeMap::new(), to_begin }
     }
 
     /// The waiting apps of a group in their order, parked ones included.

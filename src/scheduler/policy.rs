@@ -94,6 +94,11 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// request ([`Reaction::rekey_app`]); a policy whose keys follow usage requests that at each [`Change::Usage`].
     fn app_key(&self, app: &App, kind: Kind) -> AppKey;
 
+    /// The sort key of an app among those of its line that wait to begin.
+    fn begin_key(&self, app: &App) -> AppKey {
+        self.app_key(app, Kind::Map)
+    }
+
     /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
     /// first child. Recomputed when usage changes below the group, when `first` does, and on request
     /// ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).

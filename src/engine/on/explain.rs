@@ -112,6 +112,8 @@ impl Engine {
         if job.state() == JobState::Accepted {
             why.push(PendingReason::WaitsToBegin);
             why.extend(case.held_back_by.iter().cloned());
+            let kinds = Kind::ALL.into_iter().filter(|kind| job.total()[*kind] > 0);
+            why.extend(kinds.filter_map(|kind| earlier_jobs(kind, case.places[kind])));
             return why;
         }
         if job.state() == JobState::Prep {
@@ -171,9 +173,7 @@ impl Engine {
         if let Some(place) = place.filter(|place| place.class.is_none() && place.groups_before > 0) {
             why.push(PendingReason::EarlierGroups { kind, groups: narrow(place.groups_before) });
         }
-        if let Some(place) = place.filter(|place| place.apps_before > 0) {
-            why.push(PendingReason::EarlierJobs { kind, jobs: narrow(place.apps_before) });
-        }
+        why.extend(earlier_jobs(kind, place));
         if case.held_back_by.iter().any(|reason| is_limit_on(reason, kind)) {
             // It could use no free slot.
             return;
@@ -281,6 +281,12 @@ impl Engine {
 
 fn per_kind<T>(of: impl Fn(Kind) -> T) -> PerKind<T> {
     PerKind::new(of(Kind::Map), of(Kind::Reduce))
+}
+
+/// The jobs that come first in line for slots of a kind; none where none does.
+fn earlier_jobs(kind: Kind, place: Option<QueuePosition>) -> Option<PendingReason> {
+    let jobs = narrow(place?.apps_before);
+    (jobs > 0).then_some(PendingReason::EarlierJobs { kind, jobs })
 }
 
 fn narrow(count: usize) -> u32 {

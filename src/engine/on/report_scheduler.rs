@@ -64,7 +64,10 @@ impl Engine {
     fn report_job(&self, job: &Job, places: &mut PerKind<PlacesInLine<'_>>, now: Now) -> ReportedJob {
         let scheduler = &self.cluster.scheduler;
         let group = scheduler.group_of(job.app).and_then(|group| scheduler.group_name(group));
-        let place = PerKind::new(places.map.position(job.app), places.reduce.position(job.app));
+        let place = PerKind::new(
+            places.map.position(job.app).filter(|_| job.total().map > 0),
+            places.reduce.position(job.app).filter(|_| job.total().reduce > 0),
+        );
         let (capacity, pool) = match scheduler.app_detail(job.app) {
             AppDetail::Plain => (None, None),
             AppDetail::Queued(detail) => (Some(queued_job(&detail)), None),

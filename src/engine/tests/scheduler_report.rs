@@ -6,7 +6,7 @@ use crate::api::{PendingReason, PlaceInLine, PolicyName, SchedulerReport};
 use crate::engine::{FairConfig, PolicyConfig};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
-use crate::model::{Decimal, JobId, PerKind};
+use crate::model::{Decimal, JobId, PerKind, Priority};
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 
@@ -414,7 +414,10 @@ fn the_report_has_every_number_of_a_pool_and_its_jobs() {
             "reduce": 0
           },
           "place": {
-            "map": null,
+            "map": {
+              "groups_before": 0,
+              "jobs_before": 1
+            },
             "reduce": null
           },
           "held_back_by": [
@@ -536,6 +539,7 @@ fn fair_explains_limits_on_running_jobs_and_a_maximum() {
     insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
     it waits until the scheduler lets it begin
     pool alice may have 1 jobs begun at once, and 1 have begun
+    1 other jobs stand before it in line for map slots
     ");
     insta::assert_snapshot!(why(&cluster, jobs[2]).join("\n"), @"
     it waits until the scheduler lets it begin
@@ -596,4 +600,24 @@ fn what_visibility_keeps_private_is_not_in_the_report_without_money() {
     shown.hide_money();
     let text = serde_json::to_string(&shown).unwrap();
     assert!(!["share", "quota", "rate", "cost"].iter().any(|word| text.contains(&format!("\"{word}\""))), "{text}");
+}
+
+#[test]
+fn a_job_that_waits_to_begin_stands_in_line_by_priority_behind_those_that_have_begun() {
+    let high = JobSpec { priority: Priority::High, ..spec("ann", "default", 4, 0) };
+    let first = JobSpec { priority: Priority::VeryHigh, ..high.clone() };
+    let (cluster, jobs) = with_trackers(
+        fair("<pool name='ann'><maxRunningJobs>1</maxRunningJobs></pool>"),
+        [first, spec("ann", "default", 1, 0), spec("ann", "default", 1, 0), high, spec("bob", "default", 1, 0)],
+    );
+    let report = report(&cluster);
+    let before = |job: &JobId| {
+        let reported = report.jobs.iter().find(|reported| reported.job == *job).unwrap();
+        assert_eq!(reported.place.reduce, None);
+        reported.place.map.map(|place| place.jobs_before)
+    };
+    // The first one still waits for slots.
+    assert_eq!(jobs.iter().map(before).collect::<Vec<_>>(), [Some(0), Some(2), Some(3), Some(1), None]);
+    let line = "3 other jobs stand before it in line for map slots";
+    assert!(why(&cluster, jobs[2]).iter().any(|reason| reason == line), "{:#?}", why(&cluster, jobs[2]));
 }

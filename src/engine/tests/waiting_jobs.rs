@@ -49,8 +49,10 @@ fn a_job_that_waits_is_in_prep_and_has_nothing_to_show() {
     assert_nothing_to_show(&cluster, first);
     assert!(cluster.engine.job_profile(first).value.is_some());
     assert_eq!(cluster.engine.jobs_to_complete().value.len(), 3);
-    let explained = cluster.engine.explain(second, false, cluster.now).value.unwrap().finish();
-    assert_eq!((explained.state.as_str(), explained.why), ("PREP", vec![PendingReason::WaitsToBegin]));
+    let explain = |job| cluster.engine.explain(job, false, cluster.now).value.unwrap().finish();
+    assert_eq!((explain(first).state.as_str(), explain(first).why), ("PREP", vec![PendingReason::WaitsToBegin]));
+    let before = Kind::ALL.map(|kind| PendingReason::EarlierJobs { kind, jobs: 1 });
+    assert_eq!(explain(second).why, [vec![PendingReason::WaitsToBegin], before.to_vec()].concat());
     let shown = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((shown.preparing_jobs, shown.running_jobs, shown.waiting.map), (3, 0, 0));
     let kill = Event::KillTask { id: first.task(Kind::Map, 0).attempt(0), fail: false, caller: Caller::named("alice") };

@@ -217,6 +217,11 @@ impl Policy for Fair {
         AppKey { class: rank.class as u8, ratio: rank.ratio, ..submission }
     }
 
+    /// Limits admit jobs in this order, whatever the mode of their pool.
+    fn begin_key(&self, app: &App) -> AppKey {
+        submission_key(&app.spec)
+    }
+
     fn group_key(&self, id: GroupId, group: &Group, kind: Kind, _first: AppKey) -> GroupKey {
         let Some(pool) = self.pools.index(id) else { return GroupKey::default() };
         let rank = self.pools.standing(pool, kind, self.pools.running(pool, group)[kind]).rank();

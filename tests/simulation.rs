@@ -16,6 +16,7 @@ const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const CAPACITY: PolicyChoice = PolicyChoice::Capacity;
 const FAIR: PolicyChoice = PolicyChoice::Fair;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
+const MIXED: PolicyChoice = PolicyChoice::Mixed;
 
 /// Runs that broke a law once.
 const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
@@ -88,6 +89,11 @@ fn no_law_is_broken_under_queues_with_capacities() {
 #[test]
 fn no_law_is_broken_under_pools_with_fair_shares() {
     play_many(FAIR, 1_000, 200_000);
+}
+
+#[test]
+fn no_law_is_broken_while_schedulers_take_over_from_each_other() {
+    play_many(MIXED, 1_000, 200_000);
 }
 
 #[test]
@@ -196,6 +202,45 @@ fn an_interval_that_nobody_pays_is_noticed() {
     });
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("owes"), "{violation}");
+}
+
+/// Whether another scheduler takes over in this step.
+fn is_switch(step: &Step) -> bool {
+    step.facts.iter().any(|fact| matches!(fact, Fact::SchedulerChosen { .. }))
+}
+
+#[test]
+fn an_interval_that_a_switch_leaves_unpaid_is_noticed() {
+    let violation = violation_of(MIXED, |step| {
+        is_switch(step)
+            && forge_charge(step, |tick, place| {
+                let queue_tick = &mut tick.queue_ticks[place];
+                queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
+                queue_tick.charge = Charge::default();
+                tick.ledger.rows -= 1;
+            })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("owes"), "{violation}");
+}
+
+#[test]
+fn a_tick_while_another_scheduler_rules_is_noticed() {
+    let mut last = None;
+    let violation = violation_of(MIXED, |step| {
+        let ends_rule =
+            |fact: &&Fact| matches!(fact, Fact::Market(MarketFact::Tick(tick)) if tick.queue_ticks.is_empty());
+        if is_switch(step) {
+            last = step.facts.last().filter(ends_rule).cloned();
+            return false;
+        }
+        let tick = last.take();
+        let is_there = tick.is_some();
+        step.facts.extend(tick);
+        is_there
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("another scheduler rules"), "{violation}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn restart_values<'a>(
     configuration: &'a Configuration,
     class: &str,
 ) -> impl Iterator<Item = (&'a str, (&'a str, &'a Origin))> {
-    let of_scheduler: &[Key] = if class == FAIR_CLASS { &keys::FAIR } else { &[] };
+    let of_scheduler: &[Key] = if class == FAIR_CLASS { keys::FAIR } else { &[] };
     let needs_restart = move |name: &str| {
         let is_spelled = |key: &Key| key.is_spelled(name);
         keys::all().any(is_spelled) && !REREAD.into_iter().chain(of_scheduler).any(is_spelled)

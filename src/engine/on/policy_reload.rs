@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::SwitchRefusal;
 use crate::engine::core::{Engine, FairConfig, PolicyConfig};
 use crate::engine::state::{Refusal, Round};
-use crate::model::{JobId, Now};
+use crate::model::{JobId, Now, PerKind, TrackerId};
 use crate::scheduler::capacity::CapacityConfig;
 
 use super::pools::PoolReload;
@@ -65,6 +65,14 @@ impl Engine {
         self.count_hosts();
         self.tick_policy(now);
         self.follow_event_log(now);
+    }
+
+    /// Counts hosts for failed tasks as the policy demands.
+    pub(super) fn count_hosts(&mut self) {
+        let counts_all_hosts = self.cluster.scheduler.launch_rules().counts_all_hosts;
+        let slots: Vec<(TrackerId, PerKind<u32>)> =
+            self.trackers.iter().map(|tracker| (tracker.id, tracker.slots)).collect();
+        self.cluster.nodes.set_counting_all_hosts(counts_all_hosts, slots);
     }
 
     /// Sizes the tasks of all jobs as the policy does that takes over. Attempts that run keep their slots.

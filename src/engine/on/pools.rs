@@ -14,7 +14,7 @@ use crate::wire::limits;
 /// How a changed allocation file is taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PoolReload {
-    /// Clocks and waits go on, unless the tree of pools has changed.
+    /// Clocks and waits stay, unless the tree of pools has changed.
     KeepClocks,
     /// Clocks and waits begin again.
     Replace,

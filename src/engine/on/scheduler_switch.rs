@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::api::{MovedJob, SwitchPlan};
 use crate::engine::core::{Engine, PolicyConfig, Reply, SchedulerWish, SwitchReply, Wait};
 use crate::engine::state::{Effect, Fact, LogLevel, Round, SchedulerChoice};
-use crate::model::{Now, PerKind, TrackerId};
+use crate::model::Now;
 use crate::scheduler::{AppId, FifoOptions, GroupId, PolicyOptions};
 
 use super::job_group::WITHOUT_ACCOUNT;
@@ -129,14 +129,6 @@ impl Engine {
             // Its job was forgotten, and attempts still hold slots.
             None => self.cluster.scheduler.open_group(WITHOUT_ACCOUNT),
         }
-    }
-
-    /// Counts hosts for failed tasks as the policy demands.
-    pub(super) fn count_hosts(&mut self) {
-        let counts_all_hosts = self.cluster.scheduler.launch_rules().counts_all_hosts;
-        let slots: Vec<(TrackerId, PerKind<u32>)> =
-            self.trackers.iter().map(|tracker| (tracker.id, tracker.slots)).collect();
-        self.cluster.nodes.set_counting_all_hosts(counts_all_hosts, slots);
     }
 }
 

@@ -15,6 +15,7 @@ mod foreign_jobtracker;
 mod foreign_jobtracker_laws;
 mod graylist;
 mod heartbeats;
+mod held_back;
 mod idle_market;
 mod invariants;
 mod job_costs;

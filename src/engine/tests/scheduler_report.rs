@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::api::{PendingReason, PlaceInLine, PolicyName, SchedulerReport};
+use crate::api::{PendingReason, PolicyName, SchedulerReport};
 use crate::engine::{FairConfig, PolicyConfig};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
-use crate::model::{Decimal, JobId, PerKind, Priority};
+use crate::model::{Decimal, JobId};
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 
@@ -15,7 +15,7 @@ use super::market::market_under;
 use super::policies;
 
 /// Half of the cluster for `default` and half for `research`, which may take three quarters.
-fn two_queues() -> PolicyConfig {
+pub fn two_queues() -> PolicyConfig {
     let queue = |name: &str| WrittenQueue::with_defaults(name, Decimal::parse("50"));
     let research = WrittenQueue { maximum_capacity: Decimal::whole(75), ..queue("research") };
     let written = WrittenConfig { queues: vec![queue("default"), research], ..WrittenConfig::default() };
@@ -23,17 +23,17 @@ fn two_queues() -> PolicyConfig {
 }
 
 /// The Fair scheduler with these allocations.
-fn fair(file: &str) -> PolicyConfig {
+pub fn fair(file: &str) -> PolicyConfig {
     let file = AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap();
     let PolicyConfig::Fair(fair) = policies::fair() else { panic!("another policy") };
     PolicyConfig::Fair(FairConfig { allocations: Arc::new(file.allocations), ..fair })
 }
 
-fn report(cluster: &Cluster) -> SchedulerReport {
+pub fn report(cluster: &Cluster) -> SchedulerReport {
     cluster.engine.build_snapshot(cluster.now).value.report
 }
 
-fn why(cluster: &Cluster, job: JobId) -> Vec<String> {
+pub fn why(cluster: &Cluster, job: JobId) -> Vec<String> {
     let explained = cluster.engine.explain(job, false, cluster.now).value.unwrap().finish();
     explained.why.iter().map(PendingReason::to_string).collect()
 }
@@ -49,7 +49,7 @@ fn start_tasks(cluster: &mut Cluster) {
     }
 }
 
-fn with_trackers(policy: PolicyConfig, specs: impl IntoIterator<Item = JobSpec>) -> (Cluster, Vec<JobId>) {
+pub fn with_trackers(policy: PolicyConfig, specs: impl IntoIterator<Item = JobSpec>) -> (Cluster, Vec<JobId>) {
     let mut cluster = Cluster::new(policy);
     cluster.add_tracker("h0", 2, 1);
     cluster.add_tracker("h1", 2, 1);
@@ -518,73 +518,6 @@ fn the_report_has_every_number_of_a_pool_and_its_jobs() {
 }
 
 #[test]
-fn capacity_explains_a_user_limit_and_a_maximum() {
-    let jobs = [spec("alice", "default", 5, 0), spec("alice", "default", 2, 0)];
-    let (cluster, jobs) = with_trackers(two_queues(), jobs);
-    insta::assert_snapshot!(why(&cluster, jobs[0]).join("\n"), @"its user may hold 2 map slots of the queue now and holds 2");
-    insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
-    its user may hold 2 map slots of the queue now and holds 2
-    1 other jobs stand before it in line for map slots
-    ");
-    let place = |job: usize| report(&cluster).jobs.iter().find(|other| other.job == jobs[job]).unwrap().place.map;
-    assert_eq!(place(1), Some(PlaceInLine { groups_before: 0, jobs_before: 1 }), "though both are parked");
-}
-
-#[test]
-fn fair_explains_limits_on_running_jobs_and_a_maximum() {
-    let file = r#"<pool name="alice"><maxMaps>3</maxMaps><maxRunningJobs>1</maxRunningJobs></pool><user name="bob"><maxRunningJobs>0</maxRunningJobs></user>"#;
-    let jobs = [spec("alice", "default", 5, 0), spec("alice", "default", 2, 0), spec("bob", "default", 1, 0)];
-    let (cluster, jobs) = with_trackers(fair(file), jobs);
-    insta::assert_snapshot!(why(&cluster, jobs[0]).join("\n"), @"pool alice may hold 3 map slots and holds 3");
-    insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
-    it waits until the scheduler lets it begin
-    pool alice may have 1 jobs begun at once, and 1 have begun
-    1 other jobs stand before it in line for map slots
-    ");
-    insta::assert_snapshot!(why(&cluster, jobs[2]).join("\n"), @"
-    it waits until the scheduler lets it begin
-    its user may have 0 jobs begun at once, and 0 have begun
-    ");
-}
-
-#[test]
-fn fair_explains_a_wait_for_near_slots_and_until_when() {
-    let mut cluster = Cluster::new(policies::fair());
-    cluster.add_tracker("far", 2, 1);
-    let job = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
-    for _ in 0..4 {
-        cluster.pass_ms(100);
-        cluster.timer();
-        cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
-    }
-    let why = why(&cluster, job).join("\n");
-    assert!(why.starts_with("its maps run only on hosts with their data for at least 4."), "{why}");
-    let held_back_by = &report(&cluster).jobs[0].held_back_by;
-    let [PendingReason::Locality { until_ms: Some(until_ms), for_ms: Some(for_ms), .. }] = held_back_by[..] else {
-        panic!("{held_back_by:?}")
-    };
-    assert_eq!(until_ms - cluster.now.wall_ms, for_ms as i64);
-    cluster.pass_ms(for_ms);
-    cluster.beat(0, |_| Fate::Hang);
-    cluster.pass_ms(1);
-    cluster.beat(0, |_| Fate::Hang);
-    assert_eq!(report(&cluster).jobs[0].running.map, 2, "the rack will do then");
-}
-
-#[test]
-fn fifo_explains_how_many_jobs_stand_before() {
-    let jobs = [spec("alice", "default", 9, 0), spec("bob", "default", 2, 0)];
-    let (cluster, jobs) = with_trackers(fifo(), jobs);
-    insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
-    1 other jobs stand before it in line for map slots
-    no map slot is free
-    ");
-    let report = report(&cluster);
-    let place = PlaceInLine { groups_before: 0, jobs_before: 1 };
-    assert_eq!(report.jobs[0].place, PerKind::new(Some(place), None));
-}
-
-#[test]
 fn a_report_names_the_newest_jobs_and_counts_the_others() {
     let mut cluster = Cluster::new(fifo());
     let last = (0..1_003).map(|_| cluster.submit(spec("alice", "default", 1, 0)).unwrap()).last().unwrap();
@@ -600,24 +533,4 @@ fn what_visibility_keeps_private_is_not_in_the_report_without_money() {
     shown.hide_money();
     let text = serde_json::to_string(&shown).unwrap();
     assert!(!["share", "quota", "rate", "cost"].iter().any(|word| text.contains(&format!("\"{word}\""))), "{text}");
-}
-
-#[test]
-fn a_job_that_waits_to_begin_stands_in_line_by_priority_behind_those_that_have_begun() {
-    let high = JobSpec { priority: Priority::High, ..spec("ann", "default", 4, 0) };
-    let first = JobSpec { priority: Priority::VeryHigh, ..high.clone() };
-    let (cluster, jobs) = with_trackers(
-        fair("<pool name='ann'><maxRunningJobs>1</maxRunningJobs></pool>"),
-        [first, spec("ann", "default", 1, 0), spec("ann", "default", 1, 0), high, spec("bob", "default", 1, 0)],
-    );
-    let report = report(&cluster);
-    let before = |job: &JobId| {
-        let reported = report.jobs.iter().find(|reported| reported.job == *job).unwrap();
-        assert_eq!(reported.place.reduce, None);
-        reported.place.map.map(|place| place.jobs_before)
-    };
-    // The first one still waits for slots.
-    assert_eq!(jobs.iter().map(before).collect::<Vec<_>>(), [Some(0), Some(2), Some(3), Some(1), None]);
-    let line = "3 other jobs stand before it in line for map slots";
-    assert!(why(&cluster, jobs[2]).iter().any(|reason| reason == line), "{:#?}", why(&cluster, jobs[2]));
 }

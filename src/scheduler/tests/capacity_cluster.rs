@@ -49,6 +49,8 @@ struct Job {
     finished: PerKind<u32>,
     /// Whether its reduces have been requested.
     has_reduces: bool,
+    /// Running tasks that may get a second attempt.
+    stragglers: PerKind<Vec<String>>,
 }
 
 /// The caller's side: which tasks wait and run.
@@ -117,15 +119,22 @@ impl GrantSource for Jobs {
         let job = &mut self.jobs[number as usize - 1];
         let level = if kind == Kind::Map { job.submission.input.level() } else { Level::Rack };
         // Every running job is asked, as by the original.
-        if level > distance.farthest || job.waiting(kind) == 0 {
+        let origin = if level <= distance.farthest && job.waiting(kind) > 0 {
+            job.started[kind] += 1;
+            let letter = if kind == Kind::Map { 'm' } else { 'r' };
+            self.given.push(format!("{letter}{}/j{number}", job.started[kind]));
+            TaskOrigin::Fresh
+        } else if distance.farthest == Level::Any
+            && let Some(straggler) = job.stragglers[kind].pop()
+        {
+            self.given.push(straggler.replace('/', "'/"));
+            TaskOrigin::Speculative
+        } else {
             return GrantResult::NoTask;
-        }
-        job.started[kind] += 1;
-        let letter = if kind == Kind::Map { 'm' } else { 'r' };
-        self.given.push(format!("{letter}{}/j{number}", job.started[kind]));
+        };
         let (slots, input) = (job.slots[kind].get(), job.submission.input);
         let hosts = if kind == Kind::Map { self.hosts(input) } else { Arc::from([]) };
-        GrantResult::Task { hosts, level, origin: TaskOrigin::Fresh, slots }
+        GrantResult::Task { hosts, level, origin, slots }
     }
 }
 
@@ -197,7 +206,8 @@ impl Cluster {
             })
             .unwrap();
         let none = PerKind::default();
-        let job = Job { app, submission, slots, started: none, finished: none, has_reduces: false };
+        let stragglers = PerKind::default();
+        let job = Job { app, submission, slots, started: none, finished: none, has_reduces: false, stragglers };
         let (maps, input) = (job.submission.tasks.map, self.jobs.hosts(job.submission.input));
         self.jobs.jobs.push(job);
         self.report_counts(number);
@@ -235,6 +245,23 @@ impl Cluster {
         self.scheduler.remove_running(app, kind, self.trackers[tracker].0, slots);
         self.report_counts(number);
         self.request_reduces(number);
+    }
+
+    /// A running task turns out to be slow: a second attempt of it, `m1'/j1` of `m1/j1`, waits for a slot.
+    pub(super) fn speculate(&mut self, name: &str) {
+        let (app, kind, ..) = self.running[name];
+        let (_, number) = parse(name);
+        let job = &mut self.jobs.jobs[number - 1];
+        job.stragglers[kind].push(name.to_owned());
+        let input = job.submission.input;
+        let hosts = if kind == Kind::Map { self.jobs.hosts(input) } else { Arc::from([]) };
+        self.scheduler.request_slots(app, kind, &hosts, 1);
+    }
+
+    /// An attempt ends because another one of its task has succeeded.
+    pub(super) fn kill(&mut self, name: &str) {
+        let (app, kind, tracker, slots) = self.running.remove(name).unwrap();
+        self.scheduler.remove_running(app, kind, self.trackers[tracker].0, slots);
     }
 
     /// The job ends, with attempts that still hold slots of their trackers.

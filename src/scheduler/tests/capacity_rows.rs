@@ -313,6 +313,33 @@ fn row_29_the_second_job_follows_the_first() {
 }
 
 #[test]
+fn row_30_second_attempts_come_before_the_next_job() {
+    let mut cluster = Cluster::new(vec![queue("default", 100)], None);
+    cluster.add_trackers(2, 1, 1);
+    cluster.submit(job("default", "u1", 1, 1));
+    cluster.submit(job("default", "u1", 1, 1));
+    assert_eq!(cluster.beat("tt1"), ["m1/j1", "r1/j1"]);
+    ["m1/j1", "r1/j1"].iter().for_each(|slow| cluster.speculate(slow));
+    assert_eq!(cluster.beat("tt2"), ["m1'/j1", "r1'/j1"]);
+    assert_eq!(cluster.beat("tt1"), NONE);
+    ["m1/j1", "r1/j1"].iter().for_each(|first| cluster.finish(first));
+    ["m1'/j1", "r1'/j1"].iter().for_each(|second| cluster.kill(second));
+    cluster.end_job(1);
+    assert_eq!(cluster.beat("tt1"), ["m1/j2", "r1/j2"]);
+    assert_eq!(cluster.beat("tt2"), NONE);
+}
+
+/// The slot that is left is too small for a second task, of which there is none.
+#[test]
+fn a_task_granted_in_this_heartbeat_needs_no_reservation() {
+    let mut cluster = Cluster::new(vec![queue("default", 100)], Some(PerKind::new(GB, GB)));
+    cluster.add_tracker("tt1", 3, 0);
+    cluster.submit(job("default", "u1", 1, 0).memory(2 * GB, 0));
+    assert_eq!(cluster.beat("tt1"), ["m1/j1"]);
+    assert!(cluster.job_report(1).contains("1 running map tasks using 2 map slots. 0 additional slots reserved."));
+}
+
+#[test]
 fn row_31_attempts_of_a_killed_job_use_nothing_of_the_queue() {
     let mut cluster = Cluster::new(vec![queue("default", 100)], Some(PerKind::new(512, 512)));
     cluster.add_tracker("tt1", 2, 2);

@@ -313,14 +313,11 @@ impl LawChecker {
     /// Another scheduler rules, or the same with other settings.
     fn follow_choice(&mut self, engine: &Engine, now: Now) {
         let Some(policy) = self.offered.get(&self.choice.class).cloned() else { return };
-        let was_market = self.work.policy().is_market();
         if let Some(auditor) = &mut self.money {
             auditor.rule(tick_interval_ms(&policy), now);
         }
         self.work = WorkChecker::new(policy);
-        if !was_market {
-            self.book_jobs(engine);
-        }
+        self.book_jobs(engine);
     }
 
     /// Under the market: each job is paid for by its payer's account, if there is one and the job is known.

@@ -61,7 +61,14 @@ impl<'a> Limits<'a> {
                 (!is_within).then(|| format!("queue {} occupies {occupied} {kind:?} slots", queue.name()))
             }
             PolicyConfig::Fair(fair) => pools_of(self.inspection, fair, job).into_iter().find_map(|pool| {
-                let running = scheduler.usage(scheduler.group(&pool)?)[kind];
+                let running = match fair.options.is_compatible {
+                    // The original counts no attempt of a job that is over.
+                    true => live(self.inspection)
+                        .filter(|other| pools_of(self.inspection, fair, other).contains(&pool))
+                        .map(|other| scheduler.app_usage(other.app)[kind])
+                        .sum(),
+                    false => scheduler.usage(scheduler.group(&pool)?)[kind],
+                };
                 let max = fair.allocations.settings(&pool).max[kind]?;
                 (running > max).then(|| format!("pool {pool} runs {running} {kind:?} tasks, its maximum is {max}"))
             }),

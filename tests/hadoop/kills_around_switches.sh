@@ -135,7 +135,10 @@ for ((number = 1; number <= switches; number++)); do
     *) moments=(amid later answered) moment=${moments[RANDOM % 3]} ;;
     esac
     # Without a JobTracker `use` is refused.
-    [[ $moment != before ]] || kill -KILL "$daemon"
+    if [[ $moment == before ]]; then
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+    fi
     "$program" scheduler use "$name" --move-to default --conf "$scratch/conf" >"$scratch/use.log" 2>&1 &
     use=$!
     # Most switches take some milliseconds, those away from the market up to a second.
@@ -145,8 +148,10 @@ for ((number = 1; number <= switches; number++)); do
     answered | before) wait "$use" || true ;;
     esac
     status=0
-    [[ $moment == before ]] || kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
+    if [[ $moment != before ]]; then
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+    fi
     wait "$use" || status=$?
     start
     after=$(ruling)

@@ -112,6 +112,16 @@ submit_jobs() {
     done
 }
 
+charged() {
+    local charges
+    charges=$(python3 - "$scratch/state/state.db" <<'PYTHON'
+import sqlite3, sys
+print(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute("SELECT count(*) FROM ledger WHERE credit = 'revenue'").fetchone()[0])
+PYTHON
+)
+    ((charges > 0))
+}
+
 start
 "$program" tasktracker --conf "$scratch/conf" >"$scratch/worker.log" 2>&1 </dev/null &
 worker=$!
@@ -128,12 +138,12 @@ for ((number = 1; number <= switches; number++)); do
         [[ $(class_of "$name") == "$before" ]] || others+=("$name")
     done
     name=${others[RANDOM % 3]}
-    wanted=$(class_of "$name")
     case $number in
     1) moment=before ;;
-    2) moment=answered ;;
+    2) moment=answered name=dynamic ;;
     *) moments=(amid later answered) moment=${moments[RANDOM % 3]} ;;
     esac
+    wanted=$(class_of "$name")
     # Without a JobTracker `use` is refused.
     if [[ $moment == before ]]; then
         kill -KILL "$daemon"
@@ -163,6 +173,8 @@ for ((number = 1; number <= switches; number++)); do
     "$before") kept=$((kept + 1)) ;;
     *) fail "switch $number from $before to $name: $after rules" ;;
     esac
+    # The later kills fall among intervals that were paid.
+    ((number != 2)) || wait_until 120 "the first charge" charged
 done
 touch "$scratch/enough"
 wait "$load"

@@ -142,34 +142,43 @@ fn parse<T>(setting: &Setting, key: &Key, parse_value: impl Fn(&str) -> Option<T
 
 // === impl Values: refusals ===
 
-/// The keys that decide a refused value, the first that is set, and what was expected of them.
-type Culprit = (&'static [&'static Key], &'static str);
+/// What decides a refused value, of each row the first key that is set, and what was expected.
+type Culprit = (&'static [&'static [&'static Key]], &'static str);
 
 const POSITIVE: &str = "a number above 0";
 const SHARE: &str = "percent from 0 to 100";
+const CAPACITY: &[&Key] = &[&keys::QUEUE_CAPACITY, &keys::QUEUE_GUARANTEED_CAPACITY];
+
+/// Most queues whose capacities a wrong sum names.
+const NAMED_CAPACITIES: usize = 8;
 
 fn culprit(error: &CapacityConfigError) -> Culprit {
     use CapacityConfigError as Error;
     match error {
-        Error::NoCapacity { .. } | Error::Capacity { .. } => {
-            (&[&keys::QUEUE_CAPACITY, &keys::QUEUE_GUARANTEED_CAPACITY], SHARE)
+        Error::NoCapacity { .. } | Error::Capacity { .. } => (&[CAPACITY], SHARE),
+        Error::MaximumCapacity { .. } => (&[&[&keys::QUEUE_MAXIMUM_CAPACITY]], "percent up to 100"),
+        Error::MaximumBelowCapacity { .. } => {
+            (&[&[&keys::QUEUE_MAXIMUM_CAPACITY], CAPACITY], "at least the queue's capacity")
         }
-        Error::MaximumCapacity { .. } => (&[&keys::QUEUE_MAXIMUM_CAPACITY], "percent up to 100"),
-        Error::MaximumBelowCapacity { .. } => (&[&keys::QUEUE_MAXIMUM_CAPACITY], "at least the queue's capacity"),
         Error::UserLimit { .. } => {
-            (&[&keys::QUEUE_USER_LIMIT, &keys::CAPACITY_DEFAULT_USER_LIMIT], "percent from 1 to 100")
+            (&[&[&keys::QUEUE_USER_LIMIT, &keys::CAPACITY_DEFAULT_USER_LIMIT]], "percent from 1 to 100")
         }
-        Error::UserLimitFactor { .. } => (&[&keys::QUEUE_USER_FACTOR, &keys::CAPACITY_DEFAULT_USER_FACTOR], POSITIVE),
+        Error::UserLimitFactor { .. } => {
+            (&[&[&keys::QUEUE_USER_FACTOR, &keys::CAPACITY_DEFAULT_USER_FACTOR]], POSITIVE)
+        }
         Error::InitAcceptJobsFactor { .. } => {
-            (&[&keys::QUEUE_ACCEPT_FACTOR, &keys::CAPACITY_DEFAULT_ACCEPT_FACTOR], POSITIVE)
+            (&[&[&keys::QUEUE_ACCEPT_FACTOR, &keys::CAPACITY_DEFAULT_ACCEPT_FACTOR]], POSITIVE)
         }
         Error::ContradictingLimits { .. } => (
-            &[&keys::QUEUE_USER_TASKS, &keys::CAPACITY_DEFAULT_USER_TASKS],
+            &[
+                &[&keys::QUEUE_USER_TASKS, &keys::CAPACITY_DEFAULT_USER_TASKS],
+                &[&keys::QUEUE_TASKS, &keys::CAPACITY_DEFAULT_QUEUE_TASKS],
+            ],
             "at most maximum-initialized-active-tasks of the queue",
         ),
-        Error::MaximumSystemJobs { .. } => (&[&keys::CAPACITY_SYSTEM_JOBS], POSITIVE),
-        Error::InitPollInterval { .. } => (&[&keys::CAPACITY_POLL_INTERVAL], POSITIVE),
-        Error::InitWorkerThreads { .. } => (&[&keys::CAPACITY_WORKER_THREADS], POSITIVE),
+        Error::MaximumSystemJobs { .. } => (&[&[&keys::CAPACITY_SYSTEM_JOBS]], POSITIVE),
+        Error::InitPollInterval { .. } => (&[&[&keys::CAPACITY_POLL_INTERVAL]], POSITIVE),
+        Error::InitWorkerThreads { .. } => (&[&[&keys::CAPACITY_WORKER_THREADS]], POSITIVE),
         Error::NoQueue | Error::NamedTwice { .. } | Error::QueueRemoved { .. } => {
             (&[], "queues in mapred.queue.names, each once")
         }
@@ -178,18 +187,32 @@ fn culprit(error: &CapacityConfigError) -> Culprit {
 }
 
 impl Values<'_> {
-    /// The scheduler's error with the place of the value.
+    /// The scheduler's error with the places of the values.
     fn refusal(&self, error: CapacityConfigError, queues: &[String]) -> ConfigError {
         let (deciding, expected) = culprit(&error);
         let queue = error.queue().or_else(|| queues.first().map(String::as_str)).unwrap_or_default();
-        let mut settings =
-            deciding.iter().filter_map(|key| self.configuration.queue_setting(key, queue).ok().flatten());
-        let place = match (settings.next(), deciding.first()) {
+        let places: Vec<String> = match error {
+            CapacityConfigError::SumOfCapacities { .. } => self.places_of_capacities(queues),
+            _ if deciding.is_empty() => vec![self.file.to_owned()],
+            _ => deciding.iter().map(|keys| self.place(keys, queue)).collect(),
+        };
+        ConfigError::CapacityScheduler { error, place: places.join(", "), expected }
+    }
+
+    fn places_of_capacities(&self, queues: &[String]) -> Vec<String> {
+        let named = queues.iter().take(NAMED_CAPACITIES).map(|queue| self.place(CAPACITY, queue));
+        let more = queues.len().checked_sub(NAMED_CAPACITIES).filter(|more| *more > 0);
+        named.chain(more.map(|more| format!("and {more} more"))).collect()
+    }
+
+    /// File, line, key and value of the first key that is set.
+    fn place(&self, keys: &[&Key], queue: &str) -> String {
+        let mut settings = keys.iter().filter_map(|key| self.configuration.queue_setting(key, queue).ok().flatten());
+        match (settings.next(), keys.first()) {
             (Some(setting), _) => format!("{}: {} = {:?}", setting.origin, setting.name, setting.shown),
             (None, Some(key)) => format!("{}: {} is not set", self.file, key.for_queue(queue)),
             (None, None) => self.file.to_owned(),
-        };
-        ConfigError::CapacityScheduler { error, place, expected }
+        }
     }
 }
 

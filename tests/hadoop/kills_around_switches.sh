@@ -2,9 +2,9 @@
 # kills_around_switches.sh [--switches N] [--seed N]
 #
 # Switches the scheduler of our JobTracker N times (50) while streaming jobs run on a built-in worker, and kills the JobTracker with SIGKILL
-# around each switch: before, amid or after it, at random. After each kill it must come back under the old scheduler or the new one.
-# In the end no job is lost, no task has succeeded twice, each output is right, and every credit is accounted for. Needs no Java. Ends
-# with 1 when anything was wrong.
+# around each switch: before, amid or after it, at random, and at least once before and once after. After each kill it must come back
+# under the old scheduler or the new one. In the end no job is lost, no task has succeeded twice, each output is right, and every credit is
+# accounted for. Needs no Java. Ends with 1 when anything was wrong, when all kills fell on one side, or when nothing was charged.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
@@ -112,6 +112,16 @@ submit_jobs() {
     done
 }
 
+charged() {
+    local charges
+    charges=$(python3 - "$scratch/state/state.db" <<'PYTHON'
+import sqlite3, sys
+print(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute("SELECT count(*) FROM ledger WHERE credit = 'revenue'").fetchone()[0])
+PYTHON
+)
+    ((charges > 0))
+}
+
 start
 "$program" tasktracker --conf "$scratch/conf" >"$scratch/worker.log" 2>&1 </dev/null &
 worker=$!
@@ -122,20 +132,36 @@ load=$!
 names=(fifo capacity fair dynamic)
 kept=0 changed=0
 for ((number = 1; number <= switches; number++)); do
-    name=${names[RANDOM % 4]}
     before=$(ruling)
+    others=()
+    for name in "${names[@]}"; do
+        [[ $(class_of "$name") == "$before" ]] || others+=("$name")
+    done
+    name=${others[RANDOM % 3]}
+    case $number in
+    1) moment=before ;;
+    2) moment=answered name=dynamic ;;
+    *) moments=(amid later answered) moment=${moments[RANDOM % 3]} ;;
+    esac
     wanted=$(class_of "$name")
+    # Without a JobTracker `use` is refused.
+    if [[ $moment == before ]]; then
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+    fi
     "$program" scheduler use "$name" --move-to default --conf "$scratch/conf" >"$scratch/use.log" 2>&1 &
     use=$!
     # Most switches take some milliseconds, those away from the market up to a second.
-    case $((RANDOM % 3)) in
-    0) sleep "0.0$((RANDOM % 10))" ;;
-    1) sleep "0.$((RANDOM % 9 + 1))" ;;
-    2) wait "$use" || true ;;
+    case $moment in
+    amid) sleep "0.0$((RANDOM % 10))" ;;
+    later) sleep "0.$((RANDOM % 9 + 1))" ;;
+    answered | before) wait "$use" || true ;;
     esac
     status=0
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
+    if [[ $moment != before ]]; then
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+    fi
     wait "$use" || status=$?
     start
     after=$(ruling)
@@ -147,6 +173,8 @@ for ((number = 1; number <= switches; number++)); do
     "$before") kept=$((kept + 1)) ;;
     *) fail "switch $number from $before to $name: $after rules" ;;
     esac
+    # The later kills fall among intervals that were paid.
+    ((number != 2)) || wait_until 120 "the first charge" charged
 done
 touch "$scratch/enough"
 wait "$load"
@@ -197,8 +225,11 @@ for rate, maps, reduces, amount in database.execute("""SELECT rate_units, map_sl
 costs = units("SELECT cost_units FROM job_cost")
 if costs != charged:
     wrong.append(f"jobs cost {costs}, their account paid {charged}")
+if charged <= 0:
+    wrong.append("nothing was charged")
 print(f"{len(jobs)} jobs, {len(states)} accepted, {charged / 10**12} credits charged")
 if not jobs or wrong:
     sys.exit("\n".join(wrong) or "no job was submitted")
 PYTHON
 echo "$switches switches, a kill at each: $changed took place, $kept did not"
+((changed > 0 && kept > 0)) || fail "all kills fell on one side of the switches"

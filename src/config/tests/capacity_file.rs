@@ -83,7 +83,7 @@ fn a_refused_value_is_named_with_its_place() {
         ("queue.q1.capacity", "50"),
         ("queue.q2.capacity", "50"),
         ("queue.q2.maximum-capacity", "40"),
-    ]), @r#"maximum-capacity 40.0 for a queue should be greater than or equal to capacity  (capacity-scheduler.xml:4: mapred.capacity-scheduler.queue.q2.maximum-capacity = "40"; expected at least the queue's capacity)"#);
+    ]), @r#"maximum-capacity 40.0 for a queue should be greater than or equal to capacity  (capacity-scheduler.xml:4: mapred.capacity-scheduler.queue.q2.maximum-capacity = "40", capacity-scheduler.xml:3: mapred.capacity-scheduler.queue.q2.capacity = "50"; expected at least the queue's capacity)"#);
 }
 
 #[test]
@@ -98,7 +98,28 @@ fn a_refused_default_is_named_where_it_is_set() {
 #[test]
 fn a_missing_capacity_and_a_wrong_sum_name_the_file() {
     insta::assert_snapshot!(refusal(&[("queue.q1.capacity", "50")]), @"Queue 'q2' doesn't have configured capacity! (capacity-scheduler.xml: mapred.capacity-scheduler.queue.q2.capacity is not set; expected percent from 0 to 100)");
-    insta::assert_snapshot!(refusal(&[("queue.q1.capacity", "50"), ("queue.q2.capacity", "49.99")]), @"Sum of queue capacities not 100% at 99.99 (capacity-scheduler.xml; expected the capacities of all queues in mapred.queue.names to add to 100)");
+    insta::assert_snapshot!(refusal(&[("queue.q1.capacity", "50"), ("queue.q2.capacity", "49.99")]), @r#"Sum of queue capacities not 100% at 99.99 (capacity-scheduler.xml:2: mapred.capacity-scheduler.queue.q1.capacity = "50", capacity-scheduler.xml:3: mapred.capacity-scheduler.queue.q2.capacity = "49.99"; expected the capacities of all queues in mapred.queue.names to add to 100)"#);
+}
+
+#[test]
+fn limits_that_contradict_each_other_are_both_named() {
+    let text = refusal(&[
+        ("queue.q1.capacity", "50"),
+        ("queue.q2.capacity", "50"),
+        ("default-maximum-active-tasks-per-user", "30"),
+        ("queue.q2.maximum-initialized-active-tasks", "20"),
+    ]);
+    insta::assert_snapshot!(text, @r#"Illegal queue configuration for queue 'q2' (capacity-scheduler.xml:4: mapred.capacity-scheduler.default-maximum-active-tasks-per-user = "30", capacity-scheduler.xml:5: mapred.capacity-scheduler.queue.q2.maximum-initialized-active-tasks = "20"; expected at most maximum-initialized-active-tasks of the queue)"#);
+}
+
+#[test]
+fn a_wrong_sum_names_the_first_eight_capacities() {
+    let names: Vec<String> = (0..20).map(|number| format!("q{number}")).collect();
+    let keys: Vec<String> = names.iter().map(|name| format!("queue.{name}.capacity")).collect();
+    let properties: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "4")).collect();
+    let error = parse_capacity_file("c.xml", Some(file(&properties).as_bytes()), &BTreeMap::new(), &names);
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("c.xml:9: mapred.capacity-scheduler.queue.q7.capacity = \"4\", and 12 more; "), "{text}");
 }
 
 #[test]

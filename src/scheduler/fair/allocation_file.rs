@@ -52,7 +52,7 @@ pub struct AllocationFileError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationProblem {
     /// Not XML.
-    #[error("{0}")]
+    #[error("{0}; expected XML with one element <allocations>")]
     Malformed(String),
     /// Another root element.
     #[error("Bad fair scheduler config file: top-level element not <allocations>, but <{0}>")]
@@ -73,8 +73,15 @@ pub enum AllocationProblem {
         expected: &'static str,
     },
     /// A mode that does not exist.
-    #[error("Unknown scheduling mode : {0}; expected 'fifo' or 'fair'")]
-    Mode(String),
+    #[error("<{tag}>{owner}: Unknown scheduling mode : {value}; expected 'fifo' or 'fair'")]
+    Mode {
+        /// The element.
+        tag: String,
+        /// ` of pool P` or nothing.
+        owner: String,
+        /// Its text.
+        value: String,
+    },
     /// A pool that contains one of its own name, at any depth.
     #[error("pool {0} is inside of itself; expected another name")]
     InsideItself(String),
@@ -148,7 +155,7 @@ impl FileFields {
             "poolMaxJobsDefault" => self.pool_max_jobs = Some(int(element, "")?),
             "defaultMinSharePreemptionTimeout" => self.min_share_timeout_ms = Some(timeout_ms(element, "")?),
             "fairSharePreemptionTimeout" => self.fair_share_timeout_ms = Some(timeout_ms(element, "")?),
-            "defaultPoolSchedulingMode" => self.mode = mode(element)?,
+            "defaultPoolSchedulingMode" => self.mode = mode(element, "")?,
             tag => self.warn(element.line, format!("Bad element in allocations file: {}", excerpt(tag))),
         }
         Ok(())
@@ -278,7 +285,7 @@ impl PoolFields {
             "maxRunningJobs" => self.max_running_jobs = Some(int(field, owner)?),
             "weight" => self.weight = Some(weight(field, owner)?),
             "minSharePreemptionTimeout" => self.min_share_timeout_ms = Some(timeout_ms(field, owner)?),
-            "schedulingMode" => self.mode = Some(mode(field)?),
+            "schedulingMode" => self.mode = Some(mode(field, owner)?),
             _ => {}
         }
         Ok(())
@@ -333,12 +340,15 @@ fn weight(element: &Element, owner: &str) -> Result<PartsPerMillion, AllocationF
     weight.ok_or_else(|| bad_value(element, owner, "a decimal number from 0 to 1000000000"))
 }
 
-fn mode(element: &Element) -> Result<SchedulingMode, AllocationFileError> {
+fn mode(element: &Element, owner: &str) -> Result<SchedulingMode, AllocationFileError> {
     let text = text_of(element).unwrap_or_default();
     match text.to_ascii_lowercase().as_str() {
         "fair" => Ok(SchedulingMode::Fair),
         "fifo" => Ok(SchedulingMode::Fifo),
-        _ => Err(problem(element, AllocationProblem::Mode(excerpt(text)))),
+        _ => {
+            let (tag, owner, value) = (element.tag.clone(), owner.to_owned(), excerpt(text));
+            Err(problem(element, AllocationProblem::Mode { tag, owner, value }))
+        }
     }
 }
 

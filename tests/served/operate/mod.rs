@@ -6,6 +6,7 @@ mod hold_kills;
 mod notify;
 mod quarantine;
 mod refused;
+mod refused_switch;
 mod reload;
 mod stop;
 mod switch;

@@ -18,20 +18,20 @@ const FIFO: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
 const FAIR: &str = "org.apache.hadoop.mapred.FairScheduler";
 const DYNAMIC: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
-fn scheduler(place: &DaemonFolders, arguments: &[&str]) -> Output {
+pub(super) fn scheduler(place: &DaemonFolders, arguments: &[&str]) -> Output {
     let state = format!("jobtracker.state.dir={}", place.path("state").display());
     Command::new(built_program()).arg("scheduler").args(arguments).args(["-D", &state]).output().unwrap()
 }
 
 /// The output of a command that succeeds.
-fn said(place: &DaemonFolders, arguments: &[&str]) -> String {
+pub(super) fn said(place: &DaemonFolders, arguments: &[&str]) -> String {
     let output = scheduler(place, arguments);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// All that a command says that is refused.
-fn refused(place: &DaemonFolders, arguments: &[&str]) -> String {
+pub(super) fn refused(place: &DaemonFolders, arguments: &[&str]) -> String {
     let ruling = || said(place, &["show"]).lines().next().map(str::to_owned);
     let before = ruling();
     let output = scheduler(place, arguments);

@@ -109,7 +109,7 @@ fn another_root_is_refused() {
 #[test]
 fn the_text_file_of_the_proposal_is_no_xml() {
     let refused = AllocationFile::parse("poolA 1 2\n").unwrap_err().to_string();
-    assert_eq!(refused, "line 1: text outside of the root element");
+    assert_eq!(refused, "line 1: text outside of the root element; expected XML with one element <allocations>");
 }
 
 #[test]
@@ -153,9 +153,12 @@ fn a_bad_value_names_line_element_owner_value_and_what_was_expected() {
         ),
         (
             "<pool name='a'><schedulingMode>lifo</schedulingMode></pool>",
-            "line 2: Unknown scheduling mode : lifo; expected 'fifo' or 'fair'",
+            "line 2: <schedulingMode> of pool a: Unknown scheduling mode : lifo; expected 'fifo' or 'fair'",
         ),
-        ("<defaultPoolSchedulingMode/>", "line 2: Unknown scheduling mode : ; expected 'fifo' or 'fair'"),
+        (
+            "<defaultPoolSchedulingMode/>",
+            "line 2: <defaultPoolSchedulingMode>: Unknown scheduling mode : ; expected 'fifo' or 'fair'",
+        ),
         ("<pool/>", "line 2: <pool> without a name; expected <pool name=\"...\">"),
         ("<user name=''/>", "line 2: <user> without a name; expected <user name=\"...\">"),
     ] {

@@ -1,0 +1,155 @@
+//! Switches that are refused: each says where the mistake is and what was expected, and changes nothing.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::daemon::child::{DaemonFolders, built_program};
+use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
+use crate::upgrade::stage::{ask_for_upgrade, place, script};
+
+use super::BUDGETS;
+use super::switch::{refused, said, scheduler};
+
+const QUEUES: &str = "mapred.queue.names=default,other";
+
+/// A capacity file with a property in each line from the second on, their keys without prefix.
+fn capacity_file(properties: &[(&str, &str)]) -> String {
+    let property = |(key, value): &(&str, &str)| {
+        format!("<property><name>mapred.capacity-scheduler.queue.{key}</name><value>{value}</value></property>\n")
+    };
+    format!("<configuration>\n{}</configuration>\n", properties.iter().map(property).collect::<String>())
+}
+
+#[test]
+fn each_mistake_in_a_file_is_named_with_its_place_and_changes_nothing() {
+    let place = DaemonFolders::new(BUDGETS);
+    let conf = place.path("conf");
+    fs::create_dir(&conf).unwrap();
+    let serving = place.try_start(&["--conf", &conf.display().to_string(), "-D", QUEUES]);
+    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let halves = [("default.capacity", "50"), ("other.capacity", "50")];
+    let with = |property| capacity_file(&[halves[0], halves[1], property]);
+    let pool = |inside: &str| format!("<allocations>\n<pool name='a'>\n{inside}</pool>\n</allocations>\n");
+    let mistakes: [(&str, String, &[&str]); 11] = [
+        (
+            "capacity",
+            capacity_file(&[halves[0], ("other.capacity", "40")]),
+            &[":2: ", "default.capacity = \"50\"", ":3: ", "other.capacity = \"40\"", "add to 100"],
+        ),
+        ("capacity", capacity_file(&halves[..1]), &["queue.other.capacity is not set", "percent from 0 to 100"]),
+        (
+            "capacity",
+            with(("other.maximum-capacity", "40")),
+            &[":4: ", "other.maximum-capacity = \"40\"", ":3: ", "expected at least the queue's capacity"],
+        ),
+        (
+            "capacity",
+            with(("other.maximum-initialized-active-tasks", "5")),
+            &[":4: ", "queue.other.maximum-initialized-active-tasks = \"5\"", "-per-user = \"", "expected at most"],
+        ),
+        ("capacity", "<allocations/>".to_owned(), &["line 1", "allocations", "configuration"]),
+        ("capacity", "<configuration>\n<property>\n<name>".to_owned(), &["line 3"]),
+        ("fair", "<allocations>\n<pool name='a'>\n".to_owned(), &["line 3: the file ends", "expected XML"]),
+        ("fair", "<configuration/>".to_owned(), &["line 1: ", "not <allocations>, but <configuration>"]),
+        ("fair", pool("<weight>-1</weight>"), &["line 3: <weight> of pool a = \"-1\": expected a decimal number"]),
+        (
+            "fair",
+            pool("<schedulingMode>lifo</schedulingMode>"),
+            &["line 3: <schedulingMode> of pool a: ", "lifo; expected 'fifo' or 'fair'"],
+        ),
+        ("fair", pool("<pool name='a'/>"), &["line 3: pool a.a is inside of itself; expected another name"]),
+    ];
+    for (name, content, words) in mistakes {
+        let file = conf.join(format!("{name}-scheduler.xml"));
+        fs::write(&file, &content).unwrap();
+        let before = said(&place, &["show"]);
+        for command in ["plan", "use"] {
+            let why = refused(&place, &[command, name]);
+            for word in words.iter().copied().chain([&*file.display().to_string()]) {
+                assert!(why.contains(word), "{content}\n{word:?} is not in {why}");
+            }
+        }
+        assert_eq!(said(&place, &["show"]), before, "{content}");
+    }
+    assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+fn a_file_of_the_ruling_scheduler_that_vanishes_or_is_half_written_changes_nothing() {
+    let place = DaemonFolders::new(BUDGETS);
+    let conf = place.path("conf");
+    fs::create_dir(&conf).unwrap();
+    let [capacity, fair] = ["capacity", "fair"].map(|name| conf.join(format!("{name}-scheduler.xml")));
+    let allocation_file = format!("mapred.fairscheduler.allocation.file={}", fair.display());
+    let serving = place.try_start(&["--conf", &conf.display().to_string(), "-D", QUEUES, "-D", &allocation_file]);
+    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let capacities = capacity_file(&[("default.capacity", "70"), ("other.capacity", "30")]);
+    for (name, file, whole) in [
+        ("capacity", &capacity, capacities.as_str()),
+        ("fair", &fair, "<allocations>\n<pool name='a'><minMaps>1</minMaps></pool>\n</allocations>\n"),
+    ] {
+        fs::write(file, whole).unwrap();
+        said(&place, &["use", name]);
+        let before = said(&place, &["show"]);
+        fs::remove_file(file).unwrap();
+        let vanished = refused(&place, &["use", name]);
+        assert!(vanished.contains(&file.display().to_string()), "{vanished}");
+        fs::write(file, &whole[..whole.len() - 20]).unwrap();
+        let torn = refused(&place, &["use", name]);
+        assert!(torn.contains(&format!("{}: line ", file.display())), "{torn}");
+        assert_eq!(said(&place, &["show"]), before);
+        fs::write(file, whole).unwrap();
+        said(&place, &["use", name]);
+    }
+    assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+fn no_switch_begins_during_an_upgrade() {
+    let place = place();
+    let serving = place.start();
+    let hangs = script(&place, "hangs", "exec sleep 600");
+    let mut upgrading = ask_for_upgrade(&place, &["--program", hangs.to_str().unwrap()]);
+    let mut upgrading = upgrading.stderr(Stdio::null()).spawn().unwrap();
+    serving.log.wait_for("requested an upgrade");
+    let output = scheduler(&place, &["use", "fair"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("an upgrade is in progress"), "{output:?}");
+    let (status, log) = serving.stop();
+    assert_eq!(status, 0, "{log}");
+    assert!(!log.contains("FairScheduler"), "{log}");
+    upgrading.wait().unwrap();
+}
+
+#[test]
+fn no_switch_begins_while_the_disk_is_full() {
+    if skip_without_disks("a switch on a full disk") {
+        return;
+    }
+    let place = DaemonFolders::new(BUDGETS);
+    let on = OnSmallDisk::start(&place, "state");
+    // The control socket is on that disk, which only its daemon sees.
+    let control = format!("jobtracker.state.dir={}", on.disk.display());
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new(built_program());
+        command.arg("scheduler").args(arguments).args(["-D", &control]).output().unwrap()
+    };
+    on.fill();
+    std::thread::scope(|scope| {
+        let answer = scope.spawn(|| on.serving.ask("root", "addBudget=10&queue=alice"));
+        on.serving.log.wait_for("state.db cannot be written");
+        for command in ["plan", "use"] {
+            let output = ask(&[command, "fair"]);
+            let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{text}");
+            assert!(text.contains("state.db cannot be written"), "{text}");
+        }
+        on.make_room();
+        answer.join().unwrap();
+    });
+    let shown = String::from_utf8(ask(&["show"]).stdout).unwrap();
+    assert!(shown.contains("DynamicPriorityScheduler\nsince") && !shown.contains("chosen by"), "{shown}");
+    let output = ask(&["use", "fair"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(on.serving.stop().0, 0);
+}

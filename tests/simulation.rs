@@ -190,16 +190,19 @@ fn a_balance_that_the_charge_does_not_explain_is_noticed() {
     assert!(violation.culprit.contains("by the ledger"), "{violation}");
 }
 
+/// Takes back a charge of this step.
+fn leave_unpaid(step: &mut Step) -> bool {
+    forge_charge(step, |tick, place| {
+        let queue_tick = &mut tick.queue_ticks[place];
+        queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
+        queue_tick.charge = Charge::default();
+        tick.ledger.rows -= 1;
+    })
+}
+
 #[test]
 fn an_interval_that_nobody_pays_is_noticed() {
-    let violation = violation_of(DYNAMIC, |step| {
-        forge_charge(step, |tick, place| {
-            let queue_tick = &mut tick.queue_ticks[place];
-            queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
-            queue_tick.charge = Charge::default();
-            tick.ledger.rows -= 1;
-        })
-    });
+    let violation = violation_of(DYNAMIC, leave_unpaid);
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("owes"), "{violation}");
 }
@@ -211,15 +214,7 @@ fn is_switch(step: &Step) -> bool {
 
 #[test]
 fn an_interval_that_a_switch_leaves_unpaid_is_noticed() {
-    let violation = violation_of(MIXED, |step| {
-        is_switch(step)
-            && forge_charge(step, |tick, place| {
-                let queue_tick = &mut tick.queue_ticks[place];
-                queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
-                queue_tick.charge = Charge::default();
-                tick.ledger.rows -= 1;
-            })
-    });
+    let violation = violation_of(MIXED, |step| is_switch(step) && leave_unpaid(step));
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("owes"), "{violation}");
 }

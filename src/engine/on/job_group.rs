@@ -48,10 +48,7 @@ impl Engine {
     pub(super) fn open_job_group(&mut self, spec: &JobSpec, moved_to: Option<&str>) -> GroupId {
         let market = self.market.as_ref().map(|market| &market.accounts);
         let name = group_name(&self.config.policy, market, spec, moved_to).to_owned();
-        match &self.config.policy {
-            PolicyConfig::Fair(_) => self.open_pool(&name),
-            _ => self.cluster.scheduler.open_group(&name),
-        }
+        self.open_pool(&name)
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::api::SwitchRefusal;
 use crate::engine::core::{Engine, FairConfig, PolicyConfig};
 use crate::engine::state::{Refusal, Round};
-use crate::model::{JobId, Now, PerKind, TrackerId};
+use crate::model::{Now, PerKind, TrackerId};
 use crate::scheduler::capacity::CapacityConfig;
 
 use super::pools::PoolReload;
+use super::switch_plan::undeclared_pools;
 
 // === impl Engine: reload ===
 
@@ -98,17 +98,12 @@ impl Engine {
 
     /// Refuses settings that would leave jobs in pools that are not allowed.
     fn check_pools_of_jobs(&self, fair: &FairConfig) -> Result<(), Refusal> {
-        if fair.allows_undeclared_pools {
-            return Ok(());
+        let jobs = self.jobs.iter().filter(|job| !job.is_over());
+        let pools = jobs.map(|job| (job.spec.pool(job.pool.as_deref(), &fair.pool_name_property), job.id));
+        match undeclared_pools(fair, pools).next() {
+            Some(refusal) => Err(Refusal::IllegalArgument(refusal.to_string())),
+            None => Ok(()),
         }
-        let pool_of =
-            |id: JobId| self.jobs.get(id).map(|job| job.spec.pool(job.pool.as_deref(), &fair.pool_name_property));
-        let undeclared = |id: &JobId| pool_of(*id).is_some_and(|pool| !fair.allocations.pools.contains_key(pool));
-        let jobs: Vec<JobId> =
-            self.jobs.iter().filter(|job| !job.is_over()).map(|job| job.id).filter(undeclared).collect();
-        let Some(pool) = jobs.first().and_then(|job| pool_of(*job)) else { return Ok(()) };
-        let refusal = SwitchRefusal::PoolUndeclared { pool: pool.to_owned(), jobs };
-        Err(Refusal::IllegalArgument(refusal.to_string()))
     }
 }
 

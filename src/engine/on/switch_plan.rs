@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
-use crate::engine::core::{Engine, PolicyConfig, QueueConfig, SchedulerWish};
+use crate::engine::core::{Engine, FairConfig, PolicyConfig, QueueConfig, SchedulerWish};
 use crate::mapreduce::{Job, JobSpec};
 use crate::market::{Market, MarketConfig};
 use crate::model::{JobId, Kind, Now};
@@ -160,13 +160,10 @@ impl Engine {
                 let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
                 refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
             }
-            PolicyConfig::Fair(fair) if !fair.allows_undeclared_pools => {
-                let is_declared = |pool: &str| fair.allocations.pools.contains_key(pool);
-                let lost = placements.iter().filter(|placed| !is_declared(placed.group));
-                let by_pool = jobs_by(lost.map(|placed| (placed.group, placed.job.id)));
-                refusals.extend(by_pool.into_iter().map(|(pool, jobs)| SwitchRefusal::PoolUndeclared { pool, jobs }));
+            PolicyConfig::Fair(fair) => {
+                refusals.extend(undeclared_pools(fair, placements.iter().map(|placed| (placed.group, placed.job.id))));
             }
-            PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => {}
+            PolicyConfig::Dynamic { .. } => {}
         }
         refusals
     }
@@ -203,6 +200,16 @@ fn configured_groups<'a>(
             market.into_iter().flat_map(|market| market.queues().map(|queue| queue.as_str())).collect()
         }
     }
+}
+
+/// One refusal for each pool of these jobs that is not declared, where only declared ones are allowed.
+pub(super) fn undeclared_pools<'a>(
+    fair: &FairConfig,
+    pools: impl Iterator<Item = (&'a str, JobId)>,
+) -> impl Iterator<Item = SwitchRefusal> {
+    let is_refused = |pool: &str| !fair.allows_undeclared_pools && !fair.allocations.pools.contains_key(pool);
+    let by_pool = jobs_by(pools.filter(|(pool, _)| is_refused(pool)));
+    by_pool.into_iter().map(|(pool, jobs)| SwitchRefusal::PoolUndeclared { pool, jobs })
 }
 
 fn jobs_by<'a>(jobs: impl Iterator<Item = (&'a str, JobId)>) -> BTreeMap<String, Vec<JobId>> {

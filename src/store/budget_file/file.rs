@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::fs::{FsError, open_named_by_conf};
+use crate::market::{BudgetLine, budget_file};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
@@ -53,14 +54,28 @@ impl BudgetFile {
         &self.path
     }
 
+    /// The content of a file that must be there.
+    pub(super) fn read_existing(&self) -> Result<Vec<u8>, BudgetBackEndError> {
+        self.read()?.ok_or_else(|| BudgetBackEndError::Missing { path: self.path.clone() })
+    }
+
+    /// The lines of a content.
+    pub(super) fn parse(&self, content: &[u8]) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+        let text = std::str::from_utf8(content).map_err(|_| self.unreadable("not UTF-8"))?;
+        Ok(budget_file::parse(text, &self.path.display().to_string())?)
+    }
+
+    pub(super) fn unreadable(&self, reason: &'static str) -> BudgetBackEndError {
+        BudgetBackEndError::Unreadable { path: self.path.clone(), reason }
+    }
+
     /// The content, or `None` when there is no such file.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetBackEndError> {
-        let unreadable = |reason| BudgetBackEndError::Unreadable { path: self.path.clone(), reason };
         match open_named_by_conf(&self.path).and_then(|file| file.read_limited(LIMIT_BYTES)) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(FsError::WrongKind { .. }) => Err(unreadable("not a file")),
-            Err(FsError::TooLong { .. }) => Err(unreadable("larger than 64 MiB, so no budget file")),
+            Err(FsError::WrongKind { .. }) => Err(self.unreadable("not a file")),
+            Err(FsError::TooLong { .. }) => Err(self.unreadable("larger than 64 MiB, so no budget file")),
             Err(error) => Err(at("read", &self.path)(error.into())),
         }
     }

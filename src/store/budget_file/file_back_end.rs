@@ -145,8 +145,8 @@ impl FileBackEnd {
 impl FileBackEnd {
     /// First start: the whole file or nothing.
     pub(super) fn load_initial(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
-        let content = self.read_existing()?;
-        let lines = self.parse(&content)?;
+        let content = self.file.read_existing()?;
+        let lines = self.file.parse(&content)?;
         // Recorded before the budgets are credited: after a crash in between the same file must not look like an edit.
         self.confirm(hash(&content), || false)?;
         FaultPoint::BudgetFileFirstNoted.pass();
@@ -155,10 +155,10 @@ impl FileBackEnd {
 
     /// By order of the administrator: the whole file or no start.
     pub(super) fn take_over_file(&mut self) -> Result<BudgetAtStart, BudgetBackEndError> {
-        let content = self.read_existing()?;
-        let lines = self.parse(&content)?;
+        let content = self.file.read_existing()?;
+        let lines = self.file.parse(&content)?;
         if lines.is_empty() {
-            return Err(self.unreadable("it names no queue, so it is not taken over"));
+            return Err(self.file.unreadable("it names no queue, so it is not taken over"));
         }
         self.take(&content, lines)
     }
@@ -177,7 +177,7 @@ impl FileBackEnd {
         if is_confirmed || (self.is_known(&present) && !self.known.is_clean) {
             return Ok(BudgetAtStart::Unchanged);
         }
-        let why = match self.parse(&content) {
+        let why = match self.file.parse(&content) {
             // A file without queues is more likely a failed write than the removal of all queues.
             Ok(lines) if lines.is_empty() => "it names no queue".to_owned(),
             Ok(lines) if self.known.is_clean => return self.take(&content, lines),
@@ -201,19 +201,6 @@ impl FileBackEnd {
         self.begin(hash(content), || false)?;
         FaultPoint::BudgetFileTakenNoted.pass();
         Ok(BudgetAtStart::Edited(lines))
-    }
-
-    fn read_existing(&self) -> Result<Vec<u8>, BudgetBackEndError> {
-        self.file.read()?.ok_or_else(|| BudgetBackEndError::Missing { path: self.file.path().to_owned() })
-    }
-
-    fn parse(&self, content: &[u8]) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
-        let text = std::str::from_utf8(content).map_err(|_| self.unreadable("not UTF-8"))?;
-        Ok(budget_file::parse(text, &self.file.path().display().to_string())?)
-    }
-
-    fn unreadable(&self, reason: &'static str) -> BudgetBackEndError {
-        BudgetBackEndError::Unreadable { path: self.file.path().to_owned(), reason }
     }
 
     fn store_error(&self, error: MetaWriteError) -> BudgetBackEndError {

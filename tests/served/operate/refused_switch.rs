@@ -8,7 +8,7 @@ use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
 use crate::upgrade::stage::{ask_for_upgrade, place, script};
 
 use super::BUDGETS;
-use super::switch::{refused, said, scheduler};
+use super::switch::{refused, said, scheduler, start_with_conf};
 
 const QUEUES: &str = "mapred.queue.names=default,other";
 
@@ -23,10 +23,7 @@ fn capacity_file(properties: &[(&str, &str)]) -> String {
 #[test]
 fn each_mistake_in_a_file_is_named_with_its_place_and_changes_nothing() {
     let place = DaemonFolders::new(BUDGETS);
-    let conf = place.path("conf");
-    fs::create_dir(&conf).unwrap();
-    let serving = place.try_start(&["--conf", &conf.display().to_string(), "-D", QUEUES]);
-    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let (conf, serving) = start_with_conf(&place, &["-D", QUEUES]);
     let halves = [("default.capacity", "50"), ("other.capacity", "50")];
     let with = |property| capacity_file(&[halves[0], halves[1], property]);
     let pool = |inside: &str| format!("<allocations>\n<pool name='a'>\n{inside}</pool>\n</allocations>\n");
@@ -77,12 +74,9 @@ fn each_mistake_in_a_file_is_named_with_its_place_and_changes_nothing() {
 #[test]
 fn a_file_of_the_ruling_scheduler_that_vanishes_or_is_half_written_changes_nothing() {
     let place = DaemonFolders::new(BUDGETS);
-    let conf = place.path("conf");
-    fs::create_dir(&conf).unwrap();
-    let [capacity, fair] = ["capacity", "fair"].map(|name| conf.join(format!("{name}-scheduler.xml")));
+    let [capacity, fair] = ["capacity", "fair"].map(|name| place.path(&format!("conf/{name}-scheduler.xml")));
     let allocation_file = format!("mapred.fairscheduler.allocation.file={}", fair.display());
-    let serving = place.try_start(&["--conf", &conf.display().to_string(), "-D", QUEUES, "-D", &allocation_file]);
-    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let (_, serving) = start_with_conf(&place, &["-D", QUEUES, "-D", &allocation_file]);
     let capacities = capacity_file(&[("default.capacity", "70"), ("other.capacity", "30")]);
     for (name, file, whole) in [
         ("capacity", &capacity, capacities.as_str()),

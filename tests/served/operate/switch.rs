@@ -1,9 +1,10 @@
 //! `jobtracker scheduler`: shows, plans and switches, while the daemon runs and over restarts.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::daemon::child::{DaemonFolders, built_program};
+use crate::daemon::child::{ChildDaemon, DaemonFolders, built_program};
 use crate::daemon::clients::IntoCall;
 use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::{client, unsigned_place};
@@ -21,6 +22,15 @@ const DYNAMIC: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 pub(super) fn scheduler(place: &DaemonFolders, arguments: &[&str]) -> Output {
     let state = format!("jobtracker.state.dir={}", place.path("state").display());
     Command::new(built_program()).arg("scheduler").args(arguments).args(["-D", &state]).output().unwrap()
+}
+
+/// Starts the daemon with an empty conf folder, which is returned.
+pub fn start_with_conf(place: &DaemonFolders, arguments: &[&str]) -> (PathBuf, ChildDaemon) {
+    let conf = place.path("conf");
+    fs::create_dir(&conf).unwrap();
+    let folder = conf.display().to_string();
+    let serving = place.try_start(&[&["--conf", &folder], arguments].concat());
+    (conf, serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}")))
 }
 
 /// The output of a command that succeeds.
@@ -81,10 +91,7 @@ fn a_switch_lasts_over_restarts_until_the_configuration_names_another() {
 #[test]
 fn what_is_wrong_is_named_and_changes_nothing() {
     let place = DaemonFolders::new(BUDGETS);
-    let conf = place.path("conf");
-    fs::create_dir(&conf).unwrap();
-    let serving = place.try_start(&["--conf", &conf.display().to_string()]);
-    let serving = serving.unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    let (conf, serving) = start_with_conf(&place, &[]);
     let unknown = refused(&place, &["use", "lottery"]);
     assert!(unknown.contains("\"lottery\" is not a scheduler: expected fifo, capacity, fair, dynamic"), "{unknown}");
 

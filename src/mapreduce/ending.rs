@@ -282,9 +282,13 @@ impl Job {
         self.refresh(context);
     }
 
-    /// Takes its demand and its reservations from the scheduler.
+    /// Takes its demand from the scheduler, and its reservations unless the policy keeps them until the job is over.
     fn leave_scheduler(&mut self, context: &mut JobContext<'_>) {
         context.scheduler.remove_app(self.app);
+        self.charge_ended_reservations(context);
+    }
+
+    fn charge_ended_reservations(&mut self, context: &mut JobContext<'_>) {
         for ended in context.scheduler.take_ended_reservations_of(self.app) {
             self.add_fallow_slot_time(&ended, context.now);
         }
@@ -314,6 +318,7 @@ impl Job {
         self.finish_ms = context.now.wall_ms;
         self.leave_scheduler(context);
         context.scheduler.end_app(self.app);
+        self.charge_ended_reservations(context);
         // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();

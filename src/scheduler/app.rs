@@ -68,6 +68,10 @@ pub(super) struct App {
     pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
+    /// Removed, but asked and counted on until its job is over, as [`Policy::keeps_removed_apps`] demands.
+    ///
+    /// [`Policy::keeps_removed_apps`]: super::policy::Policy::keeps_removed_apps
+    pub(super) is_kept: bool,
 }
 
 // === impl AppSpec ===
@@ -107,6 +111,7 @@ impl App {
             locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),
             draining: false,
+            is_kept: false,
         }
     }
 
@@ -115,13 +120,13 @@ impl App {
         self.spec.slots_per_task[kind].get()
     }
 
-    /// Whether its tasks may run.
+    /// Whether its tasks may run, or could if its end were not decided.
     pub(super) fn is_running(&self) -> bool {
-        !self.draining && self.size != AppSize::default()
+        (!self.draining || self.is_kept) && self.size != AppSize::default()
     }
 
-    /// Whether a removed app holds no slot any more.
+    /// Whether a removed app is not kept and holds no slot any more.
     pub(super) fn is_drained(&self) -> bool {
-        self.draining && self.running == PerKind::default()
+        self.draining && !self.is_kept && self.running == PerKind::default()
     }
 }

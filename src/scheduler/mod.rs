@@ -45,6 +45,7 @@ mod preemption;
 mod rank_table;
 mod releasing;
 mod reload_policy;
+mod removing;
 mod replace_policy;
 mod request_table;
 mod reservation;

@@ -25,11 +25,20 @@ impl Scheduler {
         self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
     }
 
+    /// Notifies the policy of a change while nothing stands in an order: there is nothing to move yet.
+    pub(super) fn notify_unordered(&mut self, change: &Change) {
+        self.tell_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
     /// Has the policy change its own state, and does what it requests.
     pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+        self.tell_policy(change);
+        self.carry_out_moves();
+    }
+
+    fn tell_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
         change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
-        self.carry_out_moves();
     }
 
     /// Reorders what the policy has requested to.

@@ -128,6 +128,12 @@ pub(super) trait Policy: fmt::Debug + Send {
         false
     }
 
+    /// Whether a running app that is removed keeps its place in the order and its reservations until its job is over: it
+    /// is asked in vain and may reserve more nodes, as in Hadoop, where a killed job runs until its cleanup has ended.
+    fn keeps_removed_apps(&self) -> bool {
+        false
+    }
+
     /// The kind of the next slot to fill, among those that are still [open](Heartbeat::is_open); none ends the
     /// heartbeat. A kind is closed when its slots or its limit are used up, or a search found no task.
     fn next_kind(&self, heartbeat: &Heartbeat) -> Option<Kind> {

@@ -31,6 +31,7 @@ impl Scheduler {
             if let Some(app) = self.apps.get_mut(&id) {
                 app.ordered_by = PerKind::default();
                 app.is_parked = PerKind::default();
+                app.is_kept = false;
             }
             self.leave_home(id);
         }
@@ -38,7 +39,7 @@ impl Scheduler {
         self.policy = options.build();
         self.orders = orders_for(&*self.policy);
         let groups: Vec<GroupId> = self.groups.iter().map(|(_, id, _)| id).collect();
-        groups.into_iter().for_each(|id| self.notify(&Change::GroupOpened(id)));
+        groups.into_iter().for_each(|id| self.notify_unordered(&Change::GroupOpened(id)));
         self.notify(&Change::ClusterSlots);
         apps.iter().for_each(|&id| self.enter_home(id));
         for id in apps {

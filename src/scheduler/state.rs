@@ -382,33 +382,6 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
-    pub fn remove_app(&mut self, id: AppId) {
-        self.to_begin.remove(&id);
-        self.set_pending(id, PerKind::default());
-        if !self.apps.contains_key(&id) {
-            return;
-        }
-        self.notify(&Change::Size { app: id, size: AppSize::default() });
-        self.end_reservations_of_app(id);
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        app.draining = true;
-        app.size = AppSize::default();
-        let home = app.home;
-        let tables = std::mem::take(&mut app.tables);
-        for kind in Kind::ALL {
-            self.count_waiting_down(home, kind, tables[kind].waiting());
-            self.dequeue(id, kind);
-        }
-        self.notify(&Change::AppRemoved(id));
-        self.forget_drained(id);
-    }
-
-    /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
-    pub fn end_app(&mut self, id: AppId) {
-        self.notify(&Change::AppEnded(id));
-    }
-
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub fn set_priority(&mut self, id: AppId, priority: u8) {
         let before = self.apps.get_mut(&id).map(|app| std::mem::replace(&mut app.spec.priority, priority));
@@ -555,16 +528,5 @@ impl Scheduler {
     pub(super) fn sort_groups(&mut self, kind: Kind) {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
         self.orders[kind].sort(&keys);
-    }
-
-    /// Drops a removed app that holds no slot any more.
-    pub(super) fn forget_drained(&mut self, id: AppId) {
-        if self.apps.get(&id).is_none_or(|app| !app.is_drained()) {
-            return;
-        }
-        self.leave_home(id);
-        if let Some(app) = self.apps.remove(&id) {
-            self.close_if_temporary(app.spec.group);
-        }
     }
 }

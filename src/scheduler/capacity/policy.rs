@@ -65,9 +65,9 @@ impl Capacity {
     }
 
     /// Whether a node with too few free slots should wait for the app (1.2.1 `getTaskFromQueue`).
-    fn should_reserve(&self, app: &App, kind: Kind, node: Option<&Node>) -> bool {
+    fn should_reserve(&self, app: &App, live: &LiveApp, kind: Kind, node: Option<&Node>) -> bool {
         let slots_per_task = app.slots_per_task(kind);
-        app.reserved_nodes[kind].len() < app.pending[kind] as usize
+        app.reserved_nodes[kind].len() < live.pending(app, kind) as usize
             && node.is_some_and(|node| slots_per_task <= node.slots[kind])
     }
 
@@ -121,6 +121,7 @@ impl Capacity {
                 holding: PerKind::default(),
                 used_reservations: PerKind::default(),
                 is_active: PerKind::default(),
+                left_pending: PerKind::default(),
                 unfinished_maps: 0,
                 wait: LocalityWait::default(),
                 cluster_hosts: None,
@@ -135,11 +136,12 @@ impl Capacity {
 
     /// Until its job is over it keeps its place among the jobs, but holds nothing of the queue and makes its user active
     /// no more. The original counts slots and tasks of a killed job until its cleanup has ended.
-    fn withdraw_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
+    fn withdraw_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
         if self.is_compatible {
+            app.left_pending = view.app(id).map_or(PerKind::default(), |app| app.pending);
             return;
         }
-        let Some(app) = self.apps.get_mut(&id) else { return };
         let (was_active, before) = (std::mem::take(&mut app.is_active), std::mem::take(&mut app.holding));
         let (queue, user) = (app.queue, app.user);
         let Some(live) = self.queues.get_mut(&queue) else { return };
@@ -218,7 +220,9 @@ impl Capacity {
             return;
         }
         // A task of a killed job is pending again once its attempt has ended.
-        let is_pending = self.is_compatible && app.draining && now.running_tasks < before.running_tasks;
+        let ended = if app.draining { before.running_tasks.saturating_sub(now.running_tasks) } else { 0 };
+        live.left_pending[kind] = live.left_pending[kind].saturating_add(ended);
+        let is_pending = ended > 0;
         let is_activated = is_pending && !live.is_active[kind];
         live.is_active[kind] |= is_pending;
         let (id, user) = (live.queue, live.user);
@@ -377,6 +381,10 @@ impl Policy for Capacity {
         self.is_compatible
     }
 
+    fn keeps_removed_apps(&self) -> bool {
+        self.is_compatible
+    }
+
     fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
         let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
@@ -391,7 +399,7 @@ impl Policy for Capacity {
             SlotVerdict::Allowed => {}
         }
         if live.slots_per_task[kind] > heartbeat.free[kind] {
-            return match self.should_reserve(app, kind, view.node(heartbeat.node)) {
+            return match self.should_reserve(app, live, kind, view.node(heartbeat.node)) {
                 true => Verdict::Reserve,
                 false => Verdict::NotOnThisNode,
             };
@@ -423,7 +431,7 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
-            Change::AppRemoved(id) => self.withdraw_app(id, reaction),
+            Change::AppRemoved(id) => self.withdraw_app(id, view, reaction),
             Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }

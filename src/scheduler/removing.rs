@@ -1,0 +1,66 @@
+//! Removing apps: first their demand, when their end is decided, then what they hold.
+
+use crate::model::{Kind, PerKind};
+
+use super::change::Change;
+use super::{AppId, AppSize, Scheduler};
+
+// === impl Scheduler: apps end ===
+
+impl Scheduler {
+    /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended. No effect
+    /// on one that was removed before.
+    pub fn remove_app(&mut self, id: AppId) {
+        self.to_begin.remove(&id);
+        let keeps = self.policy.keeps_removed_apps();
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
+        app.is_kept = keeps && app.is_running();
+        let is_kept = app.is_kept;
+        if !is_kept {
+            self.notify(&Change::Size { app: id, size: AppSize::default() });
+            self.end_reservations_of_app(id);
+        }
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        app.draining = true;
+        let home = app.home;
+        let tables = std::mem::take(&mut app.tables);
+        for kind in Kind::ALL {
+            self.count_waiting_down(home, kind, tables[kind].waiting());
+        }
+        if !is_kept {
+            self.leave_orders(id);
+        }
+        self.notify(&Change::AppRemoved(id));
+        self.set_pending(id, PerKind::default());
+        self.forget_drained(id);
+    }
+
+    /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
+    pub fn end_app(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_kept) {
+            app.is_kept = false;
+            self.end_reservations_of_app(id);
+            self.leave_orders(id);
+        }
+        self.notify(&Change::AppEnded(id));
+        self.forget_drained(id);
+    }
+
+    fn leave_orders(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.size = AppSize::default();
+        }
+        Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
+    }
+
+    /// Drops a removed app that holds no slot any more.
+    pub(super) fn forget_drained(&mut self, id: AppId) {
+        if self.apps.get(&id).is_none_or(|app| !app.is_drained()) {
+            return;
+        }
+        self.leave_home(id);
+        if let Some(app) = self.apps.remove(&id) {
+            self.close_if_temporary(app.spec.group);
+        }
+    }
+}

@@ -195,8 +195,7 @@ step "streaming jobs in every mixture" tests/hadoop/matrix.sh
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
 # The sources of Hadoop 1.2.1 are not fetched here.
 if [[ -n ${JOBTRACKER_HADOOP_SOURCE:-} ]]; then
-    # Some scripts of the Capacity scheduler are known to come out otherwise: tests/originals/main.rs.
-    for scheduler in fifo fair; do
+    for scheduler in fifo capacity fair; do
         step "grants of the original $scheduler scheduler" \
             tests/hadoop/differential.sh --scheduler "$scheduler" --source "$JOBTRACKER_HADOOP_SOURCE" --seeds 200
     done

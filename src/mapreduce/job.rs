@@ -323,11 +323,23 @@ impl Job {
     /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt
     /// makes no difference.
     pub fn pending(&self) -> PerKind<u32> {
-        let of = |kind: Kind| {
-            let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
-            waiting.saturating_sub(self.running_tasks[kind])
-        };
+        let of = |kind: Kind| self.undone(kind).saturating_sub(self.running_tasks[kind]);
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
+    }
+
+    /// Maps or reduces that are neither done nor given up.
+    fn undone(&self, kind: Kind) -> u32 {
+        self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind])
+    }
+
+    /// [`Self::pending`] as 1.2.1 counts it, which includes the tasks of a job that is killed, until that is over.
+    fn hadoop_pending(&self) -> PerKind<u32> {
+        if self.is_over() || self.ending.is_none() {
+            return self.pending();
+        }
+        let running = self.running();
+        let of = |kind: Kind| self.undone(kind).saturating_sub(running[kind]);
+        PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
     /// The key of a task id; none when the job has no such task.
@@ -490,8 +502,8 @@ impl Job {
     pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
         self.check_counts(context.violations);
         self.refresh_housekeeping(context.housekeeping);
+        context.scheduler.set_pending(self.app, self.hadoop_pending());
         context.scheduler.set_size(self.app, self.app_size());
-        context.scheduler.set_pending(self.app, self.pending());
     }
 
     fn check_counts(&self, violations: &mut Violations) {

@@ -15,7 +15,16 @@ impl Scheduler {
 
     /// Adds an app to the orders of the kinds for which none of its tasks waits.
     pub(super) fn enqueue_idle(&mut self, id: AppId) {
+        self.idle_kinds(id).for_each(|kind| self.enqueue(id, kind));
+    }
+
+    /// Removes an app from the orders of the kinds for which none of its tasks waits.
+    pub(super) fn dequeue_idle(&mut self, id: AppId) {
+        self.idle_kinds(id).for_each(|kind| self.dequeue(id, kind));
+    }
+
+    fn idle_kinds(&self, id: AppId) -> impl Iterator<Item = Kind> + use<> {
         let waiting = self.app_waiting(id);
-        Kind::ALL.into_iter().filter(|&kind| waiting[kind] == 0).for_each(|kind| self.enqueue(id, kind));
+        Kind::ALL.into_iter().filter(move |&kind| waiting[kind] == 0)
     }
 }

@@ -14,9 +14,8 @@ impl Scheduler {
         self.to_begin.remove(&id);
         let keeps = self.policy.keeps_removed_apps();
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
-        app.is_kept = keeps && app.is_running();
-        let is_kept = app.is_kept;
-        if !is_kept {
+        app.is_kept = keeps;
+        if !keeps {
             self.notify(&Change::Size { app: id, size: AppSize::default() });
             self.end_reservations_of_app(id);
         }
@@ -27,11 +26,10 @@ impl Scheduler {
         for kind in Kind::ALL {
             self.count_waiting_down(home, kind, tables[kind].waiting());
         }
-        if !is_kept {
+        if !keeps {
             self.leave_orders(id);
         }
         self.notify(&Change::AppRemoved(id));
-        self.set_pending(id, PerKind::default());
         self.forget_drained(id);
     }
 
@@ -51,6 +49,7 @@ impl Scheduler {
             app.size = AppSize::default();
         }
         Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
+        self.count_pending(id, PerKind::default());
     }
 
     /// Drops a removed app that holds no slot any more.

@@ -414,18 +414,26 @@ impl Scheduler {
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         let was_asked = self.is_asked_idle(id);
-        if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) {
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining || app.is_kept) {
             app.size = size;
         }
-        if !was_asked && self.is_asked_idle(id) {
-            self.enqueue_idle(id);
+        match (was_asked, self.is_asked_idle(id)) {
+            (false, true) => self.enqueue_idle(id),
+            (true, false) => self.dequeue_idle(id),
+            _ => {}
         }
         self.notify(&Change::Size { app: id, size });
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
-    /// pending.
+    /// pending. A removed app has none, unless the policy keeps it.
     pub fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+        if self.apps.get(&id).is_some_and(|app| !app.draining || app.is_kept) {
+            self.count_pending(id, pending);
+        }
+    }
+
+    pub(super) fn count_pending(&mut self, id: AppId, pending: PerKind<u32>) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let before = std::mem::replace(&mut app.pending, pending);
         let sum = |pending: PerKind<u32>| u64::from(pending.map) + u64::from(pending.reduce);

@@ -1,6 +1,6 @@
 //! What the policy counts of one app.
 
-use crate::model::{Kind, PerKind};
+use crate::model::PerKind;
 use crate::scheduler::GroupId;
 use crate::scheduler::app::App;
 use crate::scheduler::view::View;
@@ -20,8 +20,6 @@ pub(super) struct LiveApp {
     pub(super) used_reservations: PerKind<u32>,
     /// Whether its user counts as active because of it.
     pub(super) is_active: PerKind<bool>,
-    /// Tasks that the original calls pending of a job that was killed or has failed, until its cleanup has ended.
-    pub(super) left_pending: PerKind<u32>,
     pub(super) unfinished_maps: u32,
     pub(super) wait: LocalityWait,
     /// Hosts with a tracker when it began; none where it had begun before this policy.
@@ -35,11 +33,6 @@ pub(super) struct LiveApp {
 // === impl LiveApp ===
 
 impl LiveApp {
-    /// Tasks that have yet to run.
-    pub(super) fn pending(&self, app: &App, kind: Kind) -> u32 {
-        if app.draining { self.left_pending[kind] } else { app.pending[kind] }
-    }
-
     /// The part of the cluster's hosts that must have passed it over before it gets a far map.
     pub(super) fn wait_factor(&self, app: &App, view: &View<'_>) -> WaitFactor {
         let cluster_hosts = self.cluster_hosts.unwrap_or(view.totals.hosts);

@@ -65,9 +65,9 @@ impl Capacity {
     }
 
     /// Whether a node with too few free slots should wait for the app (1.2.1 `getTaskFromQueue`).
-    fn should_reserve(&self, app: &App, live: &LiveApp, kind: Kind, node: Option<&Node>) -> bool {
+    fn should_reserve(&self, app: &App, kind: Kind, node: Option<&Node>) -> bool {
         let slots_per_task = app.slots_per_task(kind);
-        app.reserved_nodes[kind].len() < live.pending(app, kind) as usize
+        app.reserved_nodes[kind].len() < app.pending[kind] as usize
             && node.is_some_and(|node| slots_per_task <= node.slots[kind])
     }
 
@@ -121,7 +121,6 @@ impl Capacity {
                 holding: PerKind::default(),
                 used_reservations: PerKind::default(),
                 is_active: PerKind::default(),
-                left_pending: PerKind::default(),
                 unfinished_maps: 0,
                 wait: LocalityWait::default(),
                 cluster_hosts: None,
@@ -136,12 +135,11 @@ impl Capacity {
 
     /// Until its job is over it keeps its place among the jobs, but holds nothing of the queue and makes its user active
     /// no more. The original counts slots and tasks of a killed job until its cleanup has ended.
-    fn withdraw_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
+    fn withdraw_app(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
         if self.is_compatible {
-            app.left_pending = view.app(id).map_or(PerKind::default(), |app| app.pending);
             return;
         }
+        let Some(app) = self.apps.get_mut(&id) else { return };
         let (was_active, before) = (std::mem::take(&mut app.is_active), std::mem::take(&mut app.holding));
         let (queue, user) = (app.queue, app.user);
         let Some(live) = self.queues.get_mut(&queue) else { return };
@@ -176,7 +174,10 @@ impl Capacity {
     }
 
     /// The job runs once its tasks count.
-    fn count_size(&mut self, id: AppId, size: AppSize) {
+    fn count_size(&mut self, id: AppId, size: AppSize, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        if view.app(id).is_some_and(|app| app.is_kept) {
+            Kind::ALL.into_iter().for_each(|kind| self.count_activity(id, kind, view, reaction));
+        }
         let Some(live) = self.apps.get_mut(&id) else { return };
         live.unfinished_maps = size.unfinished.map;
         let Some(queue) = self.queues.get_mut(&live.queue).filter(|_| size != AppSize::default()) else { return };
@@ -220,17 +221,9 @@ impl Capacity {
             return;
         }
         // A task of a killed job is pending again once its attempt has ended.
-        let ended = if app.draining { before.running_tasks.saturating_sub(now.running_tasks) } else { 0 };
-        live.left_pending[kind] = live.left_pending[kind].saturating_add(ended);
-        let is_pending = ended > 0;
-        let is_activated = is_pending && !live.is_active[kind];
-        live.is_active[kind] |= is_pending;
         let (id, user) = (live.queue, live.user);
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.slots[kind].change_holding(user, before, now);
-            if is_activated {
-                queue.slots[kind].set_active(user, true);
-            }
         }
         reaction.rekey_group(id);
         if now.slots < before.slots {
@@ -249,16 +242,16 @@ impl Capacity {
         }
     }
 
-    /// A user is active with a task that waits: of reduces, once they may start.
+    /// Counts whether its user is active because of it.
     fn count_activity(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
-        if app.draining {
+        if app.draining && !app.is_kept {
             return;
         }
         if kind == Kind::Map && live.wait_factor.is_none() {
             live.split_hosts = live.split_hosts.max(app.tables.map.hosts() as u64);
         }
-        let is_active = app.tables[kind].waiting() > 0;
+        let is_active = has_pending_tasks(app, kind);
         if is_active == live.is_active[kind] {
             return;
         }
@@ -399,7 +392,7 @@ impl Policy for Capacity {
             SlotVerdict::Allowed => {}
         }
         if live.slots_per_task[kind] > heartbeat.free[kind] {
-            return match self.should_reserve(app, live, kind, view.node(heartbeat.node)) {
+            return match self.should_reserve(app, kind, view.node(heartbeat.node)) {
                 true => Verdict::Reserve,
                 false => Verdict::NotOnThisNode,
             };
@@ -417,7 +410,7 @@ impl Policy for Capacity {
             Change::GroupClosed(id) => drop(self.queues.remove(&id)),
             Change::AppAdded(id) => self.add_app(id, view, reaction),
             Change::AppEnded(id) => self.end_app(id, reaction),
-            Change::Size { app, size } => self.count_size(app, size),
+            Change::Size { app, size } => self.count_size(app, size, view, reaction),
             Change::Priority { app, .. } => self.move_job(app, view),
             Change::Demand { app, kind } => self.count_activity(app, kind, view, reaction),
             Change::Usage { app, kind } | Change::Reserved { app, kind } => {
@@ -431,7 +424,7 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
-            Change::AppRemoved(id) => self.withdraw_app(id, view, reaction),
+            Change::AppRemoved(id) => self.withdraw_app(id, reaction),
             Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
@@ -525,6 +518,14 @@ impl Policy for Capacity {
         }
         holds.extend(far_wait(app, live, view).filter(|_| limits.map.is_none()));
         holds
+    }
+}
+
+/// Whether an app has tasks to run: reduces, once they may start. The original counts those of a killed job that runs too.
+fn has_pending_tasks(app: &App, kind: Kind) -> bool {
+    match app.is_kept {
+        true => app.pending[kind] > 0 && app.size.unfinished[kind] > 0,
+        false => app.tables[kind].waiting() > 0,
     }
 }
 

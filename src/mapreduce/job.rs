@@ -333,7 +333,7 @@ impl Job {
     }
 
     /// [`Self::pending`] as 1.2.1 counts it, which includes the tasks of a job that is killed, until that is over.
-    fn hadoop_pending(&self) -> PerKind<u32> {
+    pub fn hadoop_pending(&self) -> PerKind<u32> {
         if self.is_over() || self.ending.is_none() {
             return self.pending();
         }

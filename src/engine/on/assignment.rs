@@ -54,7 +54,7 @@ impl Engine {
         let mut tasks = Vec::with_capacity(launches.len());
         for (app, launch) in &launches {
             let Some(job) = self.jobs.by_app(*app) else { continue };
-            self.cluster.scheduler.set_pending(*app, job.pending());
+            self.cluster.scheduler.set_pending(*app, job.hadoop_pending());
             tasks.push(job.wire_task(launch));
         }
         Assignment { launches, tasks }

@@ -78,7 +78,7 @@ impl Engine {
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
         scheduler.set_max_running(app, accepted.spec.max_running);
         let job = Job::new(accepted, &spec);
-        scheduler.set_pending(app, job.pending());
+        scheduler.set_pending(app, job.hadoop_pending());
         Ok(job)
     }
 }

@@ -35,13 +35,18 @@ impl Scheduler {
 
     /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
     pub fn end_app(&mut self, id: AppId) {
+        self.let_go(id);
+        self.notify(&Change::AppEnded(id));
+        self.forget_drained(id);
+    }
+
+    /// Keeps a removed app no more.
+    pub(super) fn let_go(&mut self, id: AppId) {
         if let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_kept) {
             app.is_kept = false;
             self.end_reservations_of_app(id);
             self.leave_orders(id);
         }
-        self.notify(&Change::AppEnded(id));
-        self.forget_drained(id);
     }
 
     fn leave_orders(&mut self, id: AppId) {

@@ -24,14 +24,16 @@ impl Scheduler {
 
     fn replace_between(&mut self, options: PolicyOptions, change_groups: impl FnOnce(&mut Groups)) {
         let apps = self.apps_by_submission();
-        apps.iter().for_each(|&id| self.end_reservations_of_app(id));
+        for &id in &apps {
+            self.let_go(id);
+            self.end_reservations_of_app(id);
+        }
         self.orders = PerKind::default();
         self.parked_apps = PerKind::default();
         for &id in &apps {
             if let Some(app) = self.apps.get_mut(&id) {
                 app.ordered_by = PerKind::default();
                 app.is_parked = PerKind::default();
-                app.is_kept = false;
             }
             self.leave_home(id);
         }

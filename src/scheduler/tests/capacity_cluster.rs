@@ -264,6 +264,12 @@ impl Cluster {
         self.scheduler.remove_running(app, kind, self.trackers[tracker].0, slots);
     }
 
+    /// The end of the job is decided; its cleanup has yet to run.
+    pub(super) fn kill_job(&mut self, number: usize) {
+        self.scheduler.remove_app(AppId::new(number as u32));
+        self.report_counts(number);
+    }
+
     /// The job ends, with attempts that still hold slots of their trackers.
     pub(super) fn end_job(&mut self, number: usize) {
         self.scheduler.remove_app(AppId::new(number as u32));

@@ -1,8 +1,9 @@
 //! Behaviours that the original's tests assert, by the number of their row: what each heartbeat is given.
 
 use super::capacity_cluster::{Cluster, Input, Submission, queue};
-use crate::model::{Decimal, PerKind};
+use crate::model::{Decimal, PerKind, Violations};
 use crate::scheduler::capacity::{WrittenConfig, WrittenQueue};
+use crate::scheduler::{AppId, FifoOptions, PolicyOptions};
 
 const GB: u64 = 1024;
 const NONE: [&str; 0] = [];
@@ -221,6 +222,45 @@ fn row_15_nodes_are_reserved_for_tasks_that_do_not_fit_yet() {
     // A node whose slot becomes free goes to the job that it is reserved for.
     cluster.finish("m1/j1");
     assert_eq!(cluster.beat("tt1"), ["m1/j4"]);
+}
+
+/// A tracker with one of two slots free, which is reserved for job 2, and a job 3 that could use it.
+fn cluster_with_a_reservation() -> Cluster {
+    let mut cluster = Cluster::new(vec![queue("default", 100)], Some(PerKind::new(GB, GB)));
+    cluster.add_tracker("tt1", 2, 0);
+    cluster.submit(job("default", "u1", 1, 0).memory(GB, GB));
+    assert_eq!(cluster.beat("tt1"), ["m1/j1"]);
+    cluster.submit(job("default", "u2", 2, 0).memory(2 * GB, 0));
+    cluster.submit(job("default", "u3", 1, 0).memory(GB, GB));
+    assert_eq!(cluster.beat("tt1"), NONE);
+    assert_eq!(cluster.scheduler.reserved_nodes(AppId::new(2)), PerKind::new(1, 0));
+    cluster
+}
+
+#[test]
+fn nodes_are_reserved_for_a_killed_job_until_its_cleanup_has_ended() {
+    let mut cluster = cluster_with_a_reservation();
+    cluster.kill_job(2);
+    assert_eq!(cluster.beat("tt1"), NONE);
+    cluster.end_job(2);
+    assert_eq!(cluster.scheduler.take_ended_reservations().len(), 1);
+    assert_eq!(cluster.beat("tt1"), ["m1/j3"]);
+    assert_eq!(cluster.scheduler.app_pending(AppId::new(2)), PerKind::default());
+}
+
+#[test]
+fn another_policy_lets_a_killed_job_go() {
+    let mut cluster = cluster_with_a_reservation();
+    cluster.kill_job(2);
+    let pending = |cluster: &Cluster| cluster.scheduler.group_usages().map(|group| group.pending).sum::<u64>();
+    assert_eq!(pending(&cluster), 3, "two maps of the killed job and one that waits");
+    cluster.scheduler.replace_policy(PolicyOptions::Fifo(FifoOptions::default()));
+    cluster.kill_job(2);
+    assert_eq!(pending(&cluster), 1);
+    assert_eq!(cluster.beat("tt1"), ["m1/j3"]);
+    let mut violations = Violations::counting();
+    cluster.scheduler.check_sums(&mut violations);
+    assert_eq!(violations.take().len(), 0);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod beginning;
 pub mod capacity;
 mod change;
 mod compatible_fifo;
+pub mod constraint;
 mod demand;
 mod detail;
 mod dynamic;

@@ -1,0 +1,61 @@
+//! What a unit of input costs a job.
+
+use super::JobWork;
+
+/// Bytes of the MB that costs are given for.
+const MB: u128 = 1 << 20;
+/// The ratio 1, in millionths.
+const ONE: u128 = 1_000_000;
+
+/// How the keys of a job spread over its reduces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeySpread {
+    /// Evenly.
+    #[default]
+    Uniform,
+    /// All go to one reduce, the worst case.
+    Single,
+}
+
+/// Costs of a job, in microseconds per MB (2^20 bytes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Of one MB of input in a map.
+    pub map_us_per_mb: u64,
+    /// Of one MB of map output in a reduce, the sort included.
+    pub reduce_us_per_mb: u64,
+    /// Of moving one MB of map output to a reduce.
+    pub copy_us_per_mb: u64,
+    /// Map output by map input, millionths.
+    pub filter_millionths: u64,
+}
+
+// === impl Costs ===
+
+impl Costs {
+    /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
+    /// copies nor reduces.
+    pub fn work(&self, splits_bytes: &[u64], reduces: u32, keys: KeySpread) -> JobWork {
+        let volume = splits_bytes.iter().map(|&bytes| u128::from(bytes)).sum();
+        let largest = splits_bytes.iter().copied().max().unwrap_or(0);
+        let of_output = |us_per_mb: u64| match reduces {
+            0 => 0,
+            _ => duration_us(volume, us_per_mb, self.filter_millionths.into()),
+        };
+        JobWork {
+            maps: u32::try_from(splits_bytes.len()).unwrap_or(u32::MAX),
+            reduces,
+            map_us: duration_us(volume, self.map_us_per_mb, ONE),
+            longest_map_us: duration_us(largest.into(), self.map_us_per_mb, ONE),
+            copy_us: of_output(self.copy_us_per_mb),
+            reduce_us: of_output(self.reduce_us_per_mb),
+            keys,
+        }
+    }
+}
+
+/// Time for `bytes` times a ratio, rounded up; what no number holds is longer than any deadline.
+fn duration_us(bytes: u128, us_per_mb: u64, ratio_millionths: u128) -> u64 {
+    let product = bytes.checked_mul(us_per_mb.into()).and_then(|product| product.checked_mul(ratio_millionths));
+    product.and_then(|product| u64::try_from(product.div_ceil(MB * ONE)).ok()).unwrap_or(u64::MAX)
+}

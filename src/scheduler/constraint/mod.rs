@@ -1,0 +1,18 @@
+//! The constraint scheduler (seed 001): a job with a deadline is admitted if the cluster can keep it, and gets the least
+//! slots that do.
+//!
+//! [`JobWork`] is what a job has to do, [`Model`] the formulas, [`Ledger`] the slots that admitted jobs are promised.
+
+mod costs;
+mod job_work;
+mod ledger;
+mod model;
+mod sums_by_time;
+
+#[cfg(test)]
+mod tests;
+
+pub use costs::{Costs, KeySpread};
+pub use job_work::JobWork;
+pub use ledger::{Ledger, Promise};
+pub use model::Model;

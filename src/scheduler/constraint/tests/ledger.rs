@@ -1,0 +1,62 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::model::PerKind;
+use crate::scheduler::AppId;
+use crate::scheduler::constraint::{Ledger, Promise};
+
+fn promise(maps: u32, reduces: u32, from_us: i64, until_us: i64) -> Promise {
+    Promise { maps, reduces, reduces_from_us: from_us, until_us }
+}
+
+#[test]
+fn reduces_are_promised_from_their_start_to_the_deadline() {
+    let mut ledger = Ledger::default();
+    ledger.set(AppId::new(1), Some(promise(4, 3, 100, 200)));
+    ledger.set(AppId::new(2), Some(promise(2, 2, 200, 300)));
+    let at = [99, 100, 199, 200, 201, 300, 301].map(|at_us| ledger.reduces_at(at_us));
+    assert_eq!(at, [0, 3, 3, 5, 2, 2, 0]);
+    assert_eq!(ledger.maps(), 6);
+    let free = ledger.free_slots(PerKind::new(10, 6), PerKind::new(1, 2), 200);
+    assert_eq!(free, PerKind::new(3, 0));
+}
+
+#[test]
+fn another_promise_takes_the_place_of_the_first() {
+    let (mut ledger, app) = (Ledger::default(), AppId::new(1));
+    ledger.set(app, Some(promise(4, 3, 100, 200)));
+    ledger.set(app, Some(promise(1, 2, 150, 200)));
+    assert_eq!((ledger.maps(), ledger.reduces_at(100), ledger.reduces_at(150)), (1, 0, 2));
+    ledger.set(app, None);
+    assert_eq!(ledger, Ledger::default());
+}
+
+proptest! {
+    #[test]
+    fn sums_equal_a_recount(
+        steps in prop::collection::vec((0..600_u32, prop::option::of((0..9_u32, 0..9_u32, 0..900_i64, 0..900_i64))), 0..2_000),
+        asked in prop::collection::vec(-10..1_900_i64, 1..40),
+    ) {
+        let (mut ledger, mut promises) = (Ledger::default(), BTreeMap::new());
+        for (app, step) in steps {
+            let app = AppId::new(app);
+            let promised = step.map(|(maps, reduces, from, length)| promise(maps, reduces, from, from + length));
+            ledger.set(app, promised);
+            match promised {
+                Some(promise) => promises.insert(app, promise),
+                None => promises.remove(&app),
+            };
+            prop_assert_eq!(ledger.get(app), promised);
+        }
+        let maps: u64 = promises.values().map(|promise| u64::from(promise.maps)).sum();
+        prop_assert_eq!(ledger.maps(), maps);
+        for at_us in asked {
+            let covers = |promise: &&Promise| (promise.reduces_from_us..=promise.until_us).contains(&at_us);
+            let reduces: u64 = promises.values().filter(covers).map(|promise| u64::from(promise.reduces)).sum();
+            prop_assert_eq!(ledger.reduces_at(at_us), reduces, "at {}", at_us);
+        }
+        promises.keys().for_each(|&app| ledger.set(app, None));
+        prop_assert_eq!(ledger, Ledger::default());
+    }
+}

@@ -16,7 +16,7 @@ use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState, TaskId};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, RemoteException, Value};
-use jobtracker::wire::{Action, Credentials, HeartbeatResponse, JobStatus, TaskCompletionEvent};
+use jobtracker::wire::{Action, Credentials, HeartbeatResponse, JobStatus, TaskCompletionEvent, TaskStatus};
 
 /// Everybody who calls over RPC, and what they were told.
 pub struct Cluster {
@@ -116,16 +116,18 @@ impl Cluster {
                 .filter(|task| task.state == AttemptState::Succeeded && !self.killed.contains(&task.attempt))
                 .map(|task| task.attempt.task)
                 .collect();
+            // A setup that has ended leaves nothing.
+            let is_left =
+                |task: &TaskStatus| task.state != AttemptState::Succeeded || self.is_output(&task.attempt.task);
             let has_output = self.outputs[number].iter().any(|job| self.is_read(*job));
-            let has_anything = !request.status.tasks.is_empty() || has_output;
+            let has_anything = request.status.tasks.iter().any(is_left) || has_output;
             let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
             let caller = format!("tracker {number}");
             let (value, _) = self.call(stage, (&caller, "mapred"), Protocol::InterTracker, &call);
             let Ok(Value::Heartbeat(answer)) = value else { panic!("{value:?}") };
-            let is_output = |task: &TaskId| {
-                task.kind == Kind::Map && self.sizes.get(&task.job).is_some_and(|(maps, _)| task.number < *maps)
-            };
-            self.outputs[number].extend(succeeded.iter().filter(|task| is_output(task)).map(|task| task.job));
+            let outputs: Vec<JobId> =
+                succeeded.iter().filter(|task| self.is_output(task)).map(|task| task.job).collect();
+            self.outputs[number].extend(outputs);
             self.succeeded.extend(succeeded);
             self.judge(&answer, has_anything);
             for action in &answer.actions {
@@ -135,6 +137,11 @@ impl Cluster {
             }
             self.trackers[number].obey(&answer);
         }
+    }
+
+    /// Whether the task is a map of a job, and no setup or cleanup.
+    fn is_output(&self, task: &TaskId) -> bool {
+        task.kind == Kind::Map && self.sizes.get(&task.job).is_some_and(|(maps, _)| task.number < *maps)
     }
 
     /// Whether a reduce of the job may still fetch output of its maps.

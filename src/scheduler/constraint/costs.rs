@@ -1,21 +1,12 @@
 //! What a unit of input costs a job.
 
-use super::JobWork;
+use super::job_work::JobWork;
+use super::key_spread::KeySpread;
 
 /// Bytes of the MB that costs are given for.
 const MB: u128 = 1 << 20;
 /// The ratio 1, in millionths.
 const ONE: u128 = 1_000_000;
-
-/// How the keys of a job spread over its reduces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeySpread {
-    /// Evenly.
-    #[default]
-    Uniform,
-    /// All go to one reduce, the worst case.
-    Single,
-}
 
 /// Costs of a job, in microseconds per MB (2^20 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

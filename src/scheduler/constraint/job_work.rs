@@ -1,6 +1,6 @@
 //! What a job has to do.
 
-use super::KeySpread;
+use super::key_spread::KeySpread;
 
 /// The work of a job that has not begun, or what is left of one. Durations are microseconds, rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

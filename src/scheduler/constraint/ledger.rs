@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, PerKind};
 use crate::scheduler::AppId;
 
 use super::sums_by_time::SumsByTime;
@@ -69,10 +68,26 @@ impl Ledger {
         started.saturating_sub(self.ending_reduces.sum_before(at_us))
     }
 
-    /// Slots without a promise: maps now, reduces at `reduces_at_us`. `others` hold slots without a deadline.
-    pub fn free_slots(&self, total: PerKind<u64>, others: PerKind<u64>, reduces_at_us: i64) -> PerKind<u64> {
-        let promised = PerKind::new(self.maps, self.reduces_at(reduces_at_us));
-        let free = |kind: Kind| total[kind].saturating_sub(promised[kind]).saturating_sub(others[kind]);
-        PerKind::new(free(Kind::Map), free(Kind::Reduce))
+    /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`. Linear in
+    /// the promises.
+    pub fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
+        let starts = self.starting_reduces.counts_from(from_us.saturating_add(1)).map(|(at, count)| (at, count, 0));
+        // A slot is free after the deadline, not at it.
+        let ends = self.ending_reduces.counts_from(from_us).map(|(at, count)| (at.saturating_add(1), 0, count));
+        let mut changes: Vec<(i64, u64, u64)> = starts.chain(ends).collect();
+        changes.sort_unstable();
+        let mut promised = self.reduces_at(from_us);
+        let mut free_from = (promised <= most).then_some(from_us);
+        for change in changes.chunk_by(|before, after| before.0 == after.0) {
+            let at_us = change[0].0;
+            if let Some(free_from) = free_from.filter(|free_from| at_us.abs_diff(*free_from) > during_us) {
+                return free_from;
+            }
+            let (started, ended) = change.iter().fold((0, 0), |sums, (_, more, less)| (sums.0 + more, sums.1 + less));
+            promised = (promised + started).saturating_sub(ended);
+            free_from = (promised <= most).then(|| free_from.unwrap_or(at_us));
+        }
+        // After the last deadline nothing is promised.
+        free_from.unwrap_or(i64::MAX)
     }
 }

@@ -68,6 +68,12 @@ impl SumsByTime {
         whole + here.iter().take_while(|(at, _)| *at < end_us).map(|(_, count)| *count).sum::<u64>()
     }
 
+    /// The counts at a moment and after it, in order.
+    pub(super) fn counts_from(&self, from_us: i64) -> impl Iterator<Item = (i64, u64)> {
+        let blocks = self.blocks.iter().skip(self.block_of(from_us));
+        blocks.flat_map(|block| block.counts.iter().copied()).skip_while(move |(at, _)| *at < from_us)
+    }
+
     /// The last block that begins at or before a moment, or the first.
     fn block_of(&self, at_us: i64) -> usize {
         let begins_by = |block: &Block| block.counts.first().is_none_or(|(first, _)| *first <= at_us);

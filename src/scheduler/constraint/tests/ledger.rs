@@ -1,8 +1,9 @@
+//! Promised slots: sums equal a recount.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::model::PerKind;
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{Ledger, Promise};
 
@@ -18,8 +19,8 @@ fn reduces_are_promised_from_their_start_to_the_deadline() {
     let at = [99, 100, 199, 200, 201, 300, 301].map(|at_us| ledger.reduces_at(at_us));
     assert_eq!(at, [0, 3, 3, 5, 2, 2, 0]);
     assert_eq!(ledger.maps(), 6);
-    let free = ledger.free_slots(PerKind::new(10, 6), PerKind::new(1, 2), 200);
-    assert_eq!(free, PerKind::new(3, 0));
+    let earliest = |most, during_us| ledger.earliest_reduces(most, 0, during_us);
+    assert_eq!([earliest(0, 99), earliest(0, 100), earliest(2, 100), earliest(4, 300)], [0, 301, 201, 201]);
 }
 
 #[test]
@@ -36,7 +37,8 @@ proptest! {
     #[test]
     fn sums_equal_a_recount(
         steps in prop::collection::vec((0..600_u32, prop::option::of((0..9_u32, 0..9_u32, 0..900_i64, 0..900_i64))), 0..2_000),
-        asked in prop::collection::vec(-10..1_900_i64, 1..40),
+        asked in prop::collection::vec(-10..1_900_i64, 1..4),
+        (most, during_us) in (0..60_u64, 0..20_i64),
     ) {
         let (mut ledger, mut promises) = (Ledger::default(), BTreeMap::new());
         for (app, step) in steps {
@@ -55,6 +57,10 @@ proptest! {
             let covers = |promise: &&Promise| (promise.reduces_from_us..=promise.until_us).contains(&at_us);
             let reduces: u64 = promises.values().filter(covers).map(|promise| u64::from(promise.reduces)).sum();
             prop_assert_eq!(ledger.reduces_at(at_us), reduces, "at {}", at_us);
+            let earliest_us = ledger.earliest_reduces(most, at_us, during_us as u64);
+            let is_free = |from_us: i64| (from_us..=from_us + during_us).all(|at| ledger.reduces_at(at) <= most);
+            prop_assert!(is_free(earliest_us));
+            prop_assert!(!(at_us..earliest_us).any(is_free), "sooner than {}", earliest_us);
         }
         promises.keys().for_each(|&app| ledger.set(app, None));
         prop_assert_eq!(ledger, Ledger::default());

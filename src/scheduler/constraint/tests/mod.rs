@@ -1,2 +1,5 @@
+//! The constraint scheduler against the rows of its document.
+
+mod admission;
 mod ledger;
 mod model;

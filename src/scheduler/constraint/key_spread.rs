@@ -1,0 +1,11 @@
+//! Where the keys of a job go.
+
+/// How the keys of a job spread over its reduces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeySpread {
+    /// Evenly.
+    #[default]
+    Uniform,
+    /// All go to one reduce, the worst case.
+    Single,
+}

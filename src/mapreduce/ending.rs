@@ -257,7 +257,8 @@ impl Job {
         self.failure_info = reason.clone();
         context.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
         self.ending = Some(Ending { outcome, reason });
-        self.leave_scheduler(context);
+        context.scheduler.remove_app(self.app);
+        self.charge_ended_reservations(context);
         self.waiting = PerKind::default();
         self.clear_stragglers();
         self.abandon_task_cleanups(context);
@@ -280,12 +281,6 @@ impl Job {
             self.finish_job(outcome, context);
         }
         self.refresh(context);
-    }
-
-    /// Takes its demand from the scheduler, and its reservations unless the policy keeps them until the job is over.
-    fn leave_scheduler(&mut self, context: &mut JobContext<'_>) {
-        context.scheduler.remove_app(self.app);
-        self.charge_ended_reservations(context);
     }
 
     fn charge_ended_reservations(&mut self, context: &mut JobContext<'_>) {
@@ -316,7 +311,7 @@ impl Job {
             return;
         }
         self.finish_ms = context.now.wall_ms;
-        self.leave_scheduler(context);
+        context.scheduler.remove_app(self.app);
         context.scheduler.end_app(self.app);
         self.charge_ended_reservations(context);
         // Only launches need these, and the job may be kept for long.

@@ -236,7 +236,7 @@ impl Policy for Fair {
             running_here: node.in_use(kind),
             total_slots: totals.slots[kind],
             runnable: self.runnable_now(kind, totals),
-            running: totals.running[kind].saturating_sub(self.pools.leftover()[kind]),
+            running: self.pools.running_of_all(kind, totals.running[kind]),
         };
         HeartbeatLimits {
             limit: self.options.heartbeat_caps.limit(kind, &self.options.load_cap, &load),
@@ -285,7 +285,7 @@ impl Policy for Fair {
                 }
             }
             Change::AppRemoved(id) => self.remove_job(id),
-            Change::AppEnded(id) => self.end_job(id),
+            Change::AppEnded(id) => self.end_job(id, view),
             Change::AppMoved(id) => {
                 if let Some(app) = view.app(id) {
                     self.move_job(app);
@@ -294,7 +294,7 @@ impl Policy for Fair {
             Change::Size { app, size } => self.on_size(app, size, view, reaction),
             Change::Priority { app, priority, .. } => self.reorder_job(app, priority),
             Change::Usage { app, .. } => {
-                self.pools.release_leftover(app, view.app(app).map(|app| app.running));
+                self.pools.renew_leftover(app, view.app(app).map(|app| app.running));
                 reaction.rekey_app(app);
             }
             Change::HeartbeatStarted { in_use, now, .. } => {
@@ -307,6 +307,7 @@ impl Policy for Fair {
             Change::Tick(now) => self.update(now, view, reaction),
             Change::Demand { .. }
             | Change::Asked(_)
+            | Change::Deadline(_)
             | Change::ClusterSlots
             | Change::NodeRemoved(_)
             | Change::Reserved { .. }

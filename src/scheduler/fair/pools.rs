@@ -167,28 +167,29 @@ impl Pools {
         with_ancestors(&self.nodes, pool).filter_map(|pool| Some((pool, self.pools[pool].group?, &self.nodes[pool])))
     }
 
-    /// Running tasks of a pool with this group; those of ended jobs do not count.
+    /// Running tasks of a pool with this group.
     pub(super) fn running(&self, pool: usize, group: &Group) -> PerKind<u32> {
-        let leftover = self.leftovers.of_pool(pool);
-        let running = |kind: Kind| group.running[kind].saturating_sub(leftover[kind]);
-        PerKind::new(running(Kind::Map), running(Kind::Reduce))
+        self.leftovers.count_in(pool, group.running)
     }
 
-    /// Attempts of ended jobs that still hold slots.
-    pub(super) fn leftover(&self) -> PerKind<u64> {
-        self.leftovers.total()
+    /// Running tasks of all pools, of so many of all jobs.
+    pub(super) fn running_of_all(&self, kind: Kind, running: u64) -> u64 {
+        self.leftovers.count(kind, running)
     }
 
-    /// Counts the attempts of an ended job.
+    /// A job of a pool has ended with so many attempts, which count until [`Self::forget_job`].
     pub(super) fn leave_over(&mut self, app: AppId, pool: usize, running: PerKind<u32>) {
-        self.leftovers.set(app, with_ancestors(&self.nodes, pool), running);
+        self.leftovers.add(app, with_ancestors(&self.nodes, pool).collect(), running);
     }
 
-    /// Renews the count of an app, if it is that of an ended job.
-    pub(super) fn release_leftover(&mut self, app: AppId, running: Option<PerKind<u32>>) {
-        if let Some(pool) = self.leftovers.pool_of(app) {
-            self.leave_over(app, pool, running.unwrap_or_default());
-        }
+    /// Counts an ended job no more.
+    pub(super) fn forget_job(&mut self, app: AppId) {
+        self.leftovers.forget(app);
+    }
+
+    /// Renews what an app holds, if it is an ended job.
+    pub(super) fn renew_leftover(&mut self, app: AppId, held: Option<PerKind<u32>>) {
+        self.leftovers.set_held(app, held.unwrap_or_default());
     }
 
     /// The place of a pool with so many running tasks.

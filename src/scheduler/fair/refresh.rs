@@ -21,7 +21,7 @@ impl Fair {
     pub(super) fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
         self.added.clear();
         for id in std::mem::take(&mut self.ended) {
-            self.leave_over(id, view, reaction);
+            self.forget_ended_job(id, reaction);
         }
         let elapsed_ms = now.mono_ms.saturating_sub(std::mem::replace(&mut self.last_update, now).mono_ms);
         let (mut ids, mut facts) = (Vec::with_capacity(self.line.len()), Vec::with_capacity(self.line.len()));
@@ -148,21 +148,18 @@ impl Fair {
     }
 
     /// The cleanup of a job is done: the next update forgets it, as in 1.2.1.
-    pub(super) fn end_job(&mut self, id: AppId) {
-        if self.jobs.contains_key(&id) {
-            self.ended.push(id);
-        }
+    pub(super) fn end_job(&mut self, id: AppId, view: &View<'_>) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        self.ended.push(id);
+        self.pools.leave_over(id, job.pool, view.app(id).map_or(PerKind::default(), |app| app.running));
     }
 
-    /// Forgets a job whose attempts may still hold slots: 1.2.1 does not count these in its pool any more.
-    fn leave_over(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn forget_ended_job(&mut self, id: AppId, reaction: &mut Reaction<'_>) {
         let Some(pool) = self.jobs.get(&id).map(|job| job.pool) else { return };
         self.forget_job(id);
-        if let Some(app) = view.app(id) {
-            self.pools.leave_over(id, pool, app.running);
-            // They may have been full with what no longer counts.
-            self.pools.path(pool).for_each(|(_, group, _)| reaction.wake_group(group));
-        }
+        self.pools.forget_job(id);
+        // They may have been full with what no longer counts.
+        self.pools.path(pool).for_each(|(_, group, _)| reaction.wake_group(group));
     }
 
     fn forget_job(&mut self, id: AppId) {

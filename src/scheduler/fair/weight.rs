@@ -43,8 +43,39 @@ impl WeightRule {
     }
 }
 
-/// The logarithm to base 2 of a number from 1, in millionths, rounded: bit by bit, by squaring.
+/// The logarithm to base 2 of a number from 1, in millionths. That of a power is a multiple of that of its root, so that
+/// jobs whose demands are powers of the same number tie where they tie in truth: 2 tasks of 8 and 1 of 2.
 fn log2_millionths(number: u64) -> u64 {
+    match root(number) {
+        Some((root, exponent)) => log2_millionths(root) * u64::from(exponent),
+        None => rounded_log2_millionths(number),
+    }
+}
+
+/// A number and a prime exponent of which this is the power; none where there are none.
+fn root(number: u64) -> Option<(u64, u32)> {
+    let bits = number.checked_ilog2()?;
+    let exponents = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31].into_iter().take_while(|&exponent| exponent <= bits);
+    exponents
+        .map(|exponent| (integer_root(number, exponent), exponent))
+        .find(|&(root, exponent)| root.checked_pow(exponent) == Some(number))
+}
+
+/// The largest number whose power is not above this one.
+fn integer_root(number: u64, exponent: u32) -> u64 {
+    let (mut least, mut above) = (1, 2_u64 << (number.ilog2() / exponent));
+    while above - least > 1 {
+        let middle = least + (above - least) / 2;
+        match middle.checked_pow(exponent).is_some_and(|power| power <= number) {
+            true => least = middle,
+            false => above = middle,
+        }
+    }
+    least
+}
+
+/// Rounded: bit by bit, by squaring.
+fn rounded_log2_millionths(number: u64) -> u64 {
     let whole = number.max(1).ilog2();
     // From 1 to below 2, with 63 bits of fraction.
     let mut rest = number.max(1) << (63 - whole);
@@ -95,7 +126,13 @@ mod tests {
         #[test]
         fn logarithms_are_those_of_the_library(number in 1_u64..1 << 33) {
             let exact = (number as f64).log2() * 1e6;
-            prop_assert!((log2_millionths(number) as f64 - exact).abs() < 0.51, "{number}");
+            prop_assert!((rounded_log2_millionths(number) as f64 - exact).abs() < 0.51, "{number}");
+            prop_assert!((log2_millionths(number) as f64 - exact).abs() < 16.0, "{number}");
+        }
+
+        #[test]
+        fn powers_of_a_number_keep_their_ratio(number in 2_u64..2_000, exponent in 1_u32..=3) {
+            prop_assert_eq!(log2_millionths(number.pow(exponent)), log2_millionths(number) * u64::from(exponent));
         }
     }
 }

@@ -140,7 +140,7 @@ impl Cluster {
         };
         self.scheduler.add_app(spec).unwrap();
         let count = PerKind::new(tasks.0, tasks.1);
-        self.scheduler.set_size(id, AppSize { tasks: count, unfinished: count });
+        self.scheduler.set_size(id, AppSize { tasks: count, unfinished: count, left: count });
         let hosts: Vec<HostId> = hosts.iter().map(|tracker| self.jobs.racks[&self.trackers[tracker - 1]].0).collect();
         self.scheduler.request_slots(id, Kind::Map, &hosts, tasks.0);
         self.scheduler.request_slots(id, Kind::Reduce, &[], tasks.1);

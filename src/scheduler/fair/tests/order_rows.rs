@@ -220,6 +220,23 @@ fn row_29_each_pool_has_a_mode_of_its_own() {
 }
 
 #[test]
+fn an_attempt_that_outlives_its_job_counts_until_the_next_update() {
+    let mut cluster = Cluster::new(FairOptions { is_compatible: true, ..single() }, "", 2, 1);
+    cluster.submit("a", 1, 0);
+    cluster.update();
+    assert_eq!(cluster.beat(1), ["m0/j1"]);
+    ["a", "b"].iter().for_each(|pool| _ = cluster.submit(pool, 2, 0));
+    cluster.update();
+    cluster.remove(1);
+    cluster.end(1);
+    cluster.finish(1, Kind::Map, 1);
+    // Both pools hold nothing.
+    assert_eq!(cluster.beat(2), ["m0/j3"]);
+    cluster.update();
+    assert_eq!(cluster.beat(2), ["m0/j2"]);
+}
+
+#[test]
 fn a_pool_that_was_full_with_attempts_of_an_ended_job_gives_slots_again_after_the_next_update() {
     let file = r#"<pool name="p"><maxMaps>1</maxMaps></pool>"#;
     let mut cluster = Cluster::new(FairOptions { is_compatible: true, ..multiple() }, file, 2, 1);

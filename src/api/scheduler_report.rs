@@ -47,6 +47,8 @@ pub enum PolicyName {
     Capacity,
     /// Pools with fair shares.
     Fair,
+    /// Deadlines.
+    Constraint,
 }
 
 /// A queue or a pool.

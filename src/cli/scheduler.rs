@@ -31,7 +31,7 @@ pub enum SchedulerCommand {
 /// Options of `plan` and `use`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SwitchArguments {
-    /// Scheduler: fifo, capacity, fair, dynamic, or a class name
+    /// Scheduler: fifo, capacity, fair, constraint, dynamic, or a class name
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Move jobs to this queue whose own queue the scheduler lacks

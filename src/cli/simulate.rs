@@ -40,6 +40,7 @@ enum Policy {
     Fifo,
     Capacity,
     Fair,
+    Constraint,
     Mixed,
     Dynamic,
 }
@@ -89,6 +90,7 @@ impl SimulateArguments {
             Policy::Fifo => PolicyChoice::Fifo,
             Policy::Capacity => PolicyChoice::Capacity,
             Policy::Fair => PolicyChoice::Fair,
+            Policy::Constraint => PolicyChoice::Constraint,
             Policy::Mixed => PolicyChoice::Mixed,
             Policy::Dynamic => PolicyChoice::Dynamic,
         };

@@ -1,9 +1,11 @@
 //! One job's configuration: about thirty typed values of its job.xml. The rest of the file is not kept.
 
 use crate::model::{EndNotification, PartsPerMillion, Priority};
+use crate::scheduler::constraint::DeadlineSpec;
 use crate::wire::limits::WORKFLOW_BYTES;
 
 use super::configuration::Configuration;
+use super::deadline_conf::deadline;
 use super::error::{ConfigError, excerpt};
 use super::job_conf_error::JobConfError;
 use super::keys::Key;
@@ -89,6 +91,8 @@ pub struct JobConf {
     pub keep_staging: bool,
     /// Whether its delegation tokens are cancelled at its end.
     pub cancel_delegation_tokens: bool,
+    /// Its deadline.
+    pub deadline: Option<DeadlineSpec>,
     /// Call at its end.
     pub end_notification: Option<EndNotification>,
     /// Place in a workflow.
@@ -161,6 +165,7 @@ impl JobConf {
             keep_staging: configuration.flag(&keys::KEEP_FAILED_TASK_FILES)?
                 || text(&keys::KEEP_TASK_FILES_PATTERN)?.is_some(),
             cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
+            deadline: deadline(configuration)?,
             end_notification: end_notification(configuration)?,
             workflow: workflow(configuration)?,
             signature: SignatureTexts {

@@ -32,6 +32,14 @@ pub enum JobConfError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// A cost is stated in two forms.
+    #[error("{key} and {other_key} are both set; expected one of them")]
+    TwoCosts {
+        /// One key.
+        key: String,
+        /// The other key.
+        other_key: String,
+    },
     /// Two keys name different queues.
     #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
     QueuesDiffer {

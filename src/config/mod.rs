@@ -12,6 +12,7 @@ pub mod capacity_file;
 pub mod conf_folder;
 pub mod configuration;
 pub mod contradictions;
+mod deadline_conf;
 pub mod docs;
 pub mod environment;
 pub mod error;

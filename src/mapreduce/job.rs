@@ -531,6 +531,7 @@ impl Job {
         AppSize {
             tasks: if self.ending.is_none() { self.total() } else { PerKind::default() },
             unfinished: PerKind::new(unfinished(Kind::Map), reduces),
+            left: PerKind::new(self.undone(Kind::Map), self.undone(Kind::Reduce)),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{EndNotification, PerKind, Priority};
+use crate::scheduler::constraint::DeadlineSpec;
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
 
 use super::PoolProperties;
@@ -78,6 +79,9 @@ pub struct JobSpec {
     /// `mapred.fairscheduler.job.max.reduces`.
     #[serde(default)]
     pub max_running: PerKind<Option<u32>>,
+    /// Its deadline, and what it states of its costs: `mapred.job.deadline.*`.
+    #[serde(default)]
+    pub deadline: Option<DeadlineSpec>,
     /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
     /// recorded.
     #[serde(default)]
@@ -155,6 +159,7 @@ impl JobSpec {
             end_notification: None,
             pool_properties: PoolProperties::default(),
             max_running: PerKind::default(),
+            deadline: None,
             is_signed: None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::model::{Kind, PerKind, TrackerId};
 
+use super::constraint::AppDeadline;
 use super::key::AppKey;
 use super::request_table::RequestTable;
 use super::{AppId, GroupId};
@@ -34,8 +35,10 @@ pub struct AppSpec {
 pub struct AppSize {
     /// All its tasks, finished ones included (Hadoop 1.2.1 `JobInProgress.desiredMaps`); zero once its end is decided.
     pub tasks: PerKind<u32>,
-    /// Its unfinished tasks that may run, running or not.
+    /// Its tasks that may run and are not done, running or not, and those that were given up.
     pub unfinished: PerKind<u32>,
+    /// Its tasks that are neither done nor given up.
+    pub left: PerKind<u32>,
 }
 
 #[derive(Debug)]
@@ -60,6 +63,8 @@ pub(super) struct App {
     pub(super) releasing: PerKind<u32>,
     /// Most attempts at a time; none = no limit. Only the Fair scheduler keeps it.
     pub(super) max_running: PerKind<Option<u32>>,
+    /// Its deadline; only the constraint scheduler keeps it.
+    pub(super) deadline: Option<AppDeadline>,
     /// As last set, for a policy that takes over.
     pub(super) size: AppSize,
     /// Part of the trackers that pass it over before it gets a far map, millionths, as its job is configured.
@@ -107,6 +112,7 @@ impl App {
             held: PerKind::default(),
             releasing: PerKind::default(),
             max_running: PerKind::default(),
+            deadline: None,
             size: AppSize::default(),
             locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),

@@ -7,6 +7,7 @@ use crate::model::{Kind, PerKind, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
+use super::view::View;
 use super::{GroupId, Scheduler};
 
 // === impl Scheduler: invariants ===
@@ -20,6 +21,8 @@ impl Scheduler {
 
     /// Compares each kept sum with a recount over all apps and nodes: slow, for builds with debug assertions.
     pub fn check_sums(&self, violations: &mut Violations) {
+        let Self { policy, groups, apps, nodes, totals, .. } = self;
+        policy.check_counts(&View { groups, totals, apps, nodes }, violations);
         let recount = self.recount();
         violations.check(self.totals == recount, || format!("sums {:?}, by a recount {recount:?}", self.totals));
         let sums = self.recount_groups();

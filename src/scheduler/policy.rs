@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, OrderClass, PerKind};
+use crate::model::{Kind, Now, OrderClass, PerKind, Violations};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
@@ -83,7 +83,7 @@ pub struct LaunchRules {
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
     /// Whether an app may be added now; by default all may.
-    fn check_new_app(&self, _app: &NewApp<'_>) -> Result<(), AppRefusal> {
+    fn check_new_app(&self, _app: &NewApp<'_>, _view: &View<'_>) -> Result<(), AppRefusal> {
         Ok(())
     }
 
@@ -206,6 +206,14 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn runnable_tasks(&self) -> PerKind<u64> {
         PerKind::default()
     }
+
+    /// Apps that missed their deadlines since the last call and are to be killed for it.
+    fn take_missed(&mut self) -> Vec<AppId> {
+        Vec::new()
+    }
+
+    /// Compares what the policy counts with a recount: slow, for builds with debug assertions.
+    fn check_counts(&self, _view: &View<'_>, _violations: &mut Violations) {}
 
     /// The scheduling information of an app.
     fn app_report(&self, _app: &App) -> Option<String> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::FifoOptions;
 use super::capacity::{Capacity, CapacityConfig};
 use super::compatible_fifo::CompatibleFifo;
+use super::constraint::{Constraint, ConstraintConfig};
 use super::dynamic::Dynamic;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
@@ -31,6 +32,8 @@ pub enum PolicyOptions {
         /// The allocation file.
         allocations: Arc<Allocations>,
     },
+    /// Deadlines.
+    Constraint(ConstraintConfig),
     /// The market.
     Dynamic,
 }
@@ -48,6 +51,7 @@ impl PolicyOptions {
                 Box::new(Capacity::new(Arc::unwrap_or_clone(config), is_compatible))
             }
             Self::Fair { options, allocations } => Box::new(Fair::new(options, allocations)),
+            Self::Constraint(config) => Box::new(Constraint::new(config)),
             Self::Dynamic => Box::new(Dynamic::default()),
         }
     }

@@ -13,6 +13,7 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
+use super::constraint::{AppDeadline, ConstraintConfig};
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -21,6 +22,7 @@ use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
+use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
     Totals,
@@ -134,6 +136,11 @@ impl Scheduler {
     /// A scheduler under pools with fair shares.
     pub fn fair(options: FairOptions, allocations: Allocations) -> Self {
         Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
+    }
+
+    /// A scheduler that keeps deadlines.
+    pub fn constraint(config: ConstraintConfig) -> Self {
+        Self::new(PolicyOptions::Constraint(config))
     }
 
     /// A scheduler under the market.
@@ -360,7 +367,8 @@ impl Scheduler {
     /// # Errors
     /// The limit that refuses it.
     pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
-        self.policy.check_new_app(app)
+        let Self { groups, totals, apps, nodes, .. } = self;
+        self.policy.check_new_app(app, &View { groups, totals, apps, nodes })
     }
 
     /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
@@ -409,6 +417,19 @@ impl Scheduler {
         if let Some(app) = self.apps.get_mut(&id) {
             app.max_running = max_running;
         }
+    }
+
+    /// Sets the deadline of an app, which the constraint scheduler keeps; none = none.
+    pub fn set_deadline(&mut self, id: AppId, deadline: Option<AppDeadline>) {
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| app.deadline != deadline) {
+            app.deadline = deadline;
+            self.notify(&Change::Deadline(id));
+        }
+    }
+
+    /// Apps that missed their deadlines since the last call and are to be killed for it.
+    pub fn take_missed(&mut self) -> Vec<AppId> {
+        self.policy.take_missed()
     }
 
     /// Sets the size of a running app, which some policies count.

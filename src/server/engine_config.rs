@@ -8,8 +8,8 @@ use crate::config::Settings;
 use crate::config::settings::fair::FairPreemption;
 use crate::config::settings::reread::QueuesAndScheduler;
 use crate::config::settings::{
-    CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings, MarketSettings, QueueState, Queues,
-    SchedulerKind, TrackerSettings,
+    CAPACITY_CLASS, CONSTRAINT_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings, MarketSettings,
+    QueueState, Queues, SchedulerKind, TrackerSettings,
 };
 use crate::engine::{
     EngineConfig, EventLogConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig,
@@ -99,6 +99,7 @@ pub(crate) fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> P
             PolicyConfig::Capacity { config: Arc::clone(&capacity.config), is_compatible: capacity.is_compatible }
         }
         SchedulerKind::Fair(fair) => PolicyConfig::Fair(fair_config(fair, heartbeat_interval_ms)),
+        SchedulerKind::Constraint(config) => PolicyConfig::Constraint(*config),
         SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
             alloc_interval_ms: dynamic.alloc_interval_ms,
             kill_interval_ms: dynamic.kill_interval_ms,
@@ -117,6 +118,7 @@ pub(crate) fn scheduler_class(policy: &PolicyConfig) -> &'static str {
         PolicyConfig::Fifo(_) => FIFO_CLASS,
         PolicyConfig::Capacity { .. } => CAPACITY_CLASS,
         PolicyConfig::Fair(_) => FAIR_CLASS,
+        PolicyConfig::Constraint(_) => CONSTRAINT_CLASS,
         PolicyConfig::Dynamic { .. } => DYNAMIC_CLASS,
     }
 }

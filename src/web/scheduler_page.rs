@@ -37,7 +37,7 @@ pub(super) async fn scheduler_page<O: Owner>(
         return Some(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone));
     };
     let report = &overview.report;
-    if format.is_none() && report.policy == PolicyName::Fifo {
+    if format.is_none() && matches!(report.policy, PolicyName::Fifo | PolicyName::Constraint) {
         return Some(no_page(state.owner.market_presence()));
     }
     if let Err(refusal) = check_method(&request.method, |status, message| text(status, message)) {
@@ -47,7 +47,7 @@ pub(super) async fn scheduler_page<O: Owner>(
     Some(match (format.as_deref(), report.policy) {
         (Some("json"), _) => json_report(report.clone(), state.shows_money),
         (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
-        (None, PolicyName::Dynamic | PolicyName::Fifo) => return None,
+        (None, PolicyName::Dynamic | PolicyName::Fifo | PolicyName::Constraint) => return None,
         (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
         (None, PolicyName::Fair) => match change {
             Some((job, change)) => change_job(state, request, &job, change, address(is_advanced)).await,

@@ -4,6 +4,7 @@
 
 mod capacity;
 mod cluster;
+mod constraint;
 mod fair;
 mod job;
 mod market;
@@ -14,6 +15,7 @@ use std::fmt;
 
 pub use capacity::*;
 pub use cluster::*;
+pub use constraint::*;
 pub use fair::*;
 pub use job::*;
 pub use market::*;
@@ -234,8 +236,13 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Fair Scheduler",
-        note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.FairScheduler`, which is not available yet.",
+        note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.FairScheduler`.",
         keys: FAIR,
+    },
+    Section {
+        title: "Constraint scheduler",
+        note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.ConstraintScheduler`. Numbers are decimals, kept in whole microseconds. What a job sets is kept under every scheduler.",
+        keys: CONSTRAINT,
     },
     Section { title: "This JobTracker", note: "Keys that Hadoop does not have.", keys: OWN },
     Section {

@@ -1,5 +1,6 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
+mod constraint;
 mod directories;
 pub mod fair;
 mod limits;
@@ -20,8 +21,8 @@ pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
 pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{
-    CAPACITY_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings,
-    FifoSettings, SchedulerKind, SchedulerName, UnknownScheduler,
+    CAPACITY_CLASS, CONSTRAINT_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS,
+    FairSchedulerSettings, FifoSettings, SchedulerKind, SchedulerName, UnknownScheduler,
 };
 pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};

@@ -7,7 +7,7 @@ use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 
-use super::{FAIR_CLASS, HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
+use super::{CONSTRAINT_CLASS, FAIR_CLASS, HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
 
 /// Keys whose new values are applied while the daemon runs.
 const REREAD: [&Key; 6] = [
@@ -74,7 +74,11 @@ fn restart_values<'a>(
     configuration: &'a Configuration,
     class: &str,
 ) -> impl Iterator<Item = (&'a str, (&'a str, &'a Origin))> {
-    let of_scheduler: &[Key] = if class == FAIR_CLASS { keys::FAIR } else { &[] };
+    let of_scheduler: &[Key] = match class {
+        FAIR_CLASS => keys::FAIR,
+        CONSTRAINT_CLASS => keys::CONSTRAINT,
+        _ => &[],
+    };
     let needs_restart = move |name: &str| {
         let is_spelled = |key: &Key| key.is_spelled(name);
         keys::all().any(is_spelled) && !REREAD.into_iter().chain(of_scheduler).any(is_spelled)

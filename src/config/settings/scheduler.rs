@@ -11,8 +11,10 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::model::PartsPerMillion;
 use crate::scheduler::capacity::CapacityConfig;
+use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::fair::allocations::Allocations;
 
+use super::constraint::constraint_config;
 use super::fair::FairSettings;
 use super::{MemorySettings, Queues};
 
@@ -22,6 +24,8 @@ pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
 pub const CAPACITY_CLASS: &str = "org.apache.hadoop.mapred.CapacityTaskScheduler";
 /// Class name of the Fair scheduler.
 pub const FAIR_CLASS: &str = "org.apache.hadoop.mapred.FairScheduler";
+/// Class name of the constraint scheduler.
+pub const CONSTRAINT_CLASS: &str = "org.apache.hadoop.mapred.ConstraintScheduler";
 /// Class name of the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
@@ -40,8 +44,8 @@ pub struct SchedulerName {
 /// A text that names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a scheduler: expected fifo, capacity, fair, dynamic, or one of their class names: {FIFO_CLASS}, \
-         {CAPACITY_CLASS}, {FAIR_CLASS}, {DYNAMIC_CLASS}"
+    "{text:?} is not a scheduler: expected fifo, capacity, fair, constraint, dynamic, or one of their class names: {FIFO_CLASS}, \
+         {CAPACITY_CLASS}, {FAIR_CLASS}, {CONSTRAINT_CLASS}, {DYNAMIC_CLASS}"
 )]
 pub struct UnknownScheduler {
     /// The beginning of the text.
@@ -52,10 +56,11 @@ pub struct UnknownScheduler {
 
 impl SchedulerName {
     /// Every scheduler.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self { name: "fifo", class: FIFO_CLASS },
         Self { name: "capacity", class: CAPACITY_CLASS },
         Self { name: "fair", class: FAIR_CLASS },
+        Self { name: "constraint", class: CONSTRAINT_CLASS },
         Self { name: "dynamic", class: DYNAMIC_CLASS },
     ];
 }
@@ -78,6 +83,8 @@ pub enum SchedulerKind {
     Capacity(CapacitySettings),
     /// Pools with fair shares.
     Fair(FairSchedulerSettings),
+    /// Deadlines.
+    Constraint(ConstraintConfig),
     /// A market for slots.
     Dynamic(DynamicSettings),
 }
@@ -129,7 +136,11 @@ impl SchedulerKind {
     ) -> Result<(Self, Vec<Warning>), ConfigError> {
         let class = configuration.required(&keys::TASK_SCHEDULER)?;
         let found = Self::of_class(class.value.trim(), configuration, conf_dir, queues)?;
-        found.ok_or_else(|| class.bad_value(format!("{FIFO_CLASS}, {CAPACITY_CLASS}, {FAIR_CLASS} or {DYNAMIC_CLASS}")))
+        found.ok_or_else(|| {
+            class.bad_value(format!(
+                "{FIFO_CLASS}, {CAPACITY_CLASS}, {FAIR_CLASS}, {CONSTRAINT_CLASS} or {DYNAMIC_CLASS}"
+            ))
+        })
     }
 
     /// The scheduler of a class, whatever class a conf folder names, with the files of this scheduler alone; none of an
@@ -162,6 +173,11 @@ impl SchedulerKind {
                 let settings = FairSchedulerSettings { settings, allocations, is_compatible };
                 (SchedulerKind::Fair(settings), warnings)
             }
+            CONSTRAINT_CLASS => {
+                let interval_ms = configuration.number(&keys::HEARTBEAT_INTERVAL_MIN)?;
+                let config = constraint_config(configuration, interval_ms)?;
+                (SchedulerKind::Constraint(config), Vec::new())
+            }
             DYNAMIC_CLASS => {
                 let settings = DynamicSettings::from_configuration(configuration)?;
                 (SchedulerKind::Dynamic(settings), Vec::new())
@@ -178,6 +194,7 @@ impl SchedulerKind {
             SchedulerKind::Fifo(_) => FIFO_CLASS,
             SchedulerKind::Capacity(_) => CAPACITY_CLASS,
             SchedulerKind::Fair(_) => FAIR_CLASS,
+            SchedulerKind::Constraint(_) => CONSTRAINT_CLASS,
             SchedulerKind::Dynamic(_) => DYNAMIC_CLASS,
         }
     }

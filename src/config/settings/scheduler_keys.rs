@@ -16,6 +16,7 @@ pub fn scheduler_keys(settings: &Settings) -> Result<Vec<(String, String, String
         SchedulerKind::Fifo(_) => vec![&keys::QUEUE_NAMES, &keys::COMPATIBLE, &keys::CAPACITY_PAD],
         SchedulerKind::Capacity(_) => vec![&keys::QUEUE_NAMES, &keys::COMPATIBLE],
         SchedulerKind::Fair(_) => keys::FAIR.iter().chain([&keys::COMPATIBLE]).collect(),
+        SchedulerKind::Constraint(_) => keys::CONSTRAINT.iter().collect(),
         SchedulerKind::Dynamic(_) => keys::MARKET.iter().collect(),
     };
     let mut found = Vec::new();

@@ -69,6 +69,7 @@ fn a_recorded_wordcount_is_read() {
         restart_recover: true,
         keep_staging: false,
         cancel_delegation_tokens: true,
+        deadline: None,
         end_notification: None,
         workflow: Workflow {
             id: "",

@@ -83,7 +83,7 @@ fn unusable_values_are_refused_at_start() {
     ]), @r#"
     -D: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local
     -D: mapred.job.tracker = "master": expected host:port
-    -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.LimitTasksPerJobTaskScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler, org.apache.hadoop.mapred.CapacityTaskScheduler, org.apache.hadoop.mapred.FairScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
+    -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.LimitTasksPerJobTaskScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler, org.apache.hadoop.mapred.CapacityTaskScheduler, org.apache.hadoop.mapred.FairScheduler, org.apache.hadoop.mapred.ConstraintScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
     -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI: hdfs: is not supported yet; set file:/// and directories that all machines share
     -D: mapred.system.dir = "s3://bucket/system": expected an absolute path or a file: URI
     -D: mapred.system.dir = "system": expected an absolute path or a file: URI

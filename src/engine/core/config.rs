@@ -10,6 +10,7 @@ use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
 use crate::model::{Identifier, Kind, PerKind};
 use crate::scheduler::capacity::CapacityConfig;
+use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::{AppSpec, FifoOptions, PolicyOptions};
@@ -96,6 +97,8 @@ pub enum PolicyConfig {
     },
     /// `FairScheduler`.
     Fair(FairConfig),
+    /// `ConstraintScheduler`.
+    Constraint(ConstraintConfig),
     /// `DynamicPriorityScheduler`.
     Dynamic {
         /// Time between ticks, ms (`mapred.dynamic-scheduler.alloc-interval`).
@@ -135,6 +138,9 @@ pub struct EventLogConfig {
     pub dump_interval_ms: u64,
 }
 
+/// Time between two looks for deadlines that are at risk or missed.
+const DEADLINE_CHECK_INTERVAL_MS: u64 = 1_000;
+
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
@@ -158,7 +164,16 @@ impl PolicyConfig {
             PolicyConfig::Fair(fair) => {
                 PolicyOptions::Fair { options: fair.options, allocations: Arc::clone(&fair.allocations) }
             }
+            PolicyConfig::Constraint(config) => PolicyOptions::Constraint(*config),
             PolicyConfig::Dynamic { .. } => PolicyOptions::Dynamic,
+        }
+    }
+
+    /// Whether jobs are in the queues of the configuration.
+    pub fn has_queues(&self) -> bool {
+        match self {
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => true,
+            PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => false,
         }
     }
 
@@ -178,6 +193,7 @@ impl PolicyConfig {
         match self {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
             PolicyConfig::Fair(fair) => Some(fair.options.update_interval_ms),
+            PolicyConfig::Constraint(_) => Some(DEADLINE_CHECK_INTERVAL_MS),
             PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(*alloc_interval_ms),
         }
     }
@@ -185,7 +201,7 @@ impl PolicyConfig {
     /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
     pub fn preemption_interval_ms(&self) -> Option<u64> {
         match self {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => None,
             PolicyConfig::Fair(fair) => fair.preemption_interval_ms,
             PolicyConfig::Dynamic { kill_interval_ms, .. } => *kill_interval_ms,
         }
@@ -197,7 +213,7 @@ impl PolicyConfig {
             PolicyConfig::Fifo(options) => options.compatible,
             PolicyConfig::Capacity { is_compatible, .. } => *is_compatible,
             PolicyConfig::Fair(fair) => fair.options.is_compatible,
-            PolicyConfig::Dynamic { .. } => false,
+            PolicyConfig::Constraint(_) | PolicyConfig::Dynamic { .. } => false,
         }
     }
 }

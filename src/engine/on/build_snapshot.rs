@@ -42,6 +42,7 @@ impl Engine {
                 PolicyConfig::Fifo(_) => "FIFO".to_owned(),
                 PolicyConfig::Capacity { .. } => "Capacity".to_owned(),
                 PolicyConfig::Fair(_) => "Fair".to_owned(),
+                PolicyConfig::Constraint(_) => "Constraint".to_owned(),
                 PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
             },
             start_ms: self.start.wall_ms,

@@ -22,7 +22,7 @@ pub(super) struct GroupUse {
 /// Settings of a group, each in a few words; none where the policy has no settings for groups.
 pub(super) fn settings_of_group(policy: &PolicyConfig, market: Option<&Market>, name: &str) -> Vec<String> {
     match policy {
-        PolicyConfig::Fifo(_) => Vec::new(),
+        PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) => Vec::new(),
         PolicyConfig::Capacity { config, .. } => {
             let Some(queue) = config.queue(name) else { return Vec::new() };
             let mut settings = vec![format!("capacity {}%", queue.capacity())];
@@ -62,7 +62,7 @@ pub(super) fn due_slots<'a>(
     now: Now,
 ) -> BTreeMap<&'a str, PerKind<u32>> {
     match policy {
-        PolicyConfig::Fifo(_) => BTreeMap::new(),
+        PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) => BTreeMap::new(),
         PolicyConfig::Capacity { config, .. } => {
             let due = |name: &&'a str| {
                 let queue = config.queue(name)?;

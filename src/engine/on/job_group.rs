@@ -25,7 +25,7 @@ pub(super) fn group_name<'a>(
             let has_account = |payer: &&str| market.is_some_and(|market| market.account(payer).is_some());
             spec.payer().filter(has_account).unwrap_or(WITHOUT_ACCOUNT)
         }
-        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => &spec.queue,
+        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => &spec.queue,
     }
 }
 
@@ -73,10 +73,12 @@ impl Engine {
             order: accepted.order,
             slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
+        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms);
         let scheduler = &mut self.cluster.scheduler;
         scheduler.add_app(spec.clone())?;
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
         scheduler.set_max_running(app, accepted.spec.max_running);
+        scheduler.set_deadline(app, deadline);
         let job = Job::new(accepted, &spec);
         scheduler.set_pending(app, job.hadoop_pending());
         Ok(job)

@@ -4,6 +4,7 @@ mod administration;
 mod assignment;
 mod build_snapshot;
 mod chosen_victims;
+mod deadlines;
 mod event_log;
 mod explain;
 mod explained;

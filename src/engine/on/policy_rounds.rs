@@ -10,6 +10,7 @@ impl Engine {
     pub(super) fn update_policy_when_due(&mut self, now: Now) {
         if self.rounds.update.begin_when_due(now) {
             self.tick_policy(now);
+            self.kill_missed_jobs(now);
             self.tick_market(now);
             self.grant_wish(now);
             self.log_update(now);

@@ -32,6 +32,7 @@ impl Engine {
                 PolicyConfig::Fifo(_) => PolicyName::Fifo,
                 PolicyConfig::Capacity { .. } => PolicyName::Capacity,
                 PolicyConfig::Fair(_) => PolicyName::Fair,
+                PolicyConfig::Constraint(_) => PolicyName::Constraint,
                 PolicyConfig::Dynamic { .. } => PolicyName::Dynamic,
             },
             since_ms: self.administration.choice.since_ms,

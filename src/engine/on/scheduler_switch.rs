@@ -100,6 +100,7 @@ impl Engine {
         }
         self.regroup_jobs();
         self.size_tasks();
+        self.renew_deadlines();
         self.cluster.scheduler.replace_policy(self.config.policy.options());
         self.count_hosts();
         self.tick_policy(now);

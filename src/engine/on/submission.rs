@@ -9,6 +9,7 @@ use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
 use crate::scheduler::NewApp;
+use crate::scheduler::constraint::TimedWork;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
@@ -149,7 +150,7 @@ impl Engine {
             self.check_queue(&spec.queue, caller)?;
             self.check_pool(spec)?;
             self.config.limits.check_memory(id, spec)?;
-            return self.check_policy(id, spec);
+            return self.check_policy(id, spec, None);
         };
         self.config.limits.check_memory(id, spec)?;
         // Ownership is checked before existence: names of other queues do not leak.
@@ -165,6 +166,7 @@ impl Engine {
         self.check_job_conf(*id, caller, spec, signature, now)?;
         check_split_count(*id, spec, splits)?;
         self.check_bytes(read)?;
+        self.check_policy(*id, spec, self.timed_work(spec, splits, now.wall_ms))?;
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return Ok(()) };
         let facts = market.accounts.authorize_job(&caller.user, &spec.queue, signature, now);
         for fact in facts.map_err(|denied| access_denied(&denied))? {
@@ -205,11 +207,11 @@ impl Engine {
         self.check_submission(name, &queue.submit_acl, caller)
     }
 
-    /// Asks the policy whether it accepts the job now.
-    fn check_policy(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+    /// Asks the policy whether it accepts the job now; without its work, what can be said by its job.xml.
+    fn check_policy(&self, id: JobId, spec: &JobSpec, deadline: Option<TimedWork>) -> Result<(), Refusal> {
         let Some(group) = self.cluster.scheduler.group(&spec.queue) else { return Ok(()) };
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
-        let app = NewApp { name: &id.to_string(), group, user: &spec.user, tasks };
+        let app = NewApp { name: &id.to_string(), group, user: &spec.user, tasks, deadline };
         self.cluster.scheduler.check_new_app(&app).map_err(|error| Refusal::Invalid(error.to_string()))
     }
 
@@ -218,7 +220,8 @@ impl Engine {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
         // Others may have been accepted since it was checked.
-        let checked = self.check_policy(id, &accepted.spec);
+        let deadline = self.timed_work(&accepted.spec, &accepted.splits, accepted.submit_ms);
+        let checked = self.check_policy(id, &accepted.spec, deadline);
         match checked.and_then(|()| self.enter_job(accepted)) {
             Ok(status) => (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All),
             Err(refusal) => (Reply::Refused(refusal), Wait::All),

@@ -155,7 +155,7 @@ impl Engine {
             refusals.push(SwitchRefusal::TargetMissing { queue: target.clone(), known: known.join(", ") });
         }
         match &wish.policy {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => {
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
                 let lost = placements.iter().filter(|placed| !is_configured(placed.queue));
                 let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
                 refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
@@ -180,8 +180,7 @@ impl Placement<'_> {
 
 /// A job keeps its queue if the configuration names it, or if the scheduler needs none.
 fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> Placement<'a> {
-    let has_queues = matches!(wish.policy, PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. });
-    let is_kept = !has_queues || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
+    let is_kept = !wish.policy.has_queues() || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
     let target = wish.move_to.as_deref().filter(|_| !is_kept);
     let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec, job.pool.as_deref()));
     Placement { job, queue: target.unwrap_or(&job.spec.queue), group }
@@ -194,7 +193,9 @@ fn configured_groups<'a>(
     market: Option<&'a Market>,
 ) -> Vec<&'a str> {
     match policy {
-        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => queues.iter().map(|queue| &*queue.name).collect(),
+        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
+            queues.iter().map(|queue| &*queue.name).collect()
+        }
         PolicyConfig::Fair(fair) => fair.allocations.pools.keys().map(String::as_str).collect(),
         PolicyConfig::Dynamic { .. } => {
             market.into_iter().flat_map(|market| market.queues().map(|queue| queue.as_str())).collect()

@@ -6,6 +6,7 @@ mod bounds;
 mod capacity;
 mod cluster;
 mod crash;
+mod deadlines;
 mod event_log;
 mod explain;
 mod failures;

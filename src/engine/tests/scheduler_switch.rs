@@ -17,6 +17,7 @@ fn class(policy: &PolicyConfig) -> &'static str {
         PolicyConfig::Fifo(_) => "Fifo",
         PolicyConfig::Capacity { .. } => "Capacity",
         PolicyConfig::Fair(_) => "Fair",
+        PolicyConfig::Constraint(_) => "Constraint",
         PolicyConfig::Dynamic { .. } => "Dynamic",
     }
 }

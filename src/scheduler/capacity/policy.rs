@@ -220,7 +220,6 @@ impl Capacity {
         if before == now {
             return;
         }
-        // A task of a killed job is pending again once its attempt has ended.
         let (id, user) = (live.queue, live.user);
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.slots[kind].change_holding(user, before, now);
@@ -325,7 +324,7 @@ impl Capacity {
 }
 
 impl Policy for Capacity {
-    fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+    fn check_new_app(&self, app: &NewApp<'_>, _view: &View<'_>) -> Result<(), AppRefusal> {
         let Some(queue) = self.queues.get(&app.group) else { return Ok(()) };
         Ok(queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?)
     }
@@ -425,7 +424,7 @@ impl Policy for Capacity {
             Change::HeartbeatEnded => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
             Change::AppRemoved(id) => self.withdraw_app(id, reaction),
-            Change::AppMoved(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
+            Change::AppMoved(_) | Change::Deadline(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
 

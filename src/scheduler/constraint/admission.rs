@@ -136,7 +136,7 @@ pub fn admit(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply)
         return Err(DeadlineRejection::TooShort { deadline, least });
     };
     let free_maps = supply.0.map.saturating_sub(ledger.maps());
-    let free_reduces = supply.0.reduce.saturating_sub(ledger.reduces_at(latest_us));
+    let free_reduces = supply.0.reduce.saturating_sub(ledger.most_reduces(latest_us, job.deadline_us));
     let earliest = || earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
     if u64::from(maps) > free_maps {
         return Err(DeadlineRejection::Maps { deadline, needed: maps, free: free_maps, earliest: earliest() });
@@ -158,6 +158,7 @@ pub fn earliest_deadline_us(job: &TimedWork, model: Model, ledger: &Ledger, supp
     let by_maps_us = by_maps_us.saturating_add(1).max(job.now_us.saturating_add(1));
     let most_promised = supply.0.reduce.checked_sub(job.work.reduces.into())?;
     let latest_us = model.latest_reduce_start_us(&job.work, by_maps_us);
-    let free_from_us = ledger.earliest_reduces(most_promised, latest_us, ROOM_US);
+    let during_us = by_maps_us.abs_diff(latest_us).saturating_add(ROOM_US);
+    let free_from_us = ledger.earliest_reduces(most_promised, latest_us, during_us);
     Some(by_maps_us.saturating_add(free_from_us.saturating_sub(latest_us)))
 }

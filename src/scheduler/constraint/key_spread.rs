@@ -1,7 +1,7 @@
 //! Where the keys of a job go.
 
 /// How the keys of a job spread over its reduces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KeySpread {
     /// Evenly.
     #[default]

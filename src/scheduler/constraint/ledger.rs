@@ -24,8 +24,7 @@ pub struct Promise {
 pub struct Ledger {
     promises: BTreeMap<AppId, Promise>,
     maps: u64,
-    starting_reduces: SumsByTime,
-    ending_reduces: SumsByTime,
+    reduces: SumsByTime,
 }
 
 // === impl Ledger ===
@@ -40,15 +39,22 @@ impl Ledger {
         if before == promise {
             return;
         }
-        if let Some(Promise { maps, reduces, reduces_from_us, until_us }) = before {
-            self.maps = self.maps.saturating_sub(maps.into());
-            self.starting_reduces.subtract(reduces_from_us, reduces.into());
-            self.ending_reduces.subtract(until_us, reduces.into());
+        if let Some(before) = before {
+            self.maps = self.maps.saturating_sub(before.maps.into());
+            self.add_reduces(before, -1);
         }
-        if let Some(Promise { maps, reduces, reduces_from_us, until_us }) = promise {
-            self.maps = self.maps.saturating_add(maps.into());
-            self.starting_reduces.add(reduces_from_us, reduces.into());
-            self.ending_reduces.add(until_us, reduces.into());
+        if let Some(promise) = promise {
+            self.maps = self.maps.saturating_add(promise.maps.into());
+            self.add_reduces(promise, 1);
+        }
+    }
+
+    fn add_reduces(&mut self, promise: Promise, sign: i64) {
+        let reduces = sign * i64::from(promise.reduces);
+        // One that would end before it starts holds nothing. A slot is free after the deadline, not at it.
+        if promise.reduces_from_us <= promise.until_us {
+            self.reduces.add(promise.reduces_from_us, reduces);
+            self.reduces.add(promise.until_us.saturating_add(1), -reduces);
         }
     }
 
@@ -64,27 +70,25 @@ impl Ledger {
 
     /// Reduce slots that are promised at a moment, that of a start and that of a deadline included.
     pub fn reduces_at(&self, at_us: i64) -> u64 {
-        let started = self.starting_reduces.sum_before(at_us.saturating_add(1));
-        started.saturating_sub(self.ending_reduces.sum_before(at_us))
+        u64::try_from(self.reduces.at(at_us)).unwrap_or(0)
+    }
+
+    /// The most reduce slots that are promised at one moment from this one to another, both included.
+    pub fn most_reduces(&self, from_us: i64, until_us: i64) -> u64 {
+        u64::try_from(self.reduces.peak_between(from_us, until_us)).unwrap_or(0)
     }
 
     /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`. Linear in
     /// the promises.
     pub fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
-        let starts = self.starting_reduces.counts_from(from_us.saturating_add(1)).map(|(at, count)| (at, count, 0));
-        // A slot is free after the deadline, not at it.
-        let ends = self.ending_reduces.counts_from(from_us).map(|(at, count)| (at.saturating_add(1), 0, count));
-        let mut changes: Vec<(i64, u64, u64)> = starts.chain(ends).collect();
-        changes.sort_unstable();
-        let mut promised = self.reduces_at(from_us);
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut promised = self.reduces.at(from_us);
         let mut free_from = (promised <= most).then_some(from_us);
-        for change in changes.chunk_by(|before, after| before.0 == after.0) {
-            let at_us = change[0].0;
+        for (at_us, change) in self.reduces.changes_after(from_us) {
             if let Some(free_from) = free_from.filter(|free_from| at_us.abs_diff(*free_from) > during_us) {
                 return free_from;
             }
-            let (started, ended) = change.iter().fold((0, 0), |sums, (_, more, less)| (sums.0 + more, sums.1 + less));
-            promised = (promised + started).saturating_sub(ended);
+            promised += change;
             free_from = (promised <= most).then(|| free_from.unwrap_or(at_us));
         }
         // After the last deadline nothing is promised.

@@ -1,23 +1,40 @@
 //! The constraint scheduler (seed 001): a job with a deadline is admitted if the cluster can keep it, and gets the least
 //! slots that do.
 //!
-//! [`JobWork`] is what a job has to do, [`Model`] the formulas, [`Ledger`] the slots that admitted jobs are promised,
-//! [`admit`] the test that a new deadline has to pass.
+//! [`DeadlineSpec`] is what a job says, [`JobWork`] what it has to do, [`Model`] the formulas, [`Ledger`] the slots that
+//! admitted jobs are promised, [`admit`] the test that a new deadline has to pass. The policy keeps a plan for each job
+//! (`deadline_job`), renews it as things change, and looks every second which deadlines are kept.
 
 mod admission;
+mod app_deadline;
+mod check;
+mod constraint_config;
 mod costs;
+mod deadline_job;
 mod job_work;
 mod key_spread;
 mod ledger;
 mod model;
+mod policy;
+mod rejected_job;
+mod report;
+mod running_maps;
+mod spec_work;
 mod sums_by_time;
 
 #[cfg(test)]
 mod tests;
 
-pub use admission::{DeadlineRejection, JobPlan, SlotSupply, TimedWork, admit};
+pub use admission::{DeadlineRejection, JobPlan, Seconds, SlotSupply, TimedWork, admit};
+pub use app_deadline::AppDeadline;
+pub use constraint_config::{
+    Admission, ConstraintConfig, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
+};
 pub use costs::Costs;
+pub use deadline_job::DeadlineState;
 pub use job_work::JobWork;
 pub use key_spread::KeySpread;
 pub use ledger::{Ledger, Promise};
 pub use model::Model;
+pub(super) use policy::Constraint;
+pub use rejected_job::RejectedJob;

@@ -11,10 +11,11 @@ pub enum Model {
     /// Like a fluid, as in the paper: a job may end one map and one reduce after its deadline.
     #[default]
     Fluid,
-    /// In whole tasks, each of which waits up to a heartbeat for its slot: an admitted deadline is a promise.
+    /// In whole tasks, each of which waits for the heartbeat that brings it and for the one that reports its end: an admitted
+    /// deadline is a promise.
     Whole {
-        /// The time between heartbeats of a tracker, microseconds.
-        heartbeat_us: u64,
+        /// The longest wait of a task, two heartbeats of a tracker, microseconds.
+        wait_us: u64,
     },
 }
 
@@ -72,11 +73,13 @@ impl Model {
         Some(start_us.saturating_add_unsigned(after_us))
     }
 
-    fn map_round_us(self, work: &JobWork) -> u64 {
+    /// Time of one round of maps.
+    pub(super) fn map_round_us(self, work: &JobWork) -> u64 {
         work.longest_map_us.saturating_add(self.wait_us())
     }
 
-    fn reduce_round_us(self, work: &JobWork) -> u64 {
+    /// Time of one round of reduces.
+    pub(super) fn reduce_round_us(self, work: &JobWork) -> u64 {
         match work.reduces {
             0 => 0,
             _ => work.longest_reduce_us().saturating_add(self.wait_us()),
@@ -86,7 +89,7 @@ impl Model {
     fn wait_us(self) -> u64 {
         match self {
             Self::Fluid => 0,
-            Self::Whole { heartbeat_us } => heartbeat_us,
+            Self::Whole { wait_us } => wait_us,
         }
     }
 }

@@ -297,7 +297,7 @@ impl Cluster {
         let of = |left: &dyn Fn(Kind) -> u32| PerKind::new(left(Kind::Map), left(Kind::Reduce));
         let unfinished = of(&|kind| submission.tasks[kind] - finished[kind]);
         let pending = of(&|kind| submission.tasks[kind] - started[kind]);
-        self.scheduler.set_size(*app, AppSize { tasks: submission.tasks, unfinished });
+        self.scheduler.set_size(*app, AppSize { tasks: submission.tasks, unfinished, left: unfinished });
         self.scheduler.set_pending(*app, pending);
     }
 }

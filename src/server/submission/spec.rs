@@ -38,6 +38,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         end_notification: conf.end_notification,
         pool_properties,
         max_running: PerKind::new(conf.map.max_running, conf.reduce.max_running),
+        deadline: conf.deadline,
         // The engine decides it.
         is_signed: None,
     }

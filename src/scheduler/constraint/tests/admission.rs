@@ -9,7 +9,7 @@ use crate::scheduler::constraint::{
 };
 
 const SECOND_US: i64 = 1_000_000;
-const WHOLE: Model = Model::Whole { heartbeat_us: 3_000_000 };
+const WHOLE: Model = Model::Whole { wait_us: 3_000_000 };
 const SIX: SlotSupply = SlotSupply(PerKind::new(6, 6));
 
 /// Set V of the document: 975 MB on six slots of each kind.

@@ -57,6 +57,10 @@ proptest! {
             let covers = |promise: &&Promise| (promise.reduces_from_us..=promise.until_us).contains(&at_us);
             let reduces: u64 = promises.values().filter(covers).map(|promise| u64::from(promise.reduces)).sum();
             prop_assert_eq!(ledger.reduces_at(at_us), reduces, "at {}", at_us);
+            for until_us in [at_us, at_us + during_us, at_us + 40 * during_us, i64::MAX] {
+                let most = (at_us..=until_us.min(2_000)).map(|at| ledger.reduces_at(at)).max();
+                prop_assert_eq!(Some(ledger.most_reduces(at_us, until_us)), most, "from {} to {}", at_us, until_us);
+            }
             let earliest_us = ledger.earliest_reduces(most, at_us, during_us as u64);
             let is_free = |from_us: i64| (from_us..=from_us + during_us).all(|at| ledger.reduces_at(at) <= most);
             prop_assert!(is_free(earliest_us));

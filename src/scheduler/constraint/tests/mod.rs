@@ -3,3 +3,5 @@
 mod admission;
 mod ledger;
 mod model;
+mod schedules;
+mod virtual_cluster;

@@ -3,7 +3,7 @@
 use crate::scheduler::constraint::{Costs, JobWork, KeySpread, Model};
 
 const SECOND_US: i64 = 1_000_000;
-const WHOLE: Model = Model::Whole { heartbeat_us: 3_000_000 };
+const WHOLE: Model = Model::Whole { wait_us: 3_000_000 };
 /// 64 MB, the block size of the evaluation.
 const BLOCK: u64 = 64 << 20;
 /// The network of the evaluation moves 12 MB a second.

@@ -337,7 +337,8 @@ impl Cluster {
             PerKind::new(self.jobs.count(id, Kind::Map, keep), self.jobs.count(id, Kind::Reduce, keep))
         };
         let pending = count(&|state| matches!(state, State::Ahead | State::Waiting));
-        let size = AppSize { tasks: count(&|_| true), unfinished: count(&|state| state != State::Done) };
+        let unfinished = count(&|state| state != State::Done);
+        let size = AppSize { tasks: count(&|_| true), unfinished, left: unfinished };
         self.scheduler.set_pending(id, pending);
         if self.jobs.jobs[&id].stage == Stage::SetUp {
             self.scheduler.set_size(id, size);

@@ -1,0 +1,55 @@
+//! Deadlines of jobs, which the constraint scheduler keeps: from what a job states, to what the scheduler plans by.
+
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::mapreduce::{JobOutcome, JobSpec, SplitTable};
+use crate::model::{JobId, Now};
+use crate::scheduler::AppId;
+use crate::scheduler::constraint::{AppDeadline, TimedWork};
+
+// === impl Engine: deadlines ===
+
+impl Engine {
+    /// The deadline of a job that was submitted then; none where no policy keeps it.
+    pub(super) fn deadline_of(&self, spec: &JobSpec, splits: &SplitTable, submit_ms: i64) -> Option<AppDeadline> {
+        let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
+        let deadline = spec.deadline.as_ref()?;
+        let bytes = |length_bytes: i64| u64::try_from(length_bytes).unwrap_or(0);
+        let splits: Vec<u64> = splits.splits().iter().map(|split| bytes(split.length_bytes)).collect();
+        let work = deadline.work(&splits, spec.reduces, &config.default_costs);
+        Some(AppDeadline { due_us: deadline.due_us(submit_ms), work, maps: None })
+    }
+
+    /// What admission is asked of a job that is submitted now.
+    pub(super) fn timed_work(&self, spec: &JobSpec, splits: &SplitTable, submit_ms: i64) -> Option<TimedWork> {
+        let AppDeadline { due_us, work, .. } = self.deadline_of(spec, splits, submit_ms)?;
+        let arrival_us = submit_ms.saturating_mul(1_000);
+        Some(TimedWork { work, arrival_us, now_us: arrival_us, deadline_us: due_us })
+    }
+
+    /// Sets the deadlines of all unfinished jobs by the configuration of the policy, which is new.
+    pub(super) fn renew_deadlines(&mut self) {
+        let jobs = self.jobs.iter().filter(|job| !job.is_over() && job.spec.deadline.is_some());
+        let deadlines: Vec<(AppId, Option<AppDeadline>)> =
+            jobs.map(|job| (job.app, self.deadline_of(&job.spec, &job.splits, job.submit_ms))).collect();
+        for (app, deadline) in deadlines {
+            self.cluster.scheduler.set_deadline(app, deadline);
+        }
+    }
+
+    /// Kills the jobs that missed their deadlines, where the policy wants that.
+    pub(super) fn kill_missed_jobs(&mut self, now: Now) {
+        let missed: Vec<JobId> = self
+            .cluster
+            .scheduler
+            .take_missed()
+            .into_iter()
+            .filter_map(|app| self.jobs.by_app(app).map(|job| job.id))
+            .collect();
+        for id in missed {
+            let Some(job) = self.jobs.get_mut(id) else { continue };
+            let reason = format!("Job {id} missed its deadline (mapred.constraint-scheduler.on-missed = kill)");
+            job.decide_end(JobOutcome::Killed, reason, &mut self.cluster.job_context(&mut self.outbox, now));
+            self.record_job_facts();
+        }
+    }
+}

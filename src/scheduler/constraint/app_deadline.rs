@@ -1,0 +1,14 @@
+//! The deadline of an app.
+
+use super::JobWork;
+
+/// A deadline, with what is to be done until then. Kept with the app: another policy may rule meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppDeadline {
+    /// When it is due, epoch microseconds.
+    pub due_us: i64,
+    /// All of its work, also what is done.
+    pub work: JobWork,
+    /// The least maps at a time, if its deadline was changed; none: what its submission needed.
+    pub maps: Option<u32>,
+}

@@ -1,0 +1,108 @@
+//! The configuration of the constraint scheduler (`mapred.constraint-scheduler.*`).
+
+use super::{KeySpread, Model};
+
+/// How the scheduler admits, assigns and treats what is late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintConfig {
+    /// How work is divided among slots.
+    pub model: Model,
+    /// How many slots a job with a deadline gets.
+    pub strategy: Strategy,
+    /// What becomes of a job that misses its deadline.
+    pub on_missed: OnMissed,
+    /// What becomes of a job whose deadline cannot be kept.
+    pub admission: Admission,
+    /// Whether a job that is at risk gets more slots while some are free.
+    pub escalates: bool,
+    /// Costs of jobs of which nothing else is known.
+    pub default_costs: DefaultCosts,
+}
+
+/// How many slots a job with a deadline gets (`mapred.constraint-scheduler.strategy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// The least that keep its deadline.
+    #[default]
+    Minimum,
+    /// As many as are free.
+    All,
+    /// So many of each kind.
+    Fixed(u32),
+}
+
+/// What becomes of a job that misses its deadline (`mapred.constraint-scheduler.on-missed`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMissed {
+    /// It stands behind the jobs that are in time.
+    #[default]
+    Demote,
+    /// It keeps its place.
+    Continue,
+    /// It is killed.
+    Kill,
+}
+
+/// What becomes of a new job whose deadline cannot be kept (`mapred.constraint-scheduler.admission`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// It is rejected.
+    #[default]
+    Reject,
+    /// It is admitted, at risk.
+    Warn,
+}
+
+/// Costs of jobs of which nothing else is known, microseconds per MB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultCosts {
+    /// Of a map (`mapred.constraint-scheduler.map.ms.per.mb`).
+    pub map_us_per_mb: u64,
+    /// Of a reduce (`mapred.constraint-scheduler.reduce.ms.per.mb`).
+    pub reduce_us_per_mb: u64,
+    /// Of the copy (`mapred.constraint-scheduler.network.mb.per.sec`), rounded up.
+    pub copy_us_per_mb: u64,
+}
+
+// === impl DefaultCosts ===
+
+impl Default for DefaultCosts {
+    fn default() -> Self {
+        Self { map_us_per_mb: 1_000_000, reduce_us_per_mb: 500_000, copy_us_per_mb: 83_334 }
+    }
+}
+
+/// What a job.xml says of the job's deadline (`mapred.job.deadline.*`).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeadlineSpec {
+    /// The deadline.
+    pub due: Due,
+    /// Cost of its maps; none: by history or configuration.
+    pub map: Option<StatedCost>,
+    /// Cost of its reduces.
+    pub reduce: Option<StatedCost>,
+    /// Cost of moving map output, microseconds per MB.
+    pub copy_us_per_mb: Option<u64>,
+    /// Map output by map input, millionths.
+    pub filter_millionths: Option<u64>,
+    /// How its keys spread.
+    pub keys: KeySpread,
+}
+
+/// A deadline as stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Due {
+    /// So long after the submission, ms (`mapred.job.deadline.ms`).
+    AfterMs(u64),
+    /// At a time, epoch ms (`mapred.job.deadline.at.ms`).
+    AtMs(i64),
+}
+
+/// A cost as stated, which is above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum StatedCost {
+    /// Microseconds per MB (`mapred.job.deadline.map.ms.per.mb`, `mapred.job.deadline.reduce.ms.per.mb`).
+    UsPerMb(u64),
+    /// The time of one task, ms (`mapred.job.deadline.map.task.ms`, `mapred.job.deadline.reduce.task.ms`).
+    TaskMs(u64),
+}

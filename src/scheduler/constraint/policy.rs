@@ -1,0 +1,358 @@
+//! The policy: earliest deadline first, each job with the least slots that keep its deadline; what no job is promised goes
+//! to the others.
+//!
+//! No task is preempted, so a slot that may soon be claimed is not lent: what is beyond the promises is counted before each
+//! grant to a job that was promised nothing.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Kind, Now, PerKind, Violations};
+use crate::scheduler::admission::{AppRefusal, NewApp};
+use crate::scheduler::app::App;
+use crate::scheduler::change::{Change, Reaction};
+use crate::scheduler::fifo::submission_key;
+use crate::scheduler::group::Group;
+use crate::scheduler::heartbeat::Heartbeat;
+use crate::scheduler::key::{AppKey, GroupKey};
+use crate::scheduler::node::{Node, Totals};
+use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
+use crate::scheduler::verdict::Verdict;
+use crate::scheduler::view::View;
+use crate::scheduler::{AppId, AppSpec, GroupId, Level};
+
+use super::deadline_job::{DeadlineJob, DeadlineState, ReducePlan};
+use super::{Admission, ConstraintConfig, Ledger, Model, OnMissed, RejectedJob, SlotSupply, Strategy, admit};
+
+#[derive(Debug)]
+pub struct Constraint {
+    pub(super) config: ConstraintConfig,
+    /// Jobs with a deadline whose end is not decided. Looked up, never iterated.
+    pub(super) jobs: FxHashMap<AppId, DeadlineJob>,
+    /// The same, in the order of their deadlines.
+    by_due: BTreeSet<(i64, AppId)>,
+    pub(super) ledger: Ledger,
+    /// Slots that jobs with a promise hold.
+    pub(super) held: PerKind<u64>,
+    /// Jobs whose last map has ended since the last heartbeat.
+    ended_maps: Vec<AppId>,
+    /// Jobs whose reduces wait for slots that others were promised, by when they must start.
+    waiting_reduces: BTreeSet<(i64, AppId)>,
+    /// Jobs that missed their deadlines since the engine asked.
+    missed: Vec<AppId>,
+    /// Of the last heartbeat or tick.
+    pub(super) now: Now,
+}
+
+/// Jobs below their minimums.
+const CLAIMS: u8 = 0;
+/// Jobs that have their minimums and may have more.
+const BEYOND_MINIMUM: u8 = 1;
+/// Jobs that missed their deadlines.
+const LATE: u8 = 2;
+/// Jobs without a deadline, by priority from here on.
+const BEST_EFFORT: u8 = 3;
+
+/// A reduce that was promised nothing is believed to end within this time.
+const LENT_FOR_US: i64 = 3_600_000_000;
+
+/// What keeps a job from a slot, or does not.
+enum Place {
+    /// It may claim one.
+    Claim,
+    /// It may have one that is promised to no job.
+    Beyond,
+    /// It has all that it may have.
+    Full,
+}
+
+// === impl Constraint ===
+
+impl Constraint {
+    pub(in crate::scheduler) fn new(config: ConstraintConfig) -> Self {
+        Self {
+            config,
+            jobs: FxHashMap::default(),
+            by_due: BTreeSet::new(),
+            ledger: Ledger::default(),
+            held: PerKind::default(),
+            ended_maps: Vec::new(),
+            waiting_reduces: BTreeSet::new(),
+            missed: Vec::new(),
+            now: Now { mono_ms: 0, wall_ms: 0 },
+        }
+    }
+
+    fn now_us(&self) -> i64 {
+        us(self.now.wall_ms)
+    }
+
+    /// Slots that deadlines may count on: all but those of jobs that are promised nothing.
+    pub(super) fn supply(&self, totals: &Totals) -> SlotSupply {
+        let of = |kind: Kind| {
+            let others = totals.held[kind].saturating_sub(self.held[kind]);
+            totals.slots[kind].saturating_sub(others)
+        };
+        SlotSupply(PerKind::new(of(Kind::Map), of(Kind::Reduce)))
+    }
+
+    /// Whether a slot is free that no job is promised, now or soon.
+    fn has_unclaimed(&self, kind: Kind, totals: &Totals) -> bool {
+        let now_us = self.now_us();
+        let promised = match kind {
+            Kind::Map => self.ledger.maps(),
+            Kind::Reduce => self.ledger.most_reduces(now_us, now_us.saturating_add(LENT_FOR_US)),
+        };
+        let supply = self.supply(totals).0[kind].saturating_sub(totals.occupied[kind]);
+        let free = totals.slots[kind].saturating_sub(totals.held[kind].saturating_add(totals.occupied[kind]));
+        free > 0 && supply > promised
+    }
+
+    fn place(&self, job: &DeadlineJob, kind: Kind) -> Place {
+        let (held, minimum) = (job.held()[kind], job.minimum()[kind]);
+        let is_late = job.state == DeadlineState::Late;
+        let limit = match self.config.strategy {
+            _ if is_late => u32::MAX,
+            Strategy::Minimum => minimum,
+            Strategy::All => u32::MAX,
+            Strategy::Fixed(slots) => slots,
+        };
+        match () {
+            () if is_late && self.config.on_missed == OnMissed::Continue => Place::Claim,
+            () if held >= limit => Place::Full,
+            () if !is_late && held < minimum => Place::Claim,
+            () => Place::Beyond,
+        }
+    }
+
+    fn set_deadline(&mut self, app: &App, reaction: &mut Reaction<'_>) {
+        let id = app.spec.id;
+        self.forget(id);
+        if let Some(deadline) = app.deadline.filter(|_| !app.draining) {
+            let mut job = DeadlineJob::new(deadline, us(app.spec.start_ms), self.config.model);
+            Kind::ALL.into_iter().for_each(|kind| job.set_held(kind, app.held[kind], us(self.now.wall_ms)));
+            if app.is_running() {
+                job.set_left(app.size.left);
+            }
+            self.by_due.insert((job.due_us(), id));
+            self.jobs.insert(id, job);
+            self.renew(id, |_| {});
+        }
+        reaction.wake_app(id);
+        reaction.rekey_app(id);
+    }
+
+    fn forget(&mut self, id: AppId) {
+        if let Some(job) = self.jobs.get(&id) {
+            self.by_due.remove(&(job.due_us(), id));
+            self.waiting_reduces.remove(&(job.latest_reduce_start_us(), id));
+            self.renew(id, |job| job.state = DeadlineState::Late);
+            self.jobs.remove(&id);
+        }
+    }
+
+    /// Changes a job, and with it what it is promised and what the promised hold.
+    fn renew(&mut self, id: AppId, change: impl FnOnce(&mut DeadlineJob)) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let before = job.counted_held;
+        change(job);
+        let promise = job.promise();
+        job.counted_held = if promise.is_some() { job.held() } else { PerKind::default() };
+        for kind in Kind::ALL {
+            let more = self.held[kind].saturating_add(job.counted_held[kind].into());
+            self.held[kind] = more.saturating_sub(before[kind].into());
+        }
+        if job.has_ended_maps() {
+            self.ended_maps.push(id);
+        }
+        self.ledger.set(id, promise);
+    }
+
+    /// Starts the reduces of jobs whose last map has ended, as soon as the slots are promised to no other: at the latest
+    /// when they must start.
+    fn start_ended_maps(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
+        let now_us = self.now_us();
+        for id in std::mem::take(&mut self.ended_maps) {
+            self.start_reduces(id, totals, reaction);
+        }
+        while let Some((_, id)) = self.waiting_reduces.first().copied().filter(|(latest_us, _)| *latest_us <= now_us) {
+            self.waiting_reduces.pop_first();
+            self.start_reduces(id, totals, reaction);
+        }
+    }
+
+    fn retry_reduces(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
+        for (_, id) in std::mem::take(&mut self.waiting_reduces) {
+            self.start_reduces(id, totals, reaction);
+        }
+    }
+
+    fn start_reduces(&mut self, id: AppId, totals: &Totals, reaction: &mut Reaction<'_>) {
+        let Some(job) = self.jobs.get(&id).filter(|job| job.has_ended_maps()) else { return };
+        let latest_us = job.latest_reduce_start_us();
+        let own = self.ledger.get(id);
+        self.ledger.set(id, None);
+        let plan = self.plan_reduces(job, self.supply(totals).0.reduce);
+        self.ledger.set(id, own);
+        match plan {
+            Some(plan) => {
+                self.renew(id, |job| job.start_reduces(plan));
+                reaction.wake_app(id);
+                reaction.rekey_app(id);
+            }
+            None => drop(self.waiting_reduces.insert((latest_us, id))),
+        }
+    }
+
+    /// The least reduces until the deadline, or all of them for a short time, whichever takes from no other; none: it is too
+    /// early to take from others. The ledger has the promises of the others alone.
+    fn plan_reduces(&self, job: &DeadlineJob, supply: u64) -> Option<ReducePlan> {
+        let (model, start_us) = (self.config.model, self.now_us());
+        let others = |until_us: i64| self.ledger.most_reduces(start_us, until_us);
+        let fits = |plan: &ReducePlan| others(plan.until_us).saturating_add(plan.at_a_time.into()) <= supply;
+        let (least, all) = (job.least_reduces(model, start_us), job.all_reduces(model, start_us));
+        let is_due = start_us >= job.latest_reduce_start_us();
+        // Slots were lost: a job is late anyway.
+        let is_kept = u64::from(least.at_a_time) <= supply && others(least.until_us) <= supply;
+        match () {
+            () if fits(&least) => Some(least),
+            () if fits(&all) => Some(all),
+            () => (is_due || !is_kept).then_some(least),
+        }
+    }
+
+    /// Looks which deadlines are kept, the earliest first.
+    fn check_deadlines(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
+        let (model, now_us) = (self.config.model, self.now_us());
+        let ids: Vec<AppId> = self.by_due.iter().map(|(_, id)| *id).collect();
+        for id in ids {
+            let Some(job) = self.jobs.get(&id).filter(|job| job.state != DeadlineState::Late) else { continue };
+            let mut checked = job.clone();
+            let free = self.supply(totals).0.map.saturating_sub(self.ledger.maps());
+            let free = if self.config.escalates { u32::try_from(free).unwrap_or(u32::MAX) } else { 0 };
+            if checked.check(model, free, now_us) {
+                if checked.state == DeadlineState::Late {
+                    self.missed.push(id);
+                }
+                self.renew(id, |job| *job = checked);
+                reaction.wake_app(id);
+                reaction.rekey_app(id);
+            }
+        }
+    }
+}
+
+impl Policy for Constraint {
+    fn check_new_app(&self, app: &NewApp<'_>, view: &View<'_>) -> Result<(), AppRefusal> {
+        let Some(timed) = &app.deadline else { return Ok(()) };
+        match admit(timed, self.config.model, &self.ledger, self.supply(view.totals)) {
+            Err(rejection) if self.config.admission == Admission::Reject => {
+                Err(RejectedJob { name: app.name.to_owned(), rejection }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn leaf_of(&self, _app: &AppSpec) -> Leaf {
+        Leaf::Root
+    }
+
+    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
+        let Some(job) = self.jobs.get(&app.spec.id) else {
+            let submission = submission_key(&app.spec);
+            return AppKey { class: BEST_EFFORT.saturating_add(submission.class), ..submission };
+        };
+        let class = match self.place(job, kind) {
+            Place::Claim => CLAIMS,
+            _ if job.state == DeadlineState::Late => LATE,
+            Place::Beyond | Place::Full => BEYOND_MINIMUM,
+        };
+        AppKey { class, start_ms: job.due_us(), order: app.spec.order, ..AppKey::default() }
+    }
+
+    fn begin_key(&self, app: &App) -> AppKey {
+        submission_key(&app.spec)
+    }
+
+    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
+        GroupKey::default()
+    }
+
+    fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
+        HeartbeatLimits { limit: free, after_off_switch: None, only_app: None, skip_budget: SKIP_BUDGET }
+    }
+
+    fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
+        let place = match self.jobs.get(&app.spec.id) {
+            // Its reduces wait for its last map.
+            Some(job) if kind == Kind::Reduce && !job.may_reduce() => Place::Full,
+            Some(job) => self.place(job, kind),
+            None => Place::Beyond,
+        };
+        match place {
+            Place::Claim => Verdict::Ask(Level::Any),
+            Place::Full => Verdict::ParkApp,
+            Place::Beyond if self.has_unclaimed(kind, view.totals) => Verdict::Ask(Level::Any),
+            // What stands behind it may claim none either.
+            Place::Beyond => Verdict::Stop,
+        }
+    }
+
+    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        match *change {
+            Change::AppAdded(id) | Change::Deadline(id) => {
+                if let Some(app) = view.app(id) {
+                    self.set_deadline(app, reaction);
+                }
+            }
+            Change::AppRemoved(id) => self.forget(id),
+            Change::Size { app: id, size } if view.app(id).is_some_and(App::is_running) => {
+                self.renew(id, |job| job.set_left(size.left));
+            }
+            Change::Usage { app: id, kind } => {
+                let (held, now_us) = (view.app(id).map_or(0, |app| app.held[kind]), self.now_us());
+                self.renew(id, |job| job.set_held(kind, held, now_us));
+                if self.jobs.contains_key(&id) {
+                    reaction.rekey_app(id);
+                }
+            }
+            Change::HeartbeatStarted { now, .. } => {
+                self.now = now;
+                self.start_ended_maps(view.totals, reaction);
+            }
+            Change::Tick(now) => {
+                self.now = now;
+                self.start_ended_maps(view.totals, reaction);
+                self.retry_reduces(view.totals, reaction);
+                self.check_deadlines(view.totals, reaction);
+            }
+            _ => {}
+        }
+    }
+
+    fn check_counts(&self, view: &View<'_>, violations: &mut Violations) {
+        self.check_promises(view, violations);
+    }
+
+    /// In whole tasks each waits for two heartbeats.
+    fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        if let Model::Whole { wait_us } = &mut self.config.model {
+            *wait_us = interval_ms.saturating_mul(2_000);
+        }
+    }
+
+    fn take_missed(&mut self) -> Vec<AppId> {
+        let missed = std::mem::take(&mut self.missed);
+        if self.config.on_missed == OnMissed::Kill { missed } else { Vec::new() }
+    }
+
+    fn app_report(&self, app: &App) -> Option<String> {
+        self.jobs.get(&app.spec.id).map(|job| self.report(app, job))
+    }
+}
+
+/// Epoch microseconds.
+pub(super) fn us(wall_ms: i64) -> i64 {
+    wall_ms.saturating_mul(1_000)
+}

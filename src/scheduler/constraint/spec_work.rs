@@ -1,0 +1,55 @@
+//! What a job says of its deadline, as work until a moment.
+
+use super::{Costs, DeadlineSpec, DefaultCosts, Due, JobWork, StatedCost};
+
+/// The ratio 1, in millionths.
+const ONE: u64 = 1_000_000;
+
+// === impl DeadlineSpec ===
+
+impl DeadlineSpec {
+    /// When the job is due, epoch microseconds; too late for any number is as late as there is.
+    pub fn due_us(&self, submit_ms: i64) -> i64 {
+        let due_ms = match self.due {
+            Due::AfterMs(ms) => submit_ms.saturating_add_unsigned(ms),
+            Due::AtMs(ms) => ms,
+        };
+        due_ms.saturating_mul(1_000)
+    }
+
+    /// The work of the job: what it states, else by default.
+    pub fn work(&self, splits_bytes: &[u64], reduces: u32, default: &DefaultCosts) -> JobWork {
+        let per_mb = |stated, default| match stated {
+            Some(StatedCost::UsPerMb(us_per_mb)) => us_per_mb,
+            Some(StatedCost::TaskMs(_)) | None => default,
+        };
+        let costs = Costs {
+            map_us_per_mb: per_mb(self.map, default.map_us_per_mb),
+            reduce_us_per_mb: per_mb(self.reduce, default.reduce_us_per_mb),
+            copy_us_per_mb: self.copy_us_per_mb.unwrap_or(default.copy_us_per_mb),
+            filter_millionths: self.filter_millionths.unwrap_or(ONE),
+        };
+        let mut work = costs.work(splits_bytes, reduces, self.keys);
+        if let Some(StatedCost::TaskMs(ms)) = self.map {
+            work.map_us = tasks_us(ms, work.maps);
+            work.longest_map_us = longest_us(work.map_us, splits_bytes);
+        }
+        if let Some(StatedCost::TaskMs(ms)) = self.reduce {
+            work.reduce_us = tasks_us(ms, reduces);
+        }
+        work
+    }
+}
+
+fn tasks_us(task_ms: u64, tasks: u32) -> u64 {
+    task_ms.saturating_mul(1_000).saturating_mul(tasks.into())
+}
+
+/// The part of the largest split in the time of all; of splits without content an equal one.
+fn longest_us(all_us: u64, splits_bytes: &[u64]) -> u64 {
+    let volume: u128 = splits_bytes.iter().map(|&bytes| u128::from(bytes)).sum();
+    let largest = splits_bytes.iter().copied().max().unwrap_or(0);
+    let (part, whole) = if volume == 0 { (1, splits_bytes.len().max(1) as u128) } else { (largest.into(), volume) };
+    // A part of a number that fits.
+    u64::try_from((u128::from(all_us) * part).div_ceil(whole)).unwrap_or(u64::MAX)
+}

@@ -12,10 +12,11 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 use jobtracker::model::{Decimal, Kind, Now, PerKind, TrackerId};
 use jobtracker::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
+use jobtracker::scheduler::constraint::{AppDeadline, ConstraintConfig, JobWork, KeySpread, TimedWork};
 use jobtracker::scheduler::fair::allocations::Allocations;
 use jobtracker::scheduler::fair::options::FairOptions;
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSize, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NodeOffer,
+    Allocation, AppId, AppSize, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NewApp, NodeOffer,
     PolicyOptions, Scheduler, TaskOrigin,
 };
 
@@ -67,7 +68,8 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         };
         if scheduler.add_app(spec).is_ok() {
             let tasks = PerKind::new(waiting + 1, waiting);
-            scheduler.set_size(id, AppSize { tasks, unfinished: tasks });
+            scheduler.set_deadline(id, Some(AppDeadline { due_us: due_us(number), work: work(tasks), maps: None }));
+            scheduler.set_size(id, AppSize { tasks, unfinished: tasks, left: tasks });
             scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize], 1);
             scheduler.request_slots(id, Kind::Map, &replicas, waiting);
             scheduler.request_slots(id, Kind::Reduce, &replicas, waiting);
@@ -76,6 +78,23 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
     scheduler.begin_apps(NOW);
     scheduler.tick(NOW);
     (scheduler, nodes[0], replicas)
+}
+
+/// A hundred hours of work, and ten hours for it; a few seconds later for each job.
+fn due_us(number: u32) -> i64 {
+    36_000_000_000 + i64::from(number) * 3_000_000
+}
+
+fn work(tasks: PerKind<u32>) -> JobWork {
+    JobWork {
+        maps: tasks.map,
+        reduces: tasks.reduce.min(2),
+        map_us: 360_000_000_000,
+        longest_map_us: 3_600_000_000,
+        copy_us: 1_000_000,
+        reduce_us: 1_000_000,
+        keys: KeySpread::Uniform,
+    }
 }
 
 fn queue_name(number: u32) -> String {
@@ -88,12 +107,13 @@ fn offer(node: TrackerId) -> NodeOffer {
     NodeOffer { node, free: FREE, now: NOW }
 }
 
-fn policies() -> [(&'static str, PolicyOptions); 4] {
+fn policies() -> [(&'static str, PolicyOptions); 5] {
     let fair = PolicyOptions::Fair { options: FairOptions::default(), allocations: Arc::new(Allocations::default()) };
     [
         ("fifo", PolicyOptions::Fifo(FifoOptions::default())),
         ("capacity", PolicyOptions::Capacity { config: Arc::new(capacity()), is_compatible: false }),
         ("fair", fair),
+        ("constraint", PolicyOptions::Constraint(ConstraintConfig { escalates: true, ..ConstraintConfig::default() })),
         ("dynamic", PolicyOptions::Dynamic),
     ]
 }
@@ -171,7 +191,7 @@ fn one_map(criterion: &mut Criterion) {
 
 /// Demands, weights and shares of a thousand pools with all jobs.
 fn update_of_shares(criterion: &mut Criterion) {
-    let [_, _, (_, fair), _] = policies();
+    let [_, _, (_, fair), ..] = policies();
     let (mut scheduler, _, _) = cluster(Scheduler::new(fair), MOST_APPS, 100);
     let mut now = NOW;
     criterion.bench_function("update_of_shares", |bencher| {
@@ -181,6 +201,27 @@ fn update_of_shares(criterion: &mut Criterion) {
             scheduler.tick(now);
         });
     });
+}
+
+/// Whether each of ten thousand jobs keeps its deadline, and whether one more would.
+fn deadlines(criterion: &mut Criterion) {
+    let [.., (_, constraint), _] = policies();
+    let (mut scheduler, _, _) = cluster(Scheduler::new(constraint), MOST_APPS, 100);
+    let mut now = NOW;
+    criterion.bench_function("check_of_deadlines", |bencher| {
+        bencher.iter(|| {
+            now.mono_ms += 1;
+            now.wall_ms += 1;
+            scheduler.tick(now);
+        });
+    });
+    let group = scheduler.open_group(&queue_name(0));
+    for (name, deadline_us) in [("admission", 20_000_000_000), ("rejection", 1_500_000)] {
+        let work = work(PerKind::new(100, 2));
+        let deadline = Some(TimedWork { work, arrival_us: 1_000_000, now_us: 1_000_000, deadline_us });
+        let app = NewApp { name: "job", group, user: "user", tasks: 102, deadline };
+        criterion.bench_function(name, |bencher| bencher.iter(|| black_box(scheduler.check_new_app(&app)).is_ok()));
+    }
 }
 
 /// Another policy takes over all jobs, whichever ruled before.
@@ -206,5 +247,5 @@ fn replaced_policy(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, nothing_to_give, grants, one_map, update_of_shares, replaced_policy);
+criterion_group!(benches, nothing_to_give, grants, one_map, update_of_shares, deadlines, replaced_policy);
 criterion_main!(benches);

@@ -158,12 +158,12 @@ fuzz_target() {
         -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1
 }
 
-# Half of the events under the market, an eighth under each other scheduler and under all by turns; a law that breaks ends a run with the
+# Half of the events under the market, a tenth under each other scheduler and under all by turns; a law that breaks ends a run with the
 # command that shows it again.
 simulated_events() {
     local events_of_seed=100000 seeds others status=0
     seeds=$((${SIMULATED_EVENTS:-100000000} / events_of_seed))
-    simulate_other_schedulers $((seeds / 8 + 1)) "$events_of_seed" &
+    simulate_other_schedulers $((seeds / 10 + 1)) "$events_of_seed" &
     others=$!
     simulate --seeds $((seeds - seeds / 2)) --events "$events_of_seed" || status=1
     wait "$others" || status=1
@@ -172,7 +172,7 @@ simulated_events() {
 
 simulate_other_schedulers() {
     local policy status=0
-    for policy in fifo capacity fair mixed; do
+    for policy in fifo capacity fair constraint mixed; do
         simulate --policy "$policy" --seeds "$1" --events "$2" | sed "s/^/$policy/" || status=1
     done
     return "$status"
@@ -209,6 +209,7 @@ step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jo
 step "a streaming client that is cut off" tests/hadoop/cut-off.sh
 step "a stock job while the JobTrackers swap" tests/hadoop/swap.sh
 step "stock jobs under each scheduler, switched while they run" tests/hadoop/policies.sh
+step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
 step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points

@@ -15,6 +15,7 @@ use jobtracker::store::InMemoryStore;
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const CAPACITY: PolicyChoice = PolicyChoice::Capacity;
 const FAIR: PolicyChoice = PolicyChoice::Fair;
+const CONSTRAINT: PolicyChoice = PolicyChoice::Constraint;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
 const MIXED: PolicyChoice = PolicyChoice::Mixed;
 
@@ -89,6 +90,11 @@ fn no_law_is_broken_under_queues_with_capacities() {
 #[test]
 fn no_law_is_broken_under_pools_with_fair_shares() {
     play_many(FAIR, 1_000, 200_000);
+}
+
+#[test]
+fn no_law_is_broken_by_deadlines() {
+    play_many(CONSTRAINT, 1_000, 150_000);
 }
 
 #[test]

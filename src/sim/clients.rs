@@ -6,6 +6,7 @@ use crate::engine::{Caller, Event, IdOwner, ReadSubmission, Reply, SubmissionRep
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, signature};
 use crate::model::{JobId, Kind, PerKind, Priority};
+use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::cuts::Part;
 use super::daemon_run::DelayedAnswer;
@@ -55,7 +56,11 @@ impl World<'_> {
             true => self.plan.users.first().map_or(&user.name, |first| &first.name),
             false => &user.name,
         };
-        let spec = Arc::new(job_spec(&user.name, queue, is_tiny, &mut random));
+        let mut spec = job_spec(&user.name, queue, is_tiny, &mut random);
+        if self.options.policy.has_deadlines() && !random.one_in(3) {
+            spec.deadline = Some(deadline(&mut random));
+        }
+        let spec = Arc::new(spec);
         let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
         let pause_ms = is_slow.then(|| random.below(4_000));
         self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, delayed_answer: None }, pause_ms)
@@ -224,6 +229,19 @@ impl World<'_> {
             }
         };
         self.step(event, &Intent::Other).map(drop)
+    }
+}
+
+fn deadline(random: &mut Random) -> DeadlineSpec {
+    let mut task = |most_ms: u64| random.one_in(2).then(|| StatedCost::TaskMs(random.between(1, most_ms)));
+    let (map, reduce) = (task(8_000), task(8_000));
+    DeadlineSpec {
+        due: Due::AfterMs(random.between(1, 200_000)),
+        map,
+        reduce,
+        copy_us_per_mb: None,
+        filter_millionths: None,
+        keys: if random.one_in(5) { KeySpread::Single } else { KeySpread::Uniform },
     }
 }
 

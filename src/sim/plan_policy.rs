@@ -6,6 +6,7 @@ use crate::engine::{FairConfig, PolicyConfig};
 use crate::model::{Decimal, PartsPerMillion, PerKind};
 use crate::scheduler::FifoOptions;
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
+use crate::scheduler::constraint::{Admission, ConstraintConfig, Model, OnMissed, Strategy};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
 use crate::scheduler::fair::load_cap::LoadCap;
@@ -28,11 +29,29 @@ pub(super) fn policy_config(random: &mut Random, policy: PolicyChoice, users: &[
         },
         PolicyChoice::Capacity => capacity(random, users),
         PolicyChoice::Fair => PolicyConfig::Fair(fair(random, users, preempts)),
+        PolicyChoice::Constraint => PolicyConfig::Constraint(constraint(random)),
         PolicyChoice::Mixed => {
-            let choices = [PolicyChoice::Fifo, PolicyChoice::Capacity, PolicyChoice::Fair, PolicyChoice::Dynamic];
-            let choice = choices[random.below(4) as usize];
+            let choices = [
+                PolicyChoice::Fifo,
+                PolicyChoice::Capacity,
+                PolicyChoice::Fair,
+                PolicyChoice::Dynamic,
+                PolicyChoice::Constraint,
+            ];
+            let choice = choices[random.below(5) as usize];
             policy_config(random, choice, users, preempts)
         }
+    }
+}
+
+fn constraint(random: &mut Random) -> ConstraintConfig {
+    ConstraintConfig {
+        model: if random.one_in(2) { Model::Fluid } else { Model::Whole { wait_us: random.between(1, 6_000) * 1_000 } },
+        strategy: [Strategy::Minimum, Strategy::Minimum, Strategy::All, Strategy::Fixed(2)][random.below(4) as usize],
+        on_missed: [OnMissed::Demote, OnMissed::Continue, OnMissed::Kill][random.below(3) as usize],
+        admission: if random.one_in(3) { Admission::Warn } else { Admission::Reject },
+        escalates: random.one_in(2),
+        ..ConstraintConfig::default()
     }
 }
 

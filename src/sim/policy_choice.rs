@@ -9,10 +9,21 @@ pub enum PolicyChoice {
     Capacity,
     /// Pools with fair shares; every other seed has preemption.
     Fair,
-    /// Queues with capacities, fair pools, the market, and first in, first out, by turns, beside a market that keeps its
+    /// Deadlines: most jobs have one.
+    Constraint,
+    /// Queues with capacities, fair pools, deadlines, the market, and first in, first out, by turns, beside a market that keeps its
     /// accounts.
     Mixed,
     /// The market; every other seed has preemption.
     #[default]
     Dynamic,
+}
+
+// === impl PolicyChoice ===
+
+impl PolicyChoice {
+    /// Whether jobs have deadlines.
+    pub fn has_deadlines(self) -> bool {
+        matches!(self, Self::Constraint | Self::Mixed)
+    }
 }

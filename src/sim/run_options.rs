@@ -26,6 +26,7 @@ impl std::fmt::Display for RunOptions {
             PolicyChoice::Fifo => " --policy fifo",
             PolicyChoice::Capacity => " --policy capacity",
             PolicyChoice::Fair => " --policy fair",
+            PolicyChoice::Constraint => " --policy constraint",
             PolicyChoice::Mixed => " --policy mixed",
             PolicyChoice::Dynamic => "",
         };

@@ -25,7 +25,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("fs", &[]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
-    ("config", &["fs", "model", "scheduler::capacity", "scheduler::fair", "wire::limits"]),
+    ("config", &["fs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"]),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
     ("web", &["api", "engine", "http", "market", "model", "process_stat"]),
     (

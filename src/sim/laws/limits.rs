@@ -39,6 +39,8 @@ impl<'a> Limits<'a> {
     pub(super) fn permit(&self, job: &Job, outcome: &HeartbeatOutcome<'_>) -> bool {
         match self.policy {
             PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => true,
+            // It has checks of its own.
+            PolicyConfig::Constraint(_) => false,
             PolicyConfig::Capacity { config, .. } => self.is_near(job, outcome) && self.has_room_in_queue(job, config),
             PolicyConfig::Fair(fair) => {
                 self.is_near(job, outcome)
@@ -53,7 +55,7 @@ impl<'a> Limits<'a> {
     pub(super) fn exceeded(&self, job: &Job) -> Option<String> {
         let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
         match self.policy {
-            PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => None,
+            PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) | PolicyConfig::Dynamic { .. } => None,
             PolicyConfig::Capacity { config, .. } => {
                 let queue = config.queue(&job.spec.queue)?;
                 let occupied = self.slots_of(|other| other.spec.queue == job.spec.queue);

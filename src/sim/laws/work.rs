@@ -78,7 +78,7 @@ impl WorkChecker {
             let is_urgent = match self.policy {
                 PolicyConfig::Dynamic { .. } => true,
                 PolicyConfig::Fifo(_) => wanted.is_housekeeping,
-                PolicyConfig::Capacity { .. } | PolicyConfig::Fair(_) => false,
+                PolicyConfig::Capacity { .. } | PolicyConfig::Fair(_) | PolicyConfig::Constraint(_) => false,
             };
             if is_late || is_urgent {
                 let (job, tracker, free) = (wanted.job, outcome.tracker, outcome.free[kind]);
@@ -93,7 +93,7 @@ impl WorkChecker {
     fn grace_ms(&self) -> u64 {
         match &self.policy {
             PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. } => 0,
-            PolicyConfig::Capacity { .. } => 1,
+            PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => 1,
             PolicyConfig::Fair(fair) => 2 * fair.options.update_interval_ms + LATEST_UPDATE_MS,
         }
     }

@@ -213,6 +213,13 @@ fn an_interval_that_nobody_pays_is_noticed() {
     assert!(violation.culprit.contains("owes"), "{violation}");
 }
 
+fn as_tick(fact: &Fact) -> Option<&Tick> {
+    match fact {
+        Fact::Market(MarketFact::Tick(tick)) => Some(tick),
+        _ => None,
+    }
+}
+
 /// Whether another scheduler takes over in this step.
 fn is_switch(step: &Step) -> bool {
     step.facts.iter().any(|fact| matches!(fact, Fact::SchedulerChosen { .. }))
@@ -229,10 +236,11 @@ fn an_interval_that_a_switch_leaves_unpaid_is_noticed() {
 fn a_tick_while_another_scheduler_rules_is_noticed() {
     let mut last = None;
     let violation = violation_of(MIXED, |step| {
-        let ends_rule =
-            |fact: &&Fact| matches!(fact, Fact::Market(MarketFact::Tick(tick)) if tick.queue_ticks.is_empty());
         if is_switch(step) {
-            last = step.facts.last().filter(ends_rule).cloned();
+            // The market's last tick charges; one more, without queues, ends its rule.
+            let ticks: Vec<_> = step.facts.iter().filter(|fact| as_tick(fact).is_some()).collect();
+            let end = ticks.get(1).filter(|fact| as_tick(fact).is_some_and(|tick| tick.queue_ticks.is_empty()));
+            last = end.map(|fact| Fact::clone(fact));
             return false;
         }
         let tick = last.take();

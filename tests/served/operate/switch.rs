@@ -93,7 +93,10 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     let place = DaemonFolders::new(BUDGETS);
     let (conf, serving) = start_with_conf(&place, &[]);
     let unknown = refused(&place, &["use", "lottery"]);
-    assert!(unknown.contains("\"lottery\" is not a scheduler: expected fifo, capacity, fair, dynamic"), "{unknown}");
+    assert!(
+        unknown.contains("\"lottery\" is not a scheduler: expected fifo, capacity, fair, constraint, dynamic"),
+        "{unknown}"
+    );
 
     let file = conf.join("capacity-scheduler.xml");
     let capacity = |percent: &str| {

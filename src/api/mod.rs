@@ -2,6 +2,8 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+mod deadline;
+mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
@@ -10,6 +12,8 @@ mod scheduler_report;
 mod scheduler_switch;
 mod statement;
 
+pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
+pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{
     Buyer, Explanation, Holders, LastRound, LimitCount, LimitHolder, NearLevel, PendingReason, Preempted, QueueHolds,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, PerKind, Priority};
 
+use super::deadline::JobDeadline;
 use super::exact_decimal::ExactDecimal;
 use super::explanation::PendingReason;
 
@@ -212,7 +213,7 @@ pub struct ReportedJob {
     pub group: String,
     /// Its priority, in Hadoop's spelling.
     pub priority: Priority,
-    /// Its state, in Hadoop's spelling.
+    /// Its state, in Hadoop's spelling; with a deadline under the constraint scheduler `ON_TIME`, `AT_RISK` or `LATE`.
     pub state: String,
     /// Whether it has begun: it has tasks from then on.
     pub has_begun: bool,
@@ -238,6 +239,9 @@ pub struct ReportedJob {
     /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PooledJob>,
+    /// Under the constraint scheduler, of a job with a deadline.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<JobDeadline>,
 }
 
 /// A place in line for slots of one kind; of a job that a limit holds back, the one that it would have without the limit.

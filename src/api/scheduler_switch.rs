@@ -67,6 +67,9 @@ pub struct SwitchPlan {
     pub moves: Vec<MovedJob>,
     /// Jobs that run without a claim on any slot, by id: the market has no account that pays for them.
     pub without_claim: Vec<JobId>,
+    /// Jobs whose deadlines it does not keep with the slots of now, by id; they run on.
+    #[serde(default)]
+    pub at_risk: Vec<JobId>,
     /// Keys that count and are set, with their places.
     pub keys: Vec<SetKey>,
     /// What the operator should look at.

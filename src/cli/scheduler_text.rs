@@ -42,6 +42,7 @@ pub(super) fn render_plan(plan: &SwitchPlan) -> String {
         push(&mut text, format_args!("{} moves from queue {} to {}", moved.job, moved.from, moved.to));
     }
     render_jobs(&mut text, "run without a claim, charged to no account", &plan.without_claim);
+    render_jobs(&mut text, "AT_RISK, as the slots of now do not keep their deadlines", &plan.at_risk);
     for warning in &plan.warnings {
         push(&mut text, format_args!("warning: {warning}"));
     }
@@ -130,6 +131,7 @@ mod tests {
             waits: (2..24).map(job).collect(),
             moves: vec![MovedJob { job: job(24), from: "b".into(), to: "a".into() }],
             without_claim: Vec::new(),
+            at_risk: vec![job(26)],
             keys: vec![SetKey { key: "k".into(), value: "v".into(), place: "conf/f.xml:7".into() }],
             warnings: vec!["careful".into()],
             refusals: vec![SwitchRefusal::QueueMissing { queue: "c".into(), jobs: vec![job(25)] }],
@@ -153,9 +155,10 @@ mod tests {
         assert_eq!(lines[4], "1 begin: job_202611210913_0001");
         assert!(lines[5].starts_with("22 wait to begin: ") && lines[5].ends_with(", and 2 more"), "{}", lines[5]);
         assert_eq!(lines[6], "job_202611210913_0024 moves from queue b to a");
-        assert_eq!(lines[7], "warning: careful");
-        assert!(lines[8].starts_with("refused: 1 job is in queue c"), "{}", lines[8]);
-        assert!(lines[8].contains("job_202611210913_0025"), "{}", lines[8]);
+        assert_eq!(lines[7], "1 AT_RISK, as the slots of now do not keep their deadlines: job_202611210913_0026");
+        assert_eq!(lines[8], "warning: careful");
+        assert!(lines[9].starts_with("refused: 1 job is in queue c"), "{}", lines[9]);
+        assert!(lines[9].contains("job_202611210913_0025"), "{}", lines[9]);
     }
 
     #[test]

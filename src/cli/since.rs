@@ -1,8 +1,6 @@
 //! Parses the dates of `--since`.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use crate::api::parse_utc_ms;
 
 /// A text that is not a date.
 #[derive(Debug, thiserror::Error)]
@@ -11,9 +9,7 @@ pub struct InvalidTime(String);
 
 /// Parses a date, epoch ms.
 pub(super) fn parse_time_ms(text: &str) -> Result<i64, InvalidTime> {
-    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let time = text.parse::<Timestamp>().or_else(|_| in_utc());
-    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| InvalidTime(text.to_owned()))
+    parse_utc_ms(text).ok_or_else(|| InvalidTime(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 
 mod answer;
 
+use hyper::StatusCode;
 use serde::de::DeserializeOwned;
 
 use crate::api::{Explanation, PriceHistory, QueueStatus, QueueStatuses, Statement};
-use crate::client::http_get::{HttpAnswer, get};
+use crate::client::http_request::{HttpAnswer, get, post};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::Key;
 
@@ -23,6 +24,8 @@ const STATEMENT: &str = "/scheduler/statement";
 const QUEUES: &str = "/scheduler/queues";
 /// Path of explanations of a job's slots.
 const EXPLAIN: &str = "/scheduler/explain";
+/// Path of changes of deadlines.
+const DEADLINE: &str = "/scheduler/deadline";
 /// Path of histories.
 const HISTORY: &str = "/scheduler/history";
 /// Maximum number of signatures for one request: other requests of the user may use its timestamps.
@@ -159,6 +162,22 @@ impl MarketClient {
         }
         let text = self.body_or_error(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
         self.read_json(&text)
+    }
+
+    /// Changes the deadline of a job in the name of a user, who is believed; `query`: the change, escaped.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn change_deadline(&self, job: &str, change: &str, user: &str) -> Result<(), MarketClientError> {
+        let path = format!("{DEADLINE}?job={}&{change}&user.name={}", escaped(job), escaped(user));
+        let answer = post(&self.server, &path).await.map_err(|error| self.unreachable(error))?;
+        let is_denied = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        match self.body_or_error(answer) {
+            Err(MarketClientError::Refused(reason)) if is_denied => {
+                Err(MarketClientError::Denied { reason: Some(reason) })
+            }
+            answer => answer.map(drop),
+        }
     }
 
     async fn signed_json<T: DeserializeOwned>(

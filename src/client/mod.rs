@@ -1,6 +1,6 @@
 //! Clients of the RPC and HTTP interfaces.
 
-pub(crate) mod http_get;
+pub(crate) mod http_request;
 pub mod job;
 pub mod market;
 pub mod signed_query;

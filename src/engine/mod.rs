@@ -13,9 +13,10 @@ pub use self::core::{
     Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
     PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
 };
+pub use crate::scheduler::constraint::{DeadlineChange, DeadlineSpec, Due, KeySpread, NewDeadline, StatedCost};
 pub use on::{
-    ClusterSnapshot, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs,
-    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TrackerSnapshot, WantedJobs,
+    ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
+    Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TrackerSnapshot, WantedJobs,
 };
 pub use state::{
     Caller, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner, InheritedTrackerConnection,

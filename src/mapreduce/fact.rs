@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
+use crate::scheduler::constraint::ChangedDeadline;
 use crate::wire::TaskCompletionEvent;
 
 use super::{AttemptRole, CounterValues, JobSpec, KillRequest, SplitTable};
@@ -113,6 +114,13 @@ pub enum JobFact {
         /// The pool.
         pool: Arc<str>,
     },
+    /// A job's deadline was changed.
+    DeadlineSet {
+        /// The job.
+        job: JobId,
+        /// As it is now.
+        deadline: Arc<ChangedDeadline>,
+    },
     /// An attempt was launched on a tracker.
     AttemptLaunched {
         /// The attempt.
@@ -193,6 +201,7 @@ impl JobFact {
             | JobFact::Ended { job, .. }
             | JobFact::Priority { job, .. }
             | JobFact::PoolSet { job, .. }
+            | JobFact::DeadlineSet { job, .. }
             | JobFact::Restarted { job, .. }
             | JobFact::AttemptBlockSkipped { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
+use crate::scheduler::constraint::ChangedDeadline;
 use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Level, RackId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
@@ -81,6 +82,8 @@ pub struct Job {
     pub priority: Priority,
     /// The pool it was moved to.
     pub pool: Option<Arc<str>>,
+    /// Its deadline, if it was changed.
+    pub changed_deadline: Option<Arc<ChangedDeadline>>,
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
     /// Trackers that were given any of its attempts: each gets KILL_JOB when the job is over.
@@ -231,6 +234,7 @@ impl Job {
             trackers: BTreeSet::new(),
             priority: spec.priority,
             pool: None,
+            changed_deadline: None,
             first_attempt: 0,
             unknown_attempts: 0,
             state: JobState::Accepted,

@@ -13,6 +13,7 @@ mod finished;
 mod flaky_hosts;
 mod job;
 mod job_context;
+mod job_deadline;
 mod job_pool;
 mod job_spec;
 mod job_state;
@@ -37,6 +38,7 @@ mod task;
 mod tests;
 mod view;
 
+pub use crate::scheduler::constraint::ChangedDeadline;
 pub use attempt::{Attempt, AttemptRole, KillRequest, ReportEffect};
 pub use attempt_numbering::next_attempt_block;
 pub use counter_limits::CountersExceeded;

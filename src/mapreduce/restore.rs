@@ -60,6 +60,7 @@ impl Job {
     ) {
         self.priority = stored.priority;
         self.pool = stored.pool.clone();
+        self.changed_deadline = stored.changed_deadline.clone();
         self.straggler_watch_ms = now.wall_ms;
         if stored.is_running {
             self.enter_state(JobState::Running);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, JobId, Priority};
+use crate::scheduler::constraint::ChangedDeadline;
 use crate::wire::CompletionStatus;
 
 use super::job_state::{Ending, JobOutcome};
@@ -17,6 +18,8 @@ pub struct StoredJob {
     pub priority: Priority,
     /// The pool it was moved to.
     pub pool: Option<Arc<str>>,
+    /// Its deadline, if it was changed.
+    pub changed_deadline: Option<Arc<ChangedDeadline>>,
     /// Whether its setup has succeeded.
     pub is_running: bool,
     /// Its decided end; its cleanup is still to run.

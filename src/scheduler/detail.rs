@@ -1,6 +1,7 @@
 //! What pages show of groups and apps beside their sums: the numbers of the ruling policy.
 
 use super::capacity::{QueueDetail, QueuedJobDetail};
+use super::constraint::DeadlineDetail;
 use super::fair::pool_detail::{PoolDetail, PooledJobDetail};
 
 /// A group under the ruling policy.
@@ -23,4 +24,6 @@ pub enum AppDetail {
     Queued(QueuedJobDetail),
     /// A job of a pool.
     Pooled(PooledJobDetail),
+    /// A job with a deadline.
+    Due(DeadlineDetail),
 }

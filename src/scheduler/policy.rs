@@ -16,6 +16,7 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Reaction};
+use super::constraint::{AppDeadline, TimedWork, WhatIf};
 use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
 use super::fair::pool_claims::PoolClaims;
@@ -85,6 +86,24 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Whether an app may be added now; by default all may.
     fn check_new_app(&self, _app: &NewApp<'_>, _view: &View<'_>) -> Result<(), AppRefusal> {
         Ok(())
+    }
+
+    /// The least maps at a time that keep another deadline of an app now, whose refusal has that name; by default nothing
+    /// is asked of deadlines.
+    fn check_deadline(
+        &self,
+        _app: &App,
+        _name: &str,
+        deadline: &AppDeadline,
+        _now: Now,
+        _view: &View<'_>,
+    ) -> Result<u32, AppRefusal> {
+        Ok(deadline.work.maps)
+    }
+
+    /// What admission would say of a deadline now; none where deadlines are not kept.
+    fn what_if(&self, _timed: &TimedWork, _view: &View<'_>) -> Option<WhatIf> {
+        None
     }
 
     /// Where an app is ordered; fixed when the app is added.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
-use super::constraint::{AppDeadline, ConstraintConfig};
+use super::constraint::{AppDeadline, ConstraintConfig, TimedWork, WhatIf};
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -425,6 +425,23 @@ impl Scheduler {
             app.deadline = deadline;
             self.notify(&Change::Deadline(id));
         }
+    }
+
+    /// The least maps at a time that keep another deadline of an app, whose refusal has that name; zero for an unknown
+    /// app.
+    ///
+    /// # Errors
+    /// Why it cannot be kept.
+    pub fn check_deadline(&self, id: AppId, name: &str, deadline: &AppDeadline, now: Now) -> Result<u32, AppRefusal> {
+        let Self { groups, totals, apps, nodes, policy, .. } = self;
+        let Some(app) = apps.get(&id) else { return Ok(0) };
+        policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
+    }
+
+    /// What admission would say of a deadline now; none where deadlines are not kept.
+    pub fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
+        let Self { groups, totals, apps, nodes, .. } = self;
+        self.policy.what_if(timed, &View { groups, totals, apps, nodes })
     }
 
     /// Apps that missed their deadlines since the last call and are to be killed for it.

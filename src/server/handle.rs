@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{Caller, ClusterSnapshot, Event, Explained, Read, Refusal, Reply};
+use crate::api::{PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
@@ -76,7 +76,8 @@ enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
-    ChangeJob(JobId, JobChange, oneshot::Sender<Result<(), Refusal>>),
+    WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
+    ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
 }
 
 // === impl OwnerHandle ===
@@ -173,8 +174,17 @@ impl crate::web::Owner for OwnerHandle {
         self.request(|reply| Request::Explain(job, sees_names, reply)).await
     }
 
-    async fn change_job(&self, job: JobId, change: JobChange) -> Result<Result<(), Refusal>, OwnerGone> {
-        self.request(|reply| Request::ChangeJob(job, change, reply)).await
+    async fn change_job(
+        &self,
+        job: JobId,
+        change: JobChange,
+        caller: Caller,
+    ) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.request(|reply| Request::ChangeJob(job, change, caller, reply)).await
+    }
+
+    async fn what_if(&self, question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
+        self.request(|reply| Request::WhatIf(question, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -287,7 +297,14 @@ impl Requests {
                 Some(Request::Explain(job, sees_names, reply)) => {
                     explain(&owner, job, sees_names, reply, &mut in_hand);
                 }
-                Some(Request::ChangeJob(job, change, reply)) => change_job(&owner, job, change, reply, &mut in_hand),
+                Some(Request::ChangeJob(job, change, caller, reply)) => {
+                    change_job(&owner, job, change, caller, reply, &mut in_hand);
+                }
+                Some(Request::WhatIf(question, reply)) => {
+                    let now = owner.clock().now();
+                    // The requester may have left.
+                    let _ = reply.send(owner.with_engine(|engine| engine.what_if(&question, now)));
+                }
                 None => break,
             }
             // Heartbeats go first.
@@ -355,12 +372,12 @@ fn change_job(
     owner: &Rc<Owner>,
     id: JobId,
     change: JobChange,
+    caller: Caller,
     reply: oneshot::Sender<Result<(), Refusal>>,
     in_hand: &mut JoinSet<()>,
 ) {
-    // A request to a page has no user.
-    let caller = Caller::named(Arc::from(""));
     let event = match change {
+        JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
         JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
         JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
     };

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
-use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobOutcome, JobSpec, StoredJob};
+use crate::mapreduce::{
+    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobOutcome, JobSpec, StoredJob,
+};
 use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
 use super::enum_text;
@@ -34,7 +36,7 @@ pub struct LoadedJobs {
 
 const UNFINISHED: &str =
     "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt,
-         pool
+         pool, deadline
      FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
 
 /// Of finished jobs; without `splits`, which may be large.
@@ -45,7 +47,7 @@ const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
-             outcome, failure_info, first_attempt, pool
+             outcome, failure_info, first_attempt, pool, deadline
          FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
     let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
@@ -141,6 +143,7 @@ struct UnfinishedRow {
     reason: Option<String>,
     first_attempt: i32,
     pool: Option<Arc<str>>,
+    deadline: Option<String>,
 }
 
 // === impl UnfinishedRow ===
@@ -160,6 +163,7 @@ impl UnfinishedRow {
             reason: row.get(9)?,
             first_attempt: row.get(10)?,
             pool: row.get(11)?,
+            deadline: row.get(12)?,
         })
     }
 
@@ -195,10 +199,15 @@ impl UnfinishedRow {
             token_file: self.token_file.unwrap_or_default(),
             first_attempt: self.first_attempt,
         };
+        let changed_deadline = match self.deadline {
+            None => None,
+            Some(text) => Some(Arc::new(changed_deadline(loader, text)?)),
+        };
         Ok(StoredJob {
             accepted,
             priority,
             pool: self.pool,
+            changed_deadline,
             is_running,
             ending,
             attempts: Vec::new(),
@@ -259,6 +268,10 @@ impl FinishedRow {
 
 fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
     serde_json::from_str(&text).map_err(|_| loader.wrong("job.spec", text, "the JSON of a job's specification"))
+}
+
+fn changed_deadline(loader: &Loader<'_>, text: String) -> Result<ChangedDeadline, StoreError> {
+    serde_json::from_str(&text).map_err(|_| loader.wrong("job.deadline", text, "the JSON of a changed deadline"))
 }
 
 fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<JobOutcome, StoreError> {

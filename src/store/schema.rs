@@ -15,8 +15,8 @@ pub(super) const VERSION: u32 = 1;
 
 /// Columns of [`SCHEMA`] that the first databases of this version lack: table, name, declaration. A program that does
 /// not know them reads and writes the database as before, so they need no other version.
-const LATER_COLUMNS: [(&str, &str, &str); 2] =
-    [("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"), ("job", "pool", "TEXT")];
+const LATER_COLUMNS: [(&str, &str, &str); 3] =
+    [("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"), ("job", "pool", "TEXT"), ("job", "deadline", "TEXT")];
 
 /// In the database's `application_id`.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"jobt");

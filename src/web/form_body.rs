@@ -1,12 +1,16 @@
 //! The fields of a form that a page sends by POST.
 
-use axum::body::{Body, to_bytes};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, Method};
+use std::collections::BTreeMap;
 
-/// Largest body, bytes: a job id and the name of a pool.
+use axum::body::{Body, to_bytes};
+use axum::extract::Query;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method, Uri};
+
+/// Largest body, bytes: a job id with a few short fields.
 const MAX_BYTES: usize = 4 << 10;
-const FORM: &str = "application/x-www-form-urlencoded";
+/// The content type of a form.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The fields as the text of a query; none for another method, another kind of body or one that is too large.
 pub(super) async fn read_form(method: &Method, headers: &HeaderMap, body: Body) -> Option<String> {
@@ -16,4 +20,13 @@ pub(super) async fn read_form(method: &Method, headers: &HeaderMap, body: Body) 
     }
     let bytes = to_bytes(body, MAX_BYTES).await.ok()?;
     String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// The decoded fields of a form or a query, each at most once.
+pub(super) fn form_fields(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
+    let uri = Uri::builder().path_and_query([b"/?", bytes].concat()).build().ok()?;
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&uri).ok()?;
+    let count = pairs.len();
+    let fields: BTreeMap<String, String> = pairs.into_iter().collect();
+    (fields.len() == count).then_some(fields)
 }

@@ -1,11 +1,13 @@
 //! Changes of jobs by the forms of a page: who may, and what the owner answers.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use tokio::time::timeout;
 
-use crate::engine::Refusal;
+use crate::engine::{Caller, Refusal};
 
 use super::job_forms::JobForms;
 use super::owner::{JobChange, Owner, OwnerGone};
@@ -14,7 +16,7 @@ use super::same_site::is_from_own_page;
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Changes a job, and leads back to the page.
+/// Changes a job in the name of no user, and leads back to the page.
 pub(super) async fn change_job<O: Owner>(
     state: &WebState<O>,
     request: &HttpRequest,
@@ -44,7 +46,7 @@ pub(super) async fn change_job<O: Owner>(
     let Ok(id) = job.parse() else {
         return text(StatusCode::BAD_REQUEST, format_args!("jobid: {job:?} is not the id of a job"));
     };
-    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change)).await {
+    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change, Caller::named(Arc::from("")))).await {
         Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
         Ok(Err(OwnerGone)) => text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
         Ok(Ok(Err(refusal))) => text(status_of(&refusal), refusal),
@@ -56,7 +58,7 @@ pub(super) async fn change_job<O: Owner>(
     }
 }
 
-fn status_of(refusal: &Refusal) -> StatusCode {
+pub(super) fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
         Refusal::AccessDenied(_) => StatusCode::FORBIDDEN,
         Refusal::SafeMode(_) => StatusCode::SERVICE_UNAVAILABLE,

@@ -5,6 +5,10 @@
 //! a request.
 
 mod capacity_page;
+mod constraint_page;
+mod deadline_api;
+mod deadline_fields;
+mod deadline_question;
 mod denied;
 mod fair_page;
 mod form_body;
@@ -24,6 +28,7 @@ mod start_page;
 mod start_page_rows;
 mod state;
 mod time_text;
+mod what_if;
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{ClusterSnapshot, Explained, Refusal};
+use crate::api::{PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::engine::DeadlineChange;
+use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 
@@ -60,8 +61,7 @@ pub trait Owner: Send + Sync + 'static {
         sees_names: bool,
     ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
-    /// Changes a job by a form of a page, in the name of no user. An unknown job is ignored. Completes when the change is
-    /// durable.
+    /// Changes a job in the name of a caller; forms of pages name no user. Completes when the change is durable.
     ///
     /// # Errors
     ///
@@ -70,7 +70,18 @@ pub trait Owner: Send + Sync + 'static {
         &self,
         job: JobId,
         change: JobChange,
+        caller: Caller,
     ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
+
+    /// Whether a job would be accepted with its deadline; none unless the constraint scheduler rules. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come.
+    fn what_if(
+        &self,
+        question: DeadlineQuestion,
+    ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send;
 
     /// A snapshot of the cluster.
     ///
@@ -86,13 +97,15 @@ pub trait Owner: Send + Sync + 'static {
     fn health(&self) -> Health;
 }
 
-/// A change of a job by a form of a page.
+/// A change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobChange {
     /// Moves it to another pool.
     Pool(String),
     /// Gives it another priority, by Hadoop's name.
     Priority(String),
+    /// Gives it another deadline, or none.
+    Deadline(DeadlineChange),
 }
 
 /// Whether there is a market, and whether it assigns the slots.

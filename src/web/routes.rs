@@ -15,7 +15,7 @@ use crate::http::require_served_name;
 
 use super::owner::Owner;
 use super::state::WebState;
-use super::{metrics, response, scheduler_api, start_page};
+use super::{deadline_api, metrics, response, scheduler_api, start_page};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
@@ -31,6 +31,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         // Hadoop's name of the page, for bookmarks and scripts.
         .route("/jobtracker.jsp", get(start_page::start_page::<O>))
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
+        .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))

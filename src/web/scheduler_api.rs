@@ -19,12 +19,16 @@ use super::response::{JSON, XML, fresh, json, json_refusal};
 use super::scheduler_page::scheduler_page;
 use super::signed_request::{HttpRequest, answer_json, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
+use super::what_if::{is_what_if, what_if};
 
 /// Handles `/scheduler`.
 pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
     let (Parts { method, uri, headers, .. }, body) = request.into_parts();
     let request = HttpRequest { method, uri, headers };
+    if request.uri.query().is_some_and(is_what_if) {
+        return what_if(&state, &request, body).await;
+    }
     if let Some(mut query) = PageQuery::parse(request.uri.query().unwrap_or_default()) {
         // The market never reads a body, because none is signed.
         if query == PageQuery::default() {

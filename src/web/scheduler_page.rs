@@ -3,19 +3,20 @@
 use askama::Template;
 use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
-use axum::http::{HeaderValue, Response, StatusCode};
+use axum::http::{HeaderValue, Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::api::{PolicyName, SchedulerReport};
 use crate::market::answer::short_host;
 
 use super::capacity_page::CapacityPage;
+use super::constraint_page::ConstraintPage;
 use super::fair_page::FairPage;
 use super::job_changes::change_job;
 use super::job_forms::JobForms;
-use super::owner::{MarketPresence, Owner, OwnerGone};
-use super::page_query::PageQuery;
-use super::response::{HTML, JSON, fresh, json, text};
+use super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::page_query::{FormChange, PageQuery};
+use super::response::{HTML, JSON, fresh, json, text, with_allow};
 use super::signed_request::{HttpRequest, check_method};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
@@ -37,26 +38,43 @@ pub(super) async fn scheduler_page<O: Owner>(
         return Some(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone));
     };
     let report = &overview.report;
-    if format.is_none() && matches!(report.policy, PolicyName::Fifo | PolicyName::Constraint) {
+    if format.is_none() && report.policy == PolicyName::Fifo {
         return Some(no_page(state.owner.market_presence()));
     }
     if let Err(refusal) = check_method(&request.method, |status, message| text(status, message)) {
         return Some(*refusal);
     }
     let host = short_host(&state.host);
+    let has_forms = state.job_forms == JobForms::ForAll;
     Some(match (format.as_deref(), report.policy) {
         (Some("json"), _) => json_report(report.clone(), state.shows_money),
         (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
-        (None, PolicyName::Dynamic | PolicyName::Fifo | PolicyName::Constraint) => return None,
+        (None, PolicyName::Dynamic | PolicyName::Fifo) => return None,
         (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
-        (None, PolicyName::Fair) => match change {
-            Some((job, change)) => change_job(state, request, &job, change, address(is_advanced)).await,
-            None => {
-                let has_forms = state.job_forms == JobForms::ForAll;
-                page(&FairPage::new(host, report, is_advanced, has_forms))
+        (None, PolicyName::Fair | PolicyName::Constraint) if change.is_some() => {
+            let (job, change) = change?;
+            // The page of the Fair scheduler has always changed jobs by GET too.
+            if matches!(change, FormChange::Deadline(_)) && request.method != Method::POST {
+                let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST");
+                return Some(with_allow(refusal, "POST"));
             }
-        },
+            match job_change(change) {
+                Ok(change) => change_job(state, request, &job, change, address(is_advanced)).await,
+                Err(message) => text(StatusCode::BAD_REQUEST, message),
+            }
+        }
+        (None, PolicyName::Fair) => page(&FairPage::new(host, report, is_advanced, has_forms)),
+        (None, PolicyName::Constraint) => page(&ConstraintPage::new(host, report, has_forms)),
     })
+}
+
+/// A change as the owner knows it, or which field is wrong.
+fn job_change(change: FormChange) -> Result<JobChange, String> {
+    match change {
+        FormChange::Pool(pool) => Ok(JobChange::Pool(pool)),
+        FormChange::Priority(priority) => Ok(JobChange::Priority(priority)),
+        FormChange::Deadline(fields) => fields.change().map(JobChange::Deadline),
+    }
 }
 
 fn json_report(mut report: SchedulerReport, shows_money: bool) -> Response<Body> {

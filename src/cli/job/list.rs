@@ -25,10 +25,19 @@ fn render_list(jobs: &[JobLine], form: Form) -> String {
     if form == Form::Json {
         return json(&jobs);
     }
-    let mut table = columns(&["job", "state", "user", "queue", "priority", "started", "name", "maps", "reduces"], 7);
+    let names = ["job", "state", "user", "queue", "priority", "started", "name", "maps", "reduces", "deadline", "left"];
+    // Most clusters keep no deadlines.
+    let has_deadlines = jobs.iter().any(|job| job.deadline.is_some());
+    let shown = if has_deadlines { names.len() } else { names.len() - 2 };
+    let mut table = columns(&names[..shown], 7);
     for job in jobs {
+        let deadline = job.deadline.as_ref();
+        let of_deadline = [
+            deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
+            deadline.map_or_else(String::new, |deadline| format!("{} s", deadline.left_s)),
+        ];
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
-        table.add_row([
+        let cells = [
             job.to_string(),
             state.name().to_owned(),
             user.clone(),
@@ -38,7 +47,8 @@ fn render_list(jobs: &[JobLine], form: Form) -> String {
             one_line(name),
             format!("{map_percent}%"),
             format!("{reduce_percent}%"),
-        ]);
+        ];
+        table.add_row(cells.into_iter().chain(of_deadline).take(shown));
     }
     lines(&table)
 }
@@ -56,6 +66,7 @@ fn one_line(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::job::deadline_line::DeadlineLine;
 
     #[test]
     fn jobs_are_shown_a_line_each() {
@@ -68,7 +79,13 @@ mod tests {
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
         ");
-        assert!(render_list(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
+        assert!(render_list(std::slice::from_ref(&job), Form::Json).contains("\"state\": \"RUNNING\""));
+        let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
+        insta::assert_snapshot!(render_list(&[job, promised], Form::Table), @r"
+        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES  DEADLINE     LEFT
+        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
+        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  payroll      66%       0%   ON_TIME  412.5 s
+        ");
         assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

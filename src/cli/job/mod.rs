@@ -2,6 +2,8 @@
 
 mod connection;
 mod counters;
+mod deadline;
+mod deadline_arguments;
 mod error;
 mod events;
 mod interrupt;
@@ -39,6 +41,9 @@ pub enum JobCommand {
     /// Set a job's priority within its queue
     #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
+    /// Change the deadline of a job, or take it away
+    #[command(after_help = EXIT_CODES)]
+    Deadline(Box<deadline::DeadlineOfJobArguments>),
     /// List the ended attempts of a job
     #[command(after_help = EXIT_CODES)]
     Events(events::EventsArguments),
@@ -67,6 +72,7 @@ pub fn run(command: JobCommand) -> Outcome {
             JobCommand::Status(arguments) => status::status(&arguments).await.map(done),
             JobCommand::Kill(arguments) => kill::kill(&arguments).await.map(done),
             JobCommand::Priority(arguments) => priority::priority(&arguments).await.map(done),
+            JobCommand::Deadline(arguments) => deadline::deadline(&arguments).await.map(done),
             JobCommand::Events(arguments) => events::events(&arguments).await.map(done),
             JobCommand::Counters(arguments) => counters::counters(&arguments).await.map(done),
             JobCommand::Logs(arguments) => logs::logs(&arguments).await.map(done),

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::cli::explain::explanation;
 use crate::cli::explain_text::render_status;
 use crate::cli::market_text::{Form, json};
+use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::view::{JobLine, TaskTally};
 use crate::client::job::{JobClientError, JobId, Kind};
 
@@ -53,7 +54,7 @@ fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&
         return json(&serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "url": job.url,
-            "tasks": { "map": map, "reduce": reduce }, "cost": cost,
+            "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce }, "cost": cost,
         }));
     }
     let JobLine { job: id, state, name, user, queue, failure, .. } = job;
@@ -62,6 +63,9 @@ fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&
     for (what, TaskTally { total, finished, running, pending, failed }) in [("maps", map), ("reduces", reduce)] {
         let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
         text += &if *failed > 0 { format!(", {failed} failed\n") } else { "\n".to_owned() };
+    }
+    if let Some(DeadlineLine { after_s, left_s, state, plan }) = &job.deadline {
+        let _ = writeln!(text, "  deadline {after_s} s after its submission, {left_s} s left, {state}: {plan}");
     }
     if let Some(cost) = cost {
         let _ = writeln!(text, "  cost     {cost} up to the last tick");
@@ -83,6 +87,7 @@ mod tests {
             state: JobState::Failed,
             map_percent: 100,
             reduce_percent: 100,
+            deadline: Some(DeadlineLine::example()),
             failure: Some("# of failed Map Tasks exceeded allowed limit\n".into()),
             ..JobLine::example()
         };
@@ -92,6 +97,7 @@ mod tests {
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
           maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting
+          deadline 600.0 s after its submission, 412.5 s left, ON_TIME: Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.
           cost     0.75 up to the last tick
           why      # of failed Map Tasks exceeded allowed limit
         "#);

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
+use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
-use crate::client::job::view::{CounterLine, JobState};
+use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::{CostSource, JobProgress, watch};
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::FileUri;
@@ -35,7 +36,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let working_dir = std::env::current_dir()?;
     let job = arguments.job(&working_dir)?;
     let output = job.output.to_string();
-    let mut connection = connection_arguments.connection(&arguments.properties)?;
+    let mut connection = connection_arguments.connection(&arguments.properties())?;
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
         market: connection_arguments.market(&connection),
@@ -53,6 +54,10 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => submitted?,
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
+    if arguments.deadline.is_stated() {
+        let line = connection.jobtracker.job(submitted.job).await?;
+        print_error(&render_deadline(&line));
+    }
     if arguments.detach {
         let text = match form {
             Form::Json => json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output })),
@@ -71,6 +76,19 @@ fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
     let files = if *files == 1 { "1 input file".to_owned() } else { format!("{files} input files") };
     let reduces = reduces.map(|reduces| format!(", reduces {reduces}")).unwrap_or_default();
     format!("{job} submitted: {signed}{files}, maps {maps}{reduces}")
+}
+
+/// Which scheduler keeps the deadline that was stated.
+fn render_deadline(job: &JobLine) -> String {
+    let id = job.job;
+    match &job.deadline {
+        Some(DeadlineLine { after_s, state, plan, .. }) => {
+            format!("{id}: the constraint scheduler keeps its deadline of {after_s} s, {state}: {plan}")
+        }
+        None => format!(
+            "jobtracker: warning: {id}: no scheduler keeps its deadline: the constraint scheduler does not rule"
+        ),
+    }
 }
 
 async fn follow(

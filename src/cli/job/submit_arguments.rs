@@ -6,6 +6,7 @@ use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
 use crate::fs::FileUri;
 
 use super::connection::ConnectionArguments;
+use super::deadline_arguments::DeadlineArguments;
 use super::error::JobCommandError;
 
 /// Options of `job submit`.
@@ -51,7 +52,10 @@ pub struct SubmitArguments {
     queue: Option<String>,
     /// Set a property of the job
     #[arg(short = 'D', value_name = "KEY=VALUE")]
-    pub(super) properties: Vec<String>,
+    properties: Vec<String>,
+    /// Deadline, and what tasks take.
+    #[command(flatten)]
+    pub(super) deadline: DeadlineArguments,
     /// hadoop-streaming-1.2.1.jar, without which stock TaskTrackers cannot run the job; default: the one in
     /// $HADOOP_HOME/contrib/streaming
     #[arg(long, value_name = "FILE")]
@@ -82,6 +86,11 @@ const STREAMING_FOLDER: &str = "contrib/streaming";
 // === impl SubmitArguments ===
 
 impl SubmitArguments {
+    /// Properties of the job, `key=value`.
+    pub(super) fn properties(&self) -> Vec<String> {
+        [self.properties.clone(), self.deadline.properties()].concat()
+    }
+
     /// The job, with paths relative to `working_dir`.
     pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
         let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;

@@ -1,6 +1,6 @@
 //! Errors of the job client.
 
-use crate::client::http_get::HttpError;
+use crate::client::http_request::HttpError;
 use crate::config::ConfigError;
 use crate::fs::{FileUriError, FsError};
 use crate::ipc::client::IpcError;

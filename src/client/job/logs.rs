@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::client::http_get::get;
+use crate::client::http_request::get;
 use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;

@@ -7,6 +7,7 @@
 //! Supports only local files and mounted file systems so far.
 
 pub mod configuration;
+pub mod deadline_line;
 mod defaults;
 pub mod error;
 pub mod input;

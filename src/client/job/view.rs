@@ -5,6 +5,8 @@ use serde::Serialize;
 use crate::model::{AttemptId, JobId, Kind, RunState};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
+use super::deadline_line::DeadlineLine;
+
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobLine {
@@ -29,6 +31,9 @@ pub struct JobLine {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Its deadline, while a scheduler rules that keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<DeadlineLine>,
     /// Its page.
     pub url: String,
 }
@@ -110,6 +115,7 @@ impl JobLine {
             map_percent: percent(status.map_progress),
             reduce_percent: percent(status.reduce_progress),
             failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
+            deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
         }
     }
@@ -222,6 +228,7 @@ impl JobLine {
             map_percent: 66,
             reduce_percent: 0,
             failure: None,
+            deadline: None,
             url: String::new(),
         }
     }

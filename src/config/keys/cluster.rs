@@ -97,7 +97,7 @@ keys! {
     QUEUE_ACL_ADMINISTER = "mapred.queue.<queue>.acl-administer-jobs", Text, Some("*"),
         "Users and groups that may kill and reorder the queue's jobs, in the same form.";
     PRIVATE_ACTIONS = "webinterface.private.actions", Flag, Some("false"),
-        "Whether the page of the Fair scheduler changes jobs: `setPool` and `setPriority`. Never while `mapred.acls.enabled` is true: a request to a page names no user.";
+        "Whether the pages of schedulers change jobs: pool and priority, or the deadline. Never while `mapred.acls.enabled` is true: a request to a page names no user.";
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether access lists of queues and jobs are enforced.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,

@@ -14,6 +14,7 @@ pub enum JobOperation {
     FailTask,
     SetJobPriority,
     SetPool,
+    SetDeadline,
     ViewJobCounters,
     ViewJobDetails,
 }
@@ -29,6 +30,7 @@ impl JobOperation {
             Self::FailTask => "FAIL_TASK",
             Self::SetJobPriority => "SET_JOB_PRIORITY",
             Self::SetPool => "SET_POOL",
+            Self::SetDeadline => "SET_DEADLINE",
             Self::ViewJobCounters => "VIEW_JOB_COUNTERS",
             Self::ViewJobDetails => "VIEW_JOB_DETAILS",
         }
@@ -38,9 +40,12 @@ impl JobOperation {
     fn job_acl(self, job: &Job) -> &str {
         let list = match self {
             Self::ViewJobCounters | Self::ViewJobDetails => &job.spec.view_acl,
-            Self::KillJob | Self::KillTask | Self::FailTask | Self::SetJobPriority | Self::SetPool => {
-                &job.spec.modify_acl
-            }
+            Self::KillJob
+            | Self::KillTask
+            | Self::FailTask
+            | Self::SetJobPriority
+            | Self::SetPool
+            | Self::SetDeadline => &job.spec.modify_acl,
         };
         list.as_deref().unwrap_or_default()
     }

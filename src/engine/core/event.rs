@@ -6,6 +6,7 @@ use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnecti
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::model::{AttemptId, FactNumber, JobId};
+use crate::scheduler::constraint::DeadlineChange;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::wire::{Credentials, HeartbeatRequest};
 
@@ -154,6 +155,17 @@ pub enum Event {
         id: JobId,
         /// The pool; it opens if need be.
         pool: String,
+        /// The caller.
+        caller: Caller,
+    },
+    /// A caller changes a job's deadline. Answered by [`Reply::Done`](crate::engine::Reply::Done), or refused: another
+    /// policy than the constraint scheduler rules, access, an unknown job or one that is over, a deadline that cannot be
+    /// kept.
+    SetDeadline {
+        /// The job.
+        id: JobId,
+        /// The change.
+        change: DeadlineChange,
         /// The caller.
         caller: Caller,
     },

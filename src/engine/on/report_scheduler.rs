@@ -69,11 +69,17 @@ impl Engine {
             places.map.position(job.app).filter(|_| job.total().map > 0),
             places.reduce.position(job.app).filter(|_| job.total().reduce > 0),
         );
-        let (capacity, pool) = match scheduler.app_detail(job.app) {
-            AppDetail::Plain => (None, None),
-            AppDetail::Queued(detail) => (Some(queued_job(&detail)), None),
-            AppDetail::Pooled(detail) => (None, Some(pooled_job(&detail))),
-        };
+        let (mut capacity, mut pool, mut deadline) = (None, None, None);
+        let mut state = state_word(job).to_owned();
+        match scheduler.app_detail(job.app) {
+            AppDetail::Plain => {}
+            AppDetail::Queued(detail) => capacity = Some(queued_job(&detail)),
+            AppDetail::Pooled(detail) => pool = Some(pooled_job(&detail)),
+            AppDetail::Due(detail) => {
+                state = detail.state.to_string();
+                deadline = self.report_deadline(job, &detail, now);
+            }
+        }
         ReportedJob {
             job: job.id,
             name: job.spec.name.clone(),
@@ -81,7 +87,7 @@ impl Engine {
             queue: job.spec.queue.clone(),
             group: group.unwrap_or(&job.spec.queue).to_owned(),
             priority: job.priority,
-            state: state_word(job).to_owned(),
+            state,
             has_begun: job.has_begun(),
             submit_ms: job.submit_ms,
             tasks: job.total(),
@@ -93,6 +99,7 @@ impl Engine {
             held_back_by: self.held_back_by(job, now),
             capacity,
             pool,
+            deadline,
         }
     }
 }

@@ -99,6 +99,9 @@ impl Engine {
                 unrecovered.push(id);
             }
             job.restore(stored, &trackers, &mut self.cluster.job_context(&mut self.outbox, now));
+            if job.changed_deadline.is_some() {
+                self.renew_deadline(&job);
+            }
             if let Some(market) = &mut self.market {
                 market.costs.reopen(&job, costs.remove(&id));
             }

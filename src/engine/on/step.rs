@@ -60,6 +60,7 @@ impl Engine {
             Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::SetDeadline { id, change, caller } => self.set_deadline(id, change, &caller, now),
             Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),

@@ -45,6 +45,7 @@ impl Engine {
             waits: waiting().filter(|placed| !beginners.contains(&placed.job.app)).map(ids).collect(),
             moves: moved.map(Placement::movement).collect(),
             without_claim: without_claim.map(ids).collect(),
+            at_risk: self.at_risk_under(&wish.policy, now),
             keys: Vec::new(),
             warnings: warnings(wish, &placements),
             refusals: self.refusals(wish, market, &placements),
@@ -89,7 +90,7 @@ impl Engine {
         self.ruling_market().is_some() && !wish.policy.is_market()
     }
 
-    fn unfinished_jobs(&self) -> impl Iterator<Item = &Job> {
+    pub(super) fn unfinished_jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| !job.is_over())
     }
 

@@ -45,7 +45,10 @@ impl EventLines {
         let event = match fact {
             JobFact::Accepted(_) => LogEvent::JobAdded(job),
             JobFact::Ended { .. } => LogEvent::JobRemoved(job),
-            JobFact::Running { .. } | JobFact::Priority { .. } | JobFact::PoolSet { .. } => LogEvent::JobUpdated(job),
+            JobFact::Running { .. }
+            | JobFact::Priority { .. }
+            | JobFact::PoolSet { .. }
+            | JobFact::DeadlineSet { .. } => LogEvent::JobUpdated(job),
             _ => return,
         };
         self.append(&event);

@@ -1,10 +1,14 @@
 //! Deadlines from submission to their end, over restarts and under other schedulers.
 
-use crate::engine::PolicyConfig;
+use std::sync::Arc;
+
+use crate::engine::{Caller, DeadlineQuestion, Event, PolicyConfig, Reply};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
-use crate::scheduler::constraint::{ConstraintConfig, DeadlineSpec, Due, KeySpread, OnMissed, StatedCost};
+use crate::scheduler::constraint::{
+    ConstraintConfig, DeadlineChange, DeadlineSpec, Due, KeySpread, NewDeadline, OnMissed, StatedCost,
+};
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use super::scheduler_switch::{done, wish};
@@ -103,7 +107,8 @@ fn a_deadline_stays_over_restarts_and_other_schedulers() {
         done(&mut cluster, wish(fifo()));
         assert_eq!(plan(&cluster), None);
         beat_all(&mut cluster, 2, hang);
-        done(&mut cluster, wish(constraint(ConstraintConfig::default())));
+        let plan_of_switch = done(&mut cluster, wish(constraint(ConstraintConfig::default())));
+        assert!(plan_of_switch.at_risk.is_empty(), "{plan_of_switch:?}");
         beat_all(&mut cluster, 2, hang);
         assert!(plan(&cluster).unwrap().ends_with("Reduce start limit 30.0 s."), "{:?}", plan(&cluster));
     }
@@ -136,7 +141,105 @@ fn a_switch_takes_deadlines_that_cannot_be_kept_too() {
     beat_all(&mut cluster, 6, hang);
     let plan = done(&mut cluster, wish(constraint(ConstraintConfig::default())));
     assert!(plan.is_permitted());
+    assert_eq!(plan.at_risk, [id]);
     beat_all(&mut cluster, 20, hang);
     assert!(report(&cluster, id).contains("AT_RISK"), "{}", report(&cluster, id));
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+fn change(cluster: &mut Cluster, id: JobId, change: DeadlineChange, user: &str) -> Result<(), String> {
+    match cluster.step(Event::SetDeadline { id, change, caller: Caller::named(Arc::from(user)) }).0 {
+        Reply::Done => Ok(()),
+        Reply::Refused(refusal) => Err(refusal.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn after(ms: u64) -> DeadlineChange {
+    let due = Due::AfterMs(ms);
+    DeadlineChange::Set(NewDeadline { due, map_task_ms: None, reduce_task_ms: None, filter_millionths: None })
+}
+
+#[test]
+fn a_changed_deadline_is_tested_on_what_is_left_and_one_that_fails_changes_nothing() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    let id = cluster.submit(due(8, 0, 41_000)).unwrap();
+    let other = cluster.submit(due(2, 0, 60_000)).unwrap();
+    beat_all(&mut cluster, 6, hang);
+    assert_eq!((running(&cluster, id), running(&cluster, other)), ((2, 0), (1, 0)));
+    // Its own two slots and the one that is free.
+    let before = report(&cluster, id);
+    let refusal = change(&mut cluster, id, after(25_000), "alice").unwrap_err();
+    assert!(
+        refusal.contains("rejected by the constraint scheduler: deadline 25.6 s needs 4 map slots, 3 free"),
+        "{refusal}"
+    );
+    assert_eq!(report(&cluster, id), before);
+    change(&mut cluster, id, after(27_000), "alice").unwrap();
+    beat_all(&mut cluster, 6, hang);
+    assert_eq!(running(&cluster, id), (3, 0));
+    assert!(report(&cluster, id).contains("ON_TIME). Maps 3/3 minimum"), "{}", report(&cluster, id));
+    let refusal = change(&mut cluster, other, after(10_000), "alice").unwrap_err();
+    assert!(refusal.contains("needs 2 map slots, 1 free"), "{refusal}");
+
+    let plan = |cluster: &Cluster| report(cluster, id).split_once("). ").map(|(_, plan)| plan.to_owned());
+    let before = plan(&cluster);
+    cluster.crash(1_000, hang);
+    beat_all(&mut cluster, 2, hang);
+    assert_eq!(plan(&cluster), before, "after a restart");
+
+    change(&mut cluster, id, DeadlineChange::Clear, "alice").unwrap();
+    assert_eq!(plan(&cluster), None);
+    cluster.crash(1_000, hang);
+    assert_eq!(plan(&cluster), None, "after a restart");
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    let refusal = change(&mut cluster, id, after(60_000), "alice").unwrap_err();
+    assert_eq!(refusal, format!("{id} has ended"));
+}
+
+#[test]
+fn a_deadline_is_changed_by_those_who_may_under_the_scheduler_that_keeps_it() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    cluster.engine.config.acls_enabled = true;
+    cluster.engine.config.queues[0].administer_acl = " ".into();
+    let id = cluster.submit(due(2, 0, 60_000)).unwrap();
+    let refusal = change(&mut cluster, id, after(30_000), "bob").unwrap_err();
+    assert_eq!(refusal, format!("User bob cannot perform operation SET_DEADLINE on {id} that is in the queue default"));
+    let refusal = change(&mut cluster, id, after(30_000), "").unwrap_err();
+    assert!(refusal.contains("cannot perform operation SET_DEADLINE"), "the nameless: {refusal}");
+    change(&mut cluster, id, after(30_000), "alice").unwrap();
+    let unknown: JobId = "job_202001010000_0007".parse().unwrap();
+    assert_eq!(change(&mut cluster, unknown, after(1), "alice").unwrap_err(), format!("there is no job {unknown}"));
+    let past = DeadlineChange::Set(NewDeadline {
+        due: Due::AtMs(1),
+        map_task_ms: None,
+        reduce_task_ms: None,
+        filter_millionths: None,
+    });
+    assert!(change(&mut cluster, id, past, "alice").unwrap_err().ends_with("deadline lies in the past"));
+    done(&mut cluster, wish(fifo()));
+    let refusal = change(&mut cluster, id, after(30_000), "alice").unwrap_err();
+    assert_eq!(refusal, "deadlines are kept under the constraint scheduler only");
+}
+
+#[test]
+fn a_question_is_answered_as_a_submission_would_be() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    cluster.submit(due(8, 0, 41_000)).unwrap();
+    for (maps, deadline_ms) in [(2, 5_000), (8, 30_000), (8, 41_000), (1, 100), (0, 1_000)] {
+        let spec = due(maps, 0, deadline_ms);
+        let question = DeadlineQuestion {
+            deadline: spec.deadline.clone().unwrap(),
+            splits_bytes: vec![0; maps as usize],
+            are_maps_known: true,
+            reduces: 0,
+        };
+        let answer = cluster.engine.what_if(&question, cluster.now).unwrap();
+        let submitted = cluster.submit(spec).map_err(|refusal| refusal.to_string());
+        assert_eq!(answer.schedulable, submitted.is_ok(), "{answer:?} {submitted:?}");
+        match submitted {
+            Ok(id) => drop(cluster.run(id, |_| Fate::Succeed)),
+            Err(text) => assert!(text.ends_with(&answer.reason.unwrap()), "{text}"),
+        }
+    }
 }

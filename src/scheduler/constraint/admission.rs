@@ -38,6 +38,32 @@ pub struct JobPlan {
     pub latest_reduce_start_us: i64,
 }
 
+/// The test of a deadline with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assessment {
+    /// The least maps at a time that keep it; none: no number does.
+    pub needed_maps: Option<u32>,
+    /// Map slots without a promise, now.
+    pub free_maps: u64,
+    /// All reduces of the job.
+    pub needed_reduces: u32,
+    /// Reduce slots without a promise while they run.
+    pub free_reduces: u64,
+    /// When all its reduces must have started, after its arrival.
+    pub latest_reduce_start: Seconds,
+    /// What keeps it, or why it is not taken.
+    pub verdict: Result<JobPlan, DeadlineRejection>,
+}
+
+/// What would be said of a deadline now, and the earliest that would be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WhatIf {
+    /// The test.
+    pub assessment: Assessment,
+    /// The earliest deadline after the arrival that would be taken; none: no deadline would.
+    pub earliest: Option<Seconds>,
+}
+
 /// Why a deadline is not taken. Times are counted from the arrival; the text has them in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeadlineRejection {
@@ -125,28 +151,58 @@ impl TimedWork {
 /// # Errors
 /// Why they do not, with the earliest deadline that they would keep.
 pub fn admit(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Result<JobPlan, DeadlineRejection> {
-    let deadline = job.since_arrival(job.deadline_us);
-    if job.deadline_us <= job.now_us {
-        return Err(DeadlineRejection::InThePast);
-    }
+    assess(job, model, ledger, supply).verdict
+}
+
+/// The same, with the numbers that decide it.
+pub fn assess(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Assessment {
     let latest_us = model.latest_reduce_start_us(&job.work, job.deadline_us);
-    let Some(maps) = model.least_maps(&job.work, job.now_us, latest_us) else {
-        // In whole tasks there may be time, but not for a map.
-        let least = Seconds { us: job.deadline_us.saturating_sub(latest_us) };
-        return Err(DeadlineRejection::TooShort { deadline, least });
+    let mut assessment = Assessment {
+        needed_maps: model.least_maps(&job.work, job.now_us, latest_us),
+        free_maps: supply.0.map.saturating_sub(ledger.maps()),
+        needed_reduces: job.work.reduces,
+        free_reduces: supply.0.reduce.saturating_sub(ledger.most_reduces(latest_us, job.deadline_us)),
+        latest_reduce_start: job.since_arrival(latest_us),
+        verdict: Err(DeadlineRejection::InThePast),
     };
-    let free_maps = supply.0.map.saturating_sub(ledger.maps());
-    let free_reduces = supply.0.reduce.saturating_sub(ledger.most_reduces(latest_us, job.deadline_us));
-    let earliest = || earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
-    if u64::from(maps) > free_maps {
-        return Err(DeadlineRejection::Maps { deadline, needed: maps, free: free_maps, earliest: earliest() });
+    if job.deadline_us > job.now_us {
+        let earliest = || earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
+        assessment.verdict = assessment.judge(job, latest_us, earliest);
     }
-    let needed = job.work.reduces;
-    if u64::from(needed) > free_reduces {
-        let at = job.since_arrival(latest_us);
-        return Err(DeadlineRejection::Reduces { deadline, needed, at, free: free_reduces, earliest: earliest() });
+    assessment
+}
+
+/// The same for a question: with the earliest deadline whatever the verdict.
+pub fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> WhatIf {
+    let earliest = earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
+    WhatIf { assessment: assess(job, model, ledger, supply), earliest }
+}
+
+// === impl Assessment ===
+
+impl Assessment {
+    fn judge(
+        &self,
+        job: &TimedWork,
+        latest_us: i64,
+        earliest: impl FnOnce() -> Option<Seconds>,
+    ) -> Result<JobPlan, DeadlineRejection> {
+        let deadline = job.since_arrival(job.deadline_us);
+        let Some(maps) = self.needed_maps else {
+            // In whole tasks there may be time, but not for a map.
+            let least = Seconds { us: job.deadline_us.saturating_sub(latest_us) };
+            return Err(DeadlineRejection::TooShort { deadline, least });
+        };
+        let (free_maps, free_reduces, needed) = (self.free_maps, self.free_reduces, self.needed_reduces);
+        if u64::from(maps) > free_maps {
+            return Err(DeadlineRejection::Maps { deadline, needed: maps, free: free_maps, earliest: earliest() });
+        }
+        if u64::from(needed) > free_reduces {
+            let at = self.latest_reduce_start;
+            return Err(DeadlineRejection::Reduces { deadline, needed, at, free: free_reduces, earliest: earliest() });
+        }
+        Ok(JobPlan { maps, latest_reduce_start_us: latest_us })
     }
-    Ok(JobPlan { maps, latest_reduce_start_us: latest_us })
 }
 
 /// The earliest deadline that [`admit`] takes, as it does any within a second after it; none where it takes none.

@@ -3,18 +3,7 @@
 use crate::model::{Kind, PerKind};
 
 use super::running_maps::RunningMaps;
-use super::{AppDeadline, JobWork, Model, Promise};
-
-/// Whether a job keeps its deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadlineState {
-    /// As far as is known.
-    OnTime,
-    /// What is left needs more slots than it has.
-    AtRisk,
-    /// It has passed.
-    Late,
-}
+use super::{AppDeadline, DeadlineDetail, DeadlineState, JobWork, Model, Promise};
 
 /// How the reduces of a job whose maps are done run.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +72,15 @@ impl DeadlineJob {
 
     pub(super) fn latest_reduce_start_us(&self) -> i64 {
         self.latest_reduce_start_us
+    }
+
+    pub(super) fn detail(&self) -> DeadlineDetail {
+        DeadlineDetail {
+            state: self.state,
+            due_us: self.deadline.due_us,
+            minimum: self.minimum,
+            latest_reduce_start_us: self.latest_reduce_start_us,
+        }
     }
 
     pub(super) fn held(&self) -> PerKind<u32> {

@@ -40,4 +40,16 @@ impl JobWork {
         // It is at most what it was.
         Self { maps: maps.min(self.maps), map_us: u64::try_from(map_us).unwrap_or(self.map_us), ..*self }
     }
+
+    /// The same job with this many reduces left, each as long as before.
+    pub fn with_reduces_left(&self, reduces: u32) -> Self {
+        let left = u128::from(self.reduce_us) * u128::from(reduces.min(self.reduces));
+        let reduce_us = left.div_ceil(u128::from(self.reduces.max(1)));
+        // It is at most what it was.
+        Self {
+            reduces: reduces.min(self.reduces),
+            reduce_us: u64::try_from(reduce_us).unwrap_or(self.reduce_us),
+            ..*self
+        }
+    }
 }

@@ -58,6 +58,13 @@ impl Ledger {
         }
     }
 
+    /// The promises of all jobs but one. Linear in the promises.
+    pub fn without(&self, app: AppId) -> Self {
+        let mut others = self.clone();
+        others.set(app, None);
+        others
+    }
+
     /// What a job is promised.
     pub fn get(&self, app: AppId) -> Option<Promise> {
         self.promises.get(&app).copied()

@@ -7,10 +7,15 @@
 
 mod admission;
 mod app_deadline;
+mod at_risk;
 mod check;
+mod check_changed;
 mod constraint_config;
 mod costs;
+mod deadline_change;
+mod deadline_detail;
 mod deadline_job;
+mod deadline_state;
 mod job_work;
 mod key_spread;
 mod ledger;
@@ -25,13 +30,18 @@ mod sums_by_time;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{DeadlineRejection, JobPlan, Seconds, SlotSupply, TimedWork, admit};
+pub use admission::{
+    Assessment, DeadlineRejection, JobPlan, Seconds, SlotSupply, TimedWork, WhatIf, admit, assess, what_if,
+};
 pub use app_deadline::AppDeadline;
+pub use at_risk::{UnfinishedJob, find_at_risk};
 pub use constraint_config::{
     Admission, ConstraintConfig, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
 };
 pub use costs::Costs;
-pub use deadline_job::DeadlineState;
+pub use deadline_change::{ChangedDeadline, DeadlineChange, NewDeadline};
+pub use deadline_detail::DeadlineDetail;
+pub use deadline_state::DeadlineState;
 pub use job_work::JobWork;
 pub use key_spread::KeySpread;
 pub use ledger::{Ledger, Promise};

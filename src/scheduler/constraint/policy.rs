@@ -12,6 +12,7 @@ use crate::model::{Kind, Now, PerKind, Violations};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
+use crate::scheduler::detail::AppDetail;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
@@ -22,8 +23,11 @@ use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSpec, GroupId, Level};
 
-use super::deadline_job::{DeadlineJob, DeadlineState, ReducePlan};
-use super::{Admission, ConstraintConfig, Ledger, Model, OnMissed, RejectedJob, SlotSupply, Strategy, admit};
+use super::deadline_job::{DeadlineJob, ReducePlan};
+use super::{
+    Admission, AppDeadline, ConstraintConfig, DeadlineState, Ledger, Model, OnMissed, RejectedJob, SlotSupply,
+    Strategy, TimedWork, WhatIf, admit, what_if,
+};
 
 #[derive(Debug)]
 pub struct Constraint {
@@ -254,6 +258,17 @@ impl Policy for Constraint {
         }
     }
 
+    fn check_deadline(
+        &self,
+        app: &App,
+        name: &str,
+        deadline: &AppDeadline,
+        now: Now,
+        view: &View<'_>,
+    ) -> Result<u32, AppRefusal> {
+        self.check_changed(app, name, deadline, now, view)
+    }
+
     fn leaf_of(&self, _app: &AppSpec) -> Leaf {
         Leaf::Root
     }
@@ -345,6 +360,14 @@ impl Policy for Constraint {
     fn take_missed(&mut self) -> Vec<AppId> {
         let missed = std::mem::take(&mut self.missed);
         if self.config.on_missed == OnMissed::Kill { missed } else { Vec::new() }
+    }
+
+    fn what_if(&self, timed: &TimedWork, view: &View<'_>) -> Option<WhatIf> {
+        Some(what_if(timed, self.config.model, &self.ledger, self.supply(view.totals)))
+    }
+
+    fn app_detail(&self, app: &App) -> AppDetail {
+        self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, |job| AppDetail::Due(job.detail()))
     }
 
     fn app_report(&self, app: &App) -> Option<String> {

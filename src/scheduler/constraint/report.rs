@@ -1,25 +1,11 @@
 //! What clients read of a job with a deadline: its plan, and how it stands.
 
-use std::fmt;
-
 use crate::model::Kind;
 use crate::scheduler::app::App;
 
 use super::Seconds;
-use super::deadline_job::{DeadlineJob, DeadlineState};
+use super::deadline_job::DeadlineJob;
 use super::policy::{Constraint, us};
-
-// === impl DeadlineState ===
-
-impl fmt::Display for DeadlineState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OnTime => "ON_TIME",
-            Self::AtRisk => "AT_RISK",
-            Self::Late => "LATE",
-        })
-    }
-}
 
 // === impl Constraint: texts ===
 
@@ -27,7 +13,9 @@ impl Constraint {
     /// The scheduling information of a job.
     pub(super) fn report(&self, app: &App, job: &DeadlineJob) -> String {
         let since_arrival = |at_us: i64| Seconds { us: at_us.saturating_sub(job.arrival_us()) };
-        let left = Seconds { us: job.due_us().saturating_sub(us(self.now.wall_ms)) };
+        // It may have come after the last heartbeat.
+        let now_us = us(self.now.wall_ms).max(job.arrival_us());
+        let left = Seconds { us: job.due_us().saturating_sub(now_us) };
         let minimum = job.minimum();
         format!(
             "Deadline {} s (left {left} s, {}). Maps {}/{} minimum. Reduces {}/{} minimum. Reduce start limit {} s.",

@@ -80,6 +80,9 @@ impl StepSource {
                 self.call_of(caller, "setJobPriority", format_args!("{id}, {priority:?}"));
             }
             Event::SetPool { id, pool, caller } => self.call_of(caller, "setPool", format_args!("{id}, {pool:?}")),
+            Event::SetDeadline { id, change, caller } => {
+                self.call_of(caller, "setDeadline", format_args!("{id}, {change:?}"));
+            }
             Event::SetSafeMode { on, caller } => self.call_of(caller, "setSafeMode", format_args!("{on}")),
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),

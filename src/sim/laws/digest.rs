@@ -117,6 +117,11 @@ impl Digest {
                 self.word(finish_ms.cast_unsigned());
             }
             JobFact::PoolSet { pool, .. } => self.bytes(pool.as_bytes()),
+            JobFact::DeadlineSet { deadline, .. } => {
+                let due_us = deadline.spec.as_ref().map_or(0, |spec| spec.due_us(0));
+                self.word(due_us.cast_unsigned());
+                self.word(deadline.maps.unwrap_or_default().into());
+            }
             JobFact::Priority { priority, .. } => self.word(*priority as u64),
             JobFact::Restarted { first_attempt, .. } | JobFact::AttemptBlockSkipped { first_attempt, .. } => {
                 self.word(i64::from(*first_attempt).cast_unsigned());

@@ -49,6 +49,11 @@ pub(super) fn record(
         JobFact::PoolSet { job, pool } => {
             change("UPDATE job SET pool = ?2 WHERE job = ?1", params![job.to_string(), pool])
         }
+        JobFact::DeadlineSet { job, deadline } => {
+            let deadline = serde_json::to_string(&**deadline)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+            change("UPDATE job SET deadline = ?2 WHERE job = ?1", params![job.to_string(), deadline])
+        }
         JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => change(
             "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
              WHERE attempt = ?1",

@@ -71,6 +71,7 @@ fn job(number: i32, group: &str, name: &str) -> ReportedJob {
             deficit_slot_ms: None,
             waited_ms: 0,
         }),
+        deadline: None,
     }
 }
 

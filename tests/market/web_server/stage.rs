@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use jobtracker::api::{Explanation, PriceHistory, PricePoint, SpendingHistory, Statement};
-use jobtracker::engine::{ClusterSnapshot, Explained, Refusal};
+use jobtracker::api::{Explanation, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer};
+use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
     Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, QueueUse, ServletRequest,
@@ -122,7 +122,17 @@ impl Owner for Handle {
         Ok(explanation.map(|explanation| Box::new(Explained::from(explanation))))
     }
 
-    async fn change_job(&self, job: JobId, change: JobChange) -> Result<Result<(), Refusal>, OwnerGone> {
+    async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
+        self.gate().await?;
+        Ok(None)
+    }
+
+    async fn change_job(
+        &self,
+        job: JobId,
+        change: JobChange,
+        _caller: Caller,
+    ) -> Result<Result<(), Refusal>, OwnerGone> {
         self.gate().await?;
         self.0.changes.lock().unwrap().push((job, change.clone()));
         Ok(match change {

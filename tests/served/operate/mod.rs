@@ -2,6 +2,7 @@
 //! of systemd, backup and restore, a second daemon, clients that a restart cuts off, starts that are refused.
 
 mod backup;
+mod deadline;
 mod hold_kills;
 mod notify;
 mod quarantine;

@@ -1,8 +1,9 @@
-//! GET for the market and for task logs: a complete answer, or why there is none.
+//! One request for the market, for jobs and for task logs: a complete answer, or why there is none.
 
 use std::time::Duration;
 
-use hyper::header::{ACCEPT, AUTHORIZATION, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::http::request::Builder;
 use hyper::{Request, StatusCode};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -15,6 +16,9 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 const MAX_HEAD_BYTES: usize = 400 << 10;
 /// Maximum size of a body, bytes; enough for all queues.
 const MAX_BODY_BYTES: usize = 256 << 20;
+
+/// Header of requests that change something.
+const REQUESTED_BY: &str = "x-requested-by";
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +46,26 @@ pub enum HttpError {
 
 /// Requests a path with its query from `server`, `host:port`.
 pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, HttpError> {
-    timeout(TIMEOUT, exchange(server, path, authorization)).await.map_err(|_| HttpError::TooSlow)?
-}
-
-async fn exchange(server: &str, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, HttpError> {
-    let mut request = Request::get(path).header(HOST, server).header(ACCEPT, "*/*");
+    let mut request = Request::get(path);
     if let Some(authorization) = authorization {
         request = request.header(AUTHORIZATION, authorization);
     }
-    let request = request.body(String::new())?;
+    send(server, request).await
+}
+
+/// Sends a change, whose parameters are the path's query, as a program: no page of another site can send its header.
+pub(crate) async fn post(server: &str, path: &str) -> Result<HttpAnswer, HttpError> {
+    let request =
+        Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker");
+    send(server, request).await
+}
+
+async fn send(server: &str, request: Builder) -> Result<HttpAnswer, HttpError> {
+    timeout(TIMEOUT, exchange(server, request)).await.map_err(|_| HttpError::TooSlow)?
+}
+
+async fn exchange(server: &str, request: Builder) -> Result<HttpAnswer, HttpError> {
+    let request = request.header(HOST, server).header(ACCEPT, "*/*").body(String::new())?;
     let stream = TcpStream::connect(server).await?;
     let answer = send_request(stream, request, MAX_HEAD_BYTES).await?;
     let status = answer.status();

@@ -1,0 +1,105 @@
+//! Deadlines under the constraint scheduler, and questions about deadlines: part of `/scheduler?format=json`, and the answer
+//! to `/scheduler?whatif`.
+
+use serde::{Deserialize, Serialize};
+
+use super::exact_decimal::ExactDecimal;
+
+/// The deadline of a job, and what it counts on. The job's `state` is `ON_TIME`, `AT_RISK` or `LATE`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDeadline {
+    /// When the job must be done, epoch ms.
+    pub deadline_at_ms: i64,
+    /// Time until then, ms; negative when it has passed.
+    pub left_ms: i64,
+    /// The least maps at a time.
+    pub min_maps: u32,
+    /// The least reduces at a time; all of them until its maps are done.
+    pub min_reduces: u32,
+    /// When all its reduces must have started, ms after its submission.
+    pub reduce_start_limit_ms: i64,
+    /// What a map costs.
+    pub map_cost: TaskCost,
+    /// What a reduce costs.
+    pub reduce_cost: TaskCost,
+    /// What moving one MB of map output costs, ms.
+    pub copy_ms_per_mb: Sourced,
+    /// Map output by map input.
+    pub filter_ratio: Sourced,
+}
+
+/// What tasks cost, in one of two forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskCost {
+    /// ms.
+    pub ms: ExactDecimal,
+    /// What takes so long.
+    pub of: CostUnit,
+    /// Who says so.
+    pub source: CostSource,
+}
+
+/// What a cost is given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostUnit {
+    /// One MB of input.
+    Mb,
+    /// One task.
+    Task,
+}
+
+/// A number, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sourced {
+    /// The number.
+    pub value: ExactDecimal,
+    /// Who says so.
+    pub source: CostSource,
+}
+
+/// Where an estimate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostSource {
+    /// The job states it.
+    Job,
+    /// The configuration.
+    System,
+}
+
+/// What admission would say of a job. Times are ms after its submission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WhatIfAnswer {
+    /// Whether it would be accepted.
+    pub schedulable: bool,
+    /// Why not; null: it would be.
+    pub reason: Option<String>,
+    /// The least maps at a time that keep the deadline; null: no number does.
+    pub min_maps: Option<u32>,
+    /// Map slots that are promised to no job.
+    pub free_maps: u64,
+    /// Reduces of the job.
+    pub reduces: u32,
+    /// Reduce slots that are promised to no job while its reduces run.
+    pub free_reduces: u64,
+    /// When all its reduces must have started.
+    pub reduce_start_limit_ms: i64,
+    /// The earliest deadline that would be accepted, rounded up; null: none would.
+    pub earliest_deadline_ms: Option<i64>,
+}
+
+// === impl CostSource ===
+
+impl CostSource {
+    /// As pages and texts name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::System => "system",
+        }
+    }
+}

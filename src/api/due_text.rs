@@ -1,0 +1,76 @@
+//! Deadlines as people write them: `20m`, or `2026-11-22T18:00Z`.
+
+use std::str::FromStr;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+/// A deadline as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueText {
+    /// So long from now, ms, above 0.
+    AfterMs(u64),
+    /// At a time, epoch ms.
+    AtMs(i64),
+}
+
+/// A text that is neither a duration nor a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a duration above 0 such as 20m, or a time such as 2026-11-22T18:00Z")]
+pub struct InvalidDue;
+
+/// A text that is no duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a duration above 0 such as 40s or 1h30m")]
+pub struct InvalidDuration;
+
+// === impl DueText ===
+
+impl FromStr for DueText {
+    type Err = InvalidDue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDue> {
+        match parse_duration_ms(text) {
+            Ok(ms) => Ok(Self::AfterMs(ms)),
+            Err(InvalidDuration) => parse_utc_ms(text).map(Self::AtMs).ok_or(InvalidDue),
+        }
+    }
+}
+
+/// Parses a duration of at least a millisecond, ms.
+///
+/// # Errors
+/// [`InvalidDuration`], also for one that Hadoop's numbers do not hold.
+pub fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
+    let ms = text.trim().parse::<SignedDuration>().ok().and_then(|duration| i64::try_from(duration.as_millis()).ok());
+    ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0).ok_or(InvalidDuration)
+}
+
+/// Parses a date, or a date with a time, epoch ms; of UTC unless it says otherwise.
+pub fn parse_utc_ms(text: &str) -> Option<i64> {
+    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
+    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| in_utc());
+    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_count_from_now_and_times_are_of_utc_unless_they_say_otherwise() {
+        for (text, due) in [
+            ("20m", DueText::AfterMs(1_200_000)),
+            ("1h30m", DueText::AfterMs(5_400_000)),
+            ("90 s", DueText::AfterMs(90_000)),
+            ("1970-01-02", DueText::AtMs(86_400_000)),
+            ("1970-01-02T01:30+01:30", DueText::AtMs(86_400_000)),
+        ] {
+            assert_eq!(text.parse(), Ok(due), "{text}");
+        }
+        for text in ["", "20", "0s", "-5m", "soon", "1970-13-01", "999999999999999h"] {
+            assert_eq!(text.parse::<DueText>(), Err(InvalidDue), "{text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Options of `job submit` that state a deadline and what tasks take, and their conversion to properties of the job.
+
+use std::fmt;
+use std::str::FromStr as _;
+
+use crate::api::{DueText, parse_duration_ms};
+
+/// Options that state a deadline.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DeadlineArguments {
+    /// When the job must be done: a duration from now, such as 20m, or a time, such as 2026-11-22T18:00Z
+    #[arg(long, value_name = "DURATION|TIME", value_parser = DueText::from_str)]
+    deadline: Option<DueText>,
+    /// Time that a map takes, such as 40s; default: as configured
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "deadline")]
+    map_time: Option<u64>,
+    /// Time that a reduce takes, such as 3m; default: as configured
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "deadline")]
+    reduce_time: Option<u64>,
+    /// Map output by map input, such as 0.3; default: 1
+    #[arg(long, value_name = "RATIO", requires = "deadline")]
+    filter_ratio: Option<String>,
+}
+
+// === impl DeadlineArguments ===
+
+impl DeadlineArguments {
+    /// Properties of the job, `key=value`.
+    pub(super) fn properties(&self) -> Vec<String> {
+        let property = |name: &str, value: &dyn fmt::Display| format!("mapred.job.deadline.{name}={value}");
+        let deadline = self.deadline.map(|due| match due {
+            DueText::AfterMs(ms) => property("ms", &ms),
+            DueText::AtMs(ms) => property("at.ms", &ms),
+        });
+        let map = self.map_time.map(|ms| property("map.task.ms", &ms));
+        let reduce = self.reduce_time.map(|ms| property("reduce.task.ms", &ms));
+        let ratio = self.filter_ratio.as_ref().map(|ratio| property("filter.ratio", ratio));
+        [deadline, map, reduce, ratio].into_iter().flatten().collect()
+    }
+
+    /// Whether a deadline is stated.
+    pub(super) const fn is_stated(&self) -> bool {
+        self.deadline.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        deadline: DeadlineArguments,
+    }
+
+    fn properties(line: &str) -> Result<Vec<String>, String> {
+        let line = Line::try_parse_from(["submit"].into_iter().chain(line.split_whitespace()));
+        line.map(|line| line.deadline.properties()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_become_properties() {
+        let all = properties("--deadline 20m --map-time 40s --reduce-time 1h30m --filter-ratio 0.3").unwrap();
+        let expected = ["ms=1200000", "map.task.ms=40000", "reduce.task.ms=5400000", "filter.ratio=0.3"];
+        assert_eq!(all, expected.map(|property| format!("mapred.job.deadline.{property}")));
+        let at = properties("--deadline 1970-01-02T00:00Z").unwrap();
+        assert_eq!(at, ["mapred.job.deadline.at.ms=86400000"]);
+        assert!(properties("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn mistakes_name_option_value_and_what_was_expected() {
+        for line in
+            ["--deadline soon", "--deadline 0s", "--deadline=-5m", "--deadline 20", "--deadline 999999999999999h"]
+        {
+            let error = properties(line).unwrap_err();
+            let value = line.split([' ', '=']).next_back().unwrap();
+            assert!(error.contains("--deadline") && error.contains(&format!("'{value}'")), "{error}");
+            assert!(error.contains("expected a duration above 0 such as 20m, or a time"), "{error}");
+        }
+        let error = properties("--deadline 5m --map-time 0s").unwrap_err();
+        assert!(error.contains("'0s'") && error.contains("expected a duration above 0 such as 40s"), "{error}");
+        let error = properties("--map-time 5s").unwrap_err();
+        assert!(error.contains("--deadline <DURATION|TIME>"), "{error}");
+    }
+}

@@ -1,0 +1,57 @@
+//! The deadline of a job as pages show it, each cost with its source.
+
+use crate::api::{CostSource, CostUnit, ExactDecimal, JobDeadline, Sourced, TaskCost};
+use crate::engine::core::{Engine, PolicyConfig};
+use crate::mapreduce::Job;
+use crate::model::{Now, PartsPerMillion};
+use crate::scheduler::constraint::{DeadlineDetail, StatedCost};
+
+/// The ratio 1, in millionths.
+const ONE: u64 = 1_000_000;
+
+// === impl Engine: deadlines on pages ===
+
+impl Engine {
+    /// Of a job whose deadline the ruling policy keeps.
+    pub(super) fn report_deadline(&self, job: &Job, detail: &DeadlineDetail, now: Now) -> Option<JobDeadline> {
+        let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
+        let (stated, default) = (job.deadline()?, &config.default_costs);
+        let deadline_at_ms = detail.due_us.div_euclid(1_000);
+        Some(JobDeadline {
+            deadline_at_ms,
+            left_ms: deadline_at_ms.saturating_sub(now.wall_ms),
+            min_maps: detail.minimum.map,
+            min_reduces: detail.minimum.reduce,
+            reduce_start_limit_ms: detail.latest_reduce_start_us.div_euclid(1_000).saturating_sub(job.submit_ms),
+            map_cost: task_cost(stated.map, default.map_us_per_mb),
+            reduce_cost: task_cost(stated.reduce, default.reduce_us_per_mb),
+            copy_ms_per_mb: sourced(stated.copy_us_per_mb.map(millis), millis(default.copy_us_per_mb)),
+            filter_ratio: sourced(stated.filter_millionths.map(decimal), decimal(ONE)),
+        })
+    }
+}
+
+fn task_cost(stated: Option<StatedCost>, default_us_per_mb: u64) -> TaskCost {
+    let source = if stated.is_some() { CostSource::Job } else { CostSource::System };
+    let (ms, of) = match stated.unwrap_or(StatedCost::UsPerMb(default_us_per_mb)) {
+        StatedCost::UsPerMb(us_per_mb) => (millis(us_per_mb), CostUnit::Mb),
+        StatedCost::TaskMs(ms) => (decimal(ms.saturating_mul(ONE)), CostUnit::Task),
+    };
+    TaskCost { ms, of, source }
+}
+
+fn sourced(stated: Option<ExactDecimal>, default: ExactDecimal) -> Sourced {
+    match stated {
+        Some(value) => Sourced { value, source: CostSource::Job },
+        None => Sourced { value: default, source: CostSource::System },
+    }
+}
+
+/// Microseconds as milliseconds.
+fn millis(us: u64) -> ExactDecimal {
+    decimal(us.saturating_mul(1_000))
+}
+
+fn decimal(millionths: u64) -> ExactDecimal {
+    ExactDecimal(PartsPerMillion(millionths))
+}

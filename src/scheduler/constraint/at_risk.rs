@@ -1,0 +1,57 @@
+//! Which deadlines of unfinished jobs the scheduler could keep if it began to rule now.
+
+use crate::model::{Kind, PerKind};
+use crate::scheduler::AppId;
+
+use super::{AppDeadline, Ledger, Model, Promise, SlotSupply, TimedWork, admit};
+
+/// An unfinished job with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnfinishedJob {
+    /// The job.
+    pub app: AppId,
+    /// Its deadline.
+    pub deadline: AppDeadline,
+    /// When it was submitted, epoch microseconds.
+    pub arrival_us: i64,
+    /// Tasks that are not done.
+    pub left: PerKind<u32>,
+    /// Slots that it holds.
+    pub held: PerKind<u32>,
+}
+
+/// The jobs whose deadlines the cluster does not keep, the earliest first: each is tested as a new one would be, on what is
+/// left of it, beside those before it. `others`: slots that jobs without a deadline hold.
+pub fn find_at_risk(
+    mut jobs: Vec<UnfinishedJob>,
+    model: Model,
+    slots: PerKind<u64>,
+    others: PerKind<u64>,
+    now_us: i64,
+) -> Vec<AppId> {
+    jobs.sort_by_key(|job| (job.deadline.due_us, job.app));
+    let free = |kind: Kind| slots[kind].saturating_sub(others[kind]);
+    let supply = SlotSupply(PerKind::new(free(Kind::Map), free(Kind::Reduce)));
+    let mut ledger = Ledger::default();
+    let mut at_risk = Vec::new();
+    for job in jobs {
+        let UnfinishedJob { app, deadline, arrival_us, left, held } = job;
+        let work = deadline.work.with_maps_left(left.map).with_reduces_left(left.reduce);
+        let timed = TimedWork { work, arrival_us, now_us, deadline_us: deadline.due_us };
+        let promise = match admit(&timed, model, &ledger, supply) {
+            Ok(plan) => Promise {
+                maps: plan.maps.max(held.map),
+                reduces: left.reduce.max(held.reduce),
+                reduces_from_us: plan.latest_reduce_start_us,
+                until_us: deadline.due_us,
+            },
+            Err(_) => {
+                at_risk.push(app);
+                let (maps, reduces) = (held.map, held.reduce);
+                Promise { maps, reduces, reduces_from_us: now_us, until_us: deadline.due_us }
+            }
+        };
+        ledger.set(app, Some(promise));
+    }
+    at_risk
+}

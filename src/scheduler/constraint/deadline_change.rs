@@ -1,0 +1,55 @@
+//! Another deadline for a job that was accepted before.
+
+use super::{DeadlineSpec, Due, KeySpread, StatedCost};
+
+/// What a user asks of a job's deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadlineChange {
+    /// The job becomes one without a deadline.
+    Clear,
+    /// Another deadline.
+    Set(NewDeadline),
+}
+
+/// Another deadline. What it does not state stays as the job stated it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewDeadline {
+    /// At a time, or so long from now.
+    pub due: Due,
+    /// The time of one map, ms.
+    pub map_task_ms: Option<u64>,
+    /// The time of one reduce, ms.
+    pub reduce_task_ms: Option<u64>,
+    /// Map output by map input, millionths.
+    pub filter_millionths: Option<u64>,
+}
+
+/// The deadline of a job as it was changed last.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ChangedDeadline {
+    /// The deadline, at a time; none: it was cleared.
+    pub spec: Option<DeadlineSpec>,
+    /// The least maps at a time that kept it when it was set.
+    pub maps: Option<u32>,
+}
+
+// === impl NewDeadline ===
+
+impl NewDeadline {
+    /// The deadline, at a time; `stated`: what the job stated before.
+    pub fn over(&self, stated: Option<&DeadlineSpec>, now_ms: i64) -> DeadlineSpec {
+        let due = match self.due {
+            Due::AfterMs(ms) => Due::AtMs(now_ms.saturating_add_unsigned(ms)),
+            at @ Due::AtMs(_) => at,
+        };
+        let task = |ms: Option<u64>| ms.map(StatedCost::TaskMs);
+        DeadlineSpec {
+            due,
+            map: task(self.map_task_ms).or(stated.and_then(|stated| stated.map)),
+            reduce: task(self.reduce_task_ms).or(stated.and_then(|stated| stated.reduce)),
+            copy_us_per_mb: stated.and_then(|stated| stated.copy_us_per_mb),
+            filter_millionths: self.filter_millionths.or(stated.and_then(|stated| stated.filter_millionths)),
+            keys: stated.map_or(KeySpread::Uniform, |stated| stated.keys),
+        }
+    }
+}

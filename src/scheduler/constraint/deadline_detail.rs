@@ -1,0 +1,18 @@
+//! What pages show of a job with a deadline.
+
+use crate::model::PerKind;
+
+use super::DeadlineState;
+
+/// A job with a deadline: its plan, and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadlineDetail {
+    /// Whether it keeps its deadline.
+    pub state: DeadlineState,
+    /// Its deadline, epoch microseconds.
+    pub due_us: i64,
+    /// The least tasks at a time that keep it.
+    pub minimum: PerKind<u32>,
+    /// When all its reduces must have started, epoch microseconds.
+    pub latest_reduce_start_us: i64,
+}

@@ -1,0 +1,26 @@
+//! Whether a job keeps its deadline.
+
+use std::fmt;
+
+/// Whether a job keeps its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadlineState {
+    /// As far as is known.
+    OnTime,
+    /// What is left needs more slots than it has.
+    AtRisk,
+    /// It has passed.
+    Late,
+}
+
+// === impl DeadlineState ===
+
+impl fmt::Display for DeadlineState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OnTime => "ON_TIME",
+            Self::AtRisk => "AT_RISK",
+            Self::Late => "LATE",
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! `POST /scheduler?whatif`: whether the constraint scheduler would accept a job that is not submitted. Changes
+//! nothing, so it needs no signature.
+
+use std::collections::BTreeMap;
+
+use axum::body::{Body, to_bytes};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::deadline_question::{QuestionError, read_question};
+use super::form_body::{FORM, form_fields};
+use super::owner::{Owner, OwnerGone};
+use super::response::{JSON, fresh, json, json_refusal, with_allow};
+use super::signed_request::HttpRequest;
+use super::state::{ANSWER_TIMEOUT, WebState};
+
+/// Largest body, bytes: eleven short fields.
+const MAX_BYTES: usize = 4 << 10;
+
+/// Whether a query asks this.
+pub(super) fn is_what_if(query: &str) -> bool {
+    matches!(query, "whatif" | "whatif=")
+}
+
+/// Answers a question: a JSON object, or the fields of a form.
+pub(super) async fn what_if<O: Owner>(state: &WebState<O>, request: &HttpRequest, body: Body) -> Response<Body> {
+    if request.method != Method::POST {
+        let message = format!("{} is not allowed here; POST the question", request.method);
+        return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, &message), "POST");
+    }
+    let Ok(bytes) = to_bytes(body, MAX_BYTES).await else {
+        return json_refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("expected a question of at most {MAX_BYTES} bytes"),
+        );
+    };
+    let question = fields(&request.headers, &bytes).and_then(|fields| read_question(&fields));
+    let question = match question {
+        Ok(question) => question,
+        Err(error) => return json_refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    match timeout(ANSWER_TIMEOUT, state.owner.what_if(question)).await {
+        Ok(Ok(Some(answer))) => fresh(StatusCode::OK, JSON, json(&answer)),
+        Ok(Ok(None)) => {
+            let message = "deadlines are kept under the constraint scheduler only, which does not rule";
+            json_refusal(StatusCode::NOT_FOUND, message)
+        }
+        Ok(Err(gone)) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &gone.to_string()),
+        Err(_) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string()),
+    }
+}
+
+/// The fields as texts.
+fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>, QuestionError> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
+        return form_fields(bytes).ok_or(QuestionError::NoForm);
+    }
+    let object: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(bytes).map_err(|error| QuestionError::NoObject(error.to_string()))?;
+    let text = |(name, value): (String, serde_json::Value)| match value {
+        serde_json::Value::Null => Ok(None),
+        serde_json::Value::String(text) => Ok(Some((name, text))),
+        serde_json::Value::Number(number) => Ok(Some((name, number.to_string()))),
+        other => Err(QuestionError::Field { name, value: other.to_string(), expected: "a number or a text" }),
+    };
+    object.into_iter().filter_map(|member| text(member).transpose()).collect()
+}

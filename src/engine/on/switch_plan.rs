@@ -90,7 +90,7 @@ impl Engine {
         self.ruling_market().is_some() && !wish.policy.is_market()
     }
 
-    pub(super) fn unfinished_jobs(&self) -> impl Iterator<Item = &Job> {
+    fn unfinished_jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| !job.is_over())
     }
 

@@ -1,0 +1,64 @@
+//! Another deadline for a job that was accepted before: tested as that of a new job, on what is left of it.
+
+use std::sync::Arc;
+
+use crate::engine::core::{Engine, JobOperation, PolicyConfig, Reply, Wait};
+use crate::engine::state::{Caller, Refusal};
+use crate::mapreduce::{Job, JobFact};
+use crate::model::{JobId, Now};
+use crate::scheduler::constraint::{ChangedDeadline, DeadlineChange, NewDeadline};
+
+// === impl Engine: changed deadlines ===
+
+impl Engine {
+    /// Changes a deadline. One that cannot be kept changes nothing.
+    pub(super) fn set_deadline(
+        &mut self,
+        id: JobId,
+        change: DeadlineChange,
+        caller: &Caller,
+        now: Now,
+    ) -> (Reply, Wait) {
+        match self.change_deadline(id, change, caller, now) {
+            Ok(()) => (Reply::Done, Wait::All),
+            Err(refusal) => (Reply::Refused(refusal), Wait::Nothing),
+        }
+    }
+
+    fn change_deadline(&mut self, id: JobId, change: DeadlineChange, caller: &Caller, now: Now) -> Result<(), Refusal> {
+        let invalid = |text: String| Err(Refusal::Invalid(text));
+        let Some(job) = self.jobs.get(id) else { return invalid(format!("there is no job {id}")) };
+        self.check_job_access(job, caller, JobOperation::SetDeadline)?;
+        if job.is_over() {
+            return invalid(format!("{id} has ended"));
+        }
+        if !matches!(self.config.policy, PolicyConfig::Constraint(_)) {
+            return invalid("deadlines are kept under the constraint scheduler only".to_owned());
+        }
+        let changed = match change {
+            DeadlineChange::Clear => ChangedDeadline { spec: None, maps: None },
+            DeadlineChange::Set(deadline) => self.promised(job, deadline, now)?,
+        };
+        let changed = Arc::new(changed);
+        let Some(job) = self.jobs.get_mut(id) else { return Ok(()) };
+        job.changed_deadline = Some(Arc::clone(&changed));
+        let app = job.app;
+        let deadline = self.jobs.get(id).and_then(|job| self.deadline_now(job));
+        self.cluster.scheduler.set_deadline(app, deadline);
+        self.outbox.job_facts.push(JobFact::DeadlineSet { job: id, deadline: changed });
+        self.record_job_facts();
+        self.tick_policy(now);
+        Ok(())
+    }
+
+    /// A new deadline with what the cluster promises to keep it.
+    fn promised(&self, job: &Job, deadline: NewDeadline, now: Now) -> Result<ChangedDeadline, Refusal> {
+        let spec = deadline.over(job.deadline(), now.wall_ms);
+        let Some(planned) = self.planned(&spec, &job.spec, &job.splits, job.submit_ms) else {
+            return Ok(ChangedDeadline { spec: Some(spec), maps: None });
+        };
+        let checked = self.cluster.scheduler.check_deadline(job.app, &job.id.to_string(), &planned, now);
+        let maps = checked.map_err(|refusal| Refusal::Invalid(refusal.to_string()))?;
+        Ok(ChangedDeadline { spec: Some(spec), maps: Some(maps) })
+    }
+}

@@ -15,7 +15,7 @@ use super::view::{AttemptLine, JobLine, JobState, TaskTally};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobUpdate {
     /// Its progress.
-    Progress(JobProgress),
+    Progress(Box<JobProgress>),
     /// A failed attempt and its diagnostics.
     Failure(AttemptLine, Vec<String>),
     /// The JobTracker does not answer; sent once.
@@ -105,7 +105,7 @@ pub async fn watch(
                 if lost_at.take().is_some() {
                     report(JobUpdate::Reconnected);
                 }
-                report(JobUpdate::Progress(progress.clone()));
+                report(JobUpdate::Progress(Box::new(progress.clone())));
                 if progress.job.state.is_finished() {
                     return Ok(progress);
                 }

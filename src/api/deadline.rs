@@ -66,6 +66,10 @@ pub struct Sourced {
 pub enum CostSource {
     /// The job states it.
     Job,
+    /// Jobs of the same class before it.
+    History,
+    /// Its own first maps.
+    Tasks,
     /// The configuration.
     System,
 }
@@ -99,6 +103,8 @@ impl CostSource {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Job => "job",
+            Self::History => "history",
+            Self::Tasks => "tasks",
             Self::System => "system",
         }
     }

@@ -12,7 +12,7 @@ use super::keys::Key;
 use super::{job_queue, keys};
 
 /// A job's configuration of its maps, or of its reduces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskConf {
     /// Number of tasks.
     pub tasks: u32,
@@ -28,6 +28,8 @@ pub struct TaskConf {
     pub max_skipped: Option<u64>,
     /// Maximum number that the Fair scheduler runs at a time.
     pub max_running: Option<u32>,
+    /// The class that maps or reduces.
+    pub code: Option<String>,
 }
 
 /// Place in a workflow, for the history. Empty texts when there is none.
@@ -185,6 +187,7 @@ fn map_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
         memory_mb: memory_mb(configuration, &keys::JOB_MAP_MEMORY)?,
         max_skipped: configuration.limit(&keys::SKIP_MAP_RECORDS, 1)?,
         max_running: configuration.limit(&keys::JOB_MAX_MAPS, 0)?,
+        code: code(configuration, &keys::MAPPER_NEW_API, &keys::NEW_MAPPER_CLASS, &keys::MAPPER_CLASS)?,
     })
 }
 
@@ -197,7 +200,13 @@ fn reduce_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
         memory_mb: memory_mb(configuration, &keys::JOB_REDUCE_MEMORY)?,
         max_skipped: configuration.limit(&keys::SKIP_REDUCE_GROUPS, 1)?,
         max_running: configuration.limit(&keys::JOB_MAX_REDUCES, 0)?,
+        code: code(configuration, &keys::REDUCER_NEW_API, &keys::NEW_REDUCER_CLASS, &keys::REDUCER_CLASS)?,
     })
+}
+
+/// The class of the interface that the job uses (1.2.1 `MapTask.run`).
+fn code(configuration: &Configuration, is_new: &Key, new: &Key, old: &Key) -> Result<Option<String>, ConfigError> {
+    configuration.text(if configuration.flag(is_new)? { new } else { old })
 }
 
 /// The old key, in bytes, wins if it holds a size (1.2.1 `JobConf.getMemoryForMapTask`).

@@ -13,12 +13,14 @@ pub use self::core::{
     Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
     PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
 };
-pub use crate::scheduler::constraint::{DeadlineChange, DeadlineSpec, Due, KeySpread, NewDeadline, StatedCost};
+pub use crate::scheduler::constraint::{
+    CostHistory, DeadlineChange, DeadlineSpec, Due, JobClass, KeySpread, NewDeadline, StatedCost,
+};
 pub use on::{
     ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
     Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TrackerSnapshot, WantedJobs,
 };
 pub use state::{
-    Caller, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner, InheritedTrackerConnection,
-    JobCost, Limits, LogLevel, Refusal, SchedulerChoice, TrackerConnection,
+    Caller, ClassCosts, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner,
+    InheritedTrackerConnection, JobCost, Limits, LogLevel, Refusal, SchedulerChoice, TrackerConnection,
 };

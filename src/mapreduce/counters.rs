@@ -15,6 +15,10 @@ pub struct CounterSchema {
     encoded: Box<[u8]>,
     /// All values zero.
     names: Counters,
+    /// Place of the value of a map's output.
+    map_output_bytes: Option<usize>,
+    /// Place of the value of what a reduce has copied.
+    reduce_shuffle_bytes: Option<usize>,
 }
 
 /// The counters of one attempt.
@@ -63,6 +67,9 @@ struct SchemaSum {
     added: i64,
 }
 
+/// The group of the framework's counters (1.2.1 `Task.Counter`).
+const TASK_GROUP: &str = "org.apache.hadoop.mapred.Task$Counter";
+
 /// Most sums that are stored by schema.
 const MAX_SCHEMAS: usize = 32;
 
@@ -94,7 +101,7 @@ impl CounterInterner {
         for counter in names.groups.iter_mut().flat_map(|group| &mut group.counters) {
             counter.value = 0;
         }
-        let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
+        let schema = Arc::new(CounterSchema::new(counters.names().into(), names));
         let bytes = schema.bytes();
         if self.bytes + bytes > MAX_NAMES_BYTES {
             self.refused_bytes += bytes;
@@ -138,6 +145,20 @@ impl CounterValues {
     /// Their names. Attempts that count the same things share them.
     pub fn schema(&self) -> &Arc<CounterSchema> {
         &self.schema
+    }
+
+    /// Output of a map before it is combined, if it was counted.
+    pub(super) fn map_output_bytes(&self) -> Option<u64> {
+        self.count_at(self.schema.map_output_bytes)
+    }
+
+    /// What a reduce has copied, if it was counted.
+    pub(super) fn reduce_shuffle_bytes(&self) -> Option<u64> {
+        self.count_at(self.schema.reduce_shuffle_bytes)
+    }
+
+    fn count_at(&self, place: Option<usize>) -> Option<u64> {
+        u64::try_from(*self.values.get(place?)?).ok()
     }
 
     /// Address of the values: equal only for clones of each other.
@@ -202,6 +223,16 @@ impl CounterSum {
 // === impl CounterSchema ===
 
 impl CounterSchema {
+    fn new(encoded: Box<[u8]>, names: Counters) -> Self {
+        let mut schema = Self { encoded, names, map_output_bytes: None, reduce_shuffle_bytes: None };
+        let place = |name: &str| {
+            schema.named().position(|(group, counter)| *group.name.0 == *TASK_GROUP && *counter.name.0 == *name)
+        };
+        (schema.map_output_bytes, schema.reduce_shuffle_bytes) =
+            (place("MAP_OUTPUT_BYTES"), place("REDUCE_SHUFFLE_BYTES"));
+        schema
+    }
+
     /// Approximate memory: each name is stored encoded and decoded.
     fn bytes(&self) -> usize {
         let counters: usize = self.names.groups.iter().map(|group| 1 + group.counters.len()).sum();

@@ -35,6 +35,7 @@ impl Job {
                 if let Some(counters) = counters {
                     self.counter_sums[kind].add(&counters);
                 }
+                self.add_task_cost(key, position);
                 self.request_reduces_when_due(context);
                 self.apply_map_output(key, position, context);
                 self.fail_on_counter_limit(context);

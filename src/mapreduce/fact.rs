@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
-use crate::scheduler::constraint::ChangedDeadline;
+use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 use crate::wire::TaskCompletionEvent;
 
 use super::{AttemptRole, CounterValues, JobSpec, KillRequest, SplitTable};
@@ -25,6 +25,8 @@ pub struct AcceptedJob {
     pub token_file: Arc<[u8]>,
     /// The lowest number that a new attempt may get; the numbers below it may be in use.
     pub first_attempt: i32,
+    /// What is believed of its costs.
+    pub estimate: JobEstimate,
 }
 
 /// Approximate memory of a job beside its tasks, bytes, with a token file of that length.
@@ -121,6 +123,13 @@ pub enum JobFact {
         /// As it is now.
         deadline: Arc<ChangedDeadline>,
     },
+    /// Something else is believed of a job's costs.
+    Estimated {
+        /// The job.
+        job: JobId,
+        /// What it is.
+        estimate: JobEstimate,
+    },
     /// An attempt was launched on a tracker.
     AttemptLaunched {
         /// The attempt.
@@ -202,6 +211,7 @@ impl JobFact {
             | JobFact::Priority { job, .. }
             | JobFact::PoolSet { job, .. }
             | JobFact::DeadlineSet { job, .. }
+            | JobFact::Estimated { job, .. }
             | JobFact::Restarted { job, .. }
             | JobFact::AttemptBlockSkipped { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,

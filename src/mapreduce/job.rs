@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
-use crate::scheduler::constraint::ChangedDeadline;
+use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Level, RackId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
@@ -18,6 +18,7 @@ use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::stragglers::Stragglers;
+use super::task_costs::TaskCosts;
 use super::{
     AcceptedJob, Attempt, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
     SplitTable, Task, TaskState,
@@ -84,6 +85,8 @@ pub struct Job {
     pub pool: Option<Arc<str>>,
     /// Its deadline, if it was changed.
     pub changed_deadline: Option<Arc<ChangedDeadline>>,
+    /// What is believed of its costs beside what it states.
+    pub estimate: JobEstimate,
     /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
     /// Trackers that were given any of its attempts: each gets KILL_JOB when the job is over.
@@ -115,6 +118,7 @@ pub struct Job {
     /// Failures of its attempts, host by host.
     pub(super) flaky_hosts: FlakyHosts,
     pub(super) output: OutputEstimate,
+    pub(super) task_costs: TaskCosts,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     /// Over finished tasks.
@@ -168,6 +172,7 @@ impl Job {
         Self {
             bytes: accepted.bytes(),
             first_attempt: accepted.first_attempt,
+            estimate: accepted.estimate,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         }
     }
@@ -235,6 +240,7 @@ impl Job {
             priority: spec.priority,
             pool: None,
             changed_deadline: None,
+            estimate: JobEstimate::default(),
             first_attempt: 0,
             unknown_attempts: 0,
             state: JobState::Accepted,
@@ -249,6 +255,7 @@ impl Job {
             task_cleanups: PerKind::default(),
             fetch_failures: FetchFailures::default(),
             output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
+            task_costs: TaskCosts::default(),
             flaky_hosts: FlakyHosts::new(spec.max_tracker_failures),
             events: Vec::new(),
             counts: JobCounts::default(),

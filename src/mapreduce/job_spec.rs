@@ -82,6 +82,10 @@ pub struct JobSpec {
     /// Its deadline, and what it states of its costs: `mapred.job.deadline.*`.
     #[serde(default)]
     pub deadline: Option<DeadlineSpec>,
+    /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new
+    /// interface.
+    #[serde(default)]
+    pub code: PerKind<Option<String>>,
     /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
     /// recorded.
     #[serde(default)]
@@ -93,7 +97,7 @@ fn default_locality_wait_millionths() -> u64 {
     1_000_000
 }
 
-/// Longest `only_stock`, bytes: it may repeat values of job.xml.
+/// Longest `only_stock` and class, bytes: they repeat values of job.xml.
 const MAX_REASON_BYTES: usize = 1 << 10;
 
 // === impl JobSpec ===
@@ -101,10 +105,13 @@ const MAX_REASON_BYTES: usize = 1 << 10;
 impl JobSpec {
     /// Cuts texts for people, which Hadoop accepts at any length.
     pub fn cut_texts(spec: &mut Arc<Self>) {
-        let is_long = |reason: &String| reason.len() > MAX_REASON_BYTES;
-        if spec.name.len() > JOB_NAME_BYTES || spec.only_stock.as_ref().is_some_and(is_long) {
+        let optional = [&spec.only_stock, &spec.code.map, &spec.code.reduce];
+        let is_long = |text: &String| text.len() > MAX_REASON_BYTES;
+        if spec.name.len() > JOB_NAME_BYTES || optional.into_iter().flatten().any(is_long) {
             let spec = Arc::make_mut(spec);
             shorten(&mut spec.name, JOB_NAME_BYTES);
+            let code = [&mut spec.code.map, &mut spec.code.reduce].into_iter().flatten();
+            code.for_each(|class| shorten(class, MAX_REASON_BYTES));
             spec.only_stock.iter_mut().for_each(|reason| shorten(reason, MAX_REASON_BYTES));
         }
     }
@@ -117,7 +124,8 @@ impl JobSpec {
 
     /// Approximate memory, bytes.
     pub fn bytes(&self) -> usize {
-        let optional = [&self.view_acl, &self.modify_acl, &self.only_stock].into_iter().flatten();
+        let optional = [&self.view_acl, &self.modify_acl, &self.only_stock, &self.code.map, &self.code.reduce];
+        let optional = optional.into_iter().flatten();
         let url = self.end_notification.iter().map(|notification| &notification.url);
         let own = [&self.user, &self.submit_dir, &self.job_file, &self.split_file, &self.name, &self.queue];
         let texts = own.into_iter().chain(optional).chain(url);
@@ -160,6 +168,7 @@ impl JobSpec {
             pool_properties: PoolProperties::default(),
             max_running: PerKind::default(),
             deadline: None,
+            code: PerKind::default(),
             is_signed: None,
         }
     }

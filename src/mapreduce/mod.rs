@@ -13,6 +13,7 @@ mod finished;
 mod flaky_hosts;
 mod job;
 mod job_context;
+mod job_costs;
 mod job_deadline;
 mod job_pool;
 mod job_spec;
@@ -34,11 +35,12 @@ mod split_table;
 mod stored;
 mod stragglers;
 mod task;
+mod task_costs;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use crate::scheduler::constraint::ChangedDeadline;
+pub use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 pub use attempt::{Attempt, AttemptRole, KillRequest, ReportEffect};
 pub use attempt_numbering::next_attempt_block;
 pub use counter_limits::CountersExceeded;

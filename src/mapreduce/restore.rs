@@ -239,6 +239,7 @@ impl Job {
         if let TaskKey::Work(kind, _) = key {
             self.finished[kind] += 1;
             self.record_output(key, position);
+            self.add_task_cost(key, position);
         }
     }
 

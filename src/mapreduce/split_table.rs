@@ -32,6 +32,8 @@ pub struct SplitTable {
     locations: Vec<u32>,
     /// Total length of the names of hosts and racks.
     name_bytes: usize,
+    /// Length of the largest split.
+    largest_bytes: u64,
 }
 
 // === impl SplitTable ===
@@ -66,6 +68,11 @@ impl SplitTable {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.splits.is_empty()
+    }
+
+    /// Length of the largest split, bytes.
+    pub fn largest_bytes(&self) -> u64 {
+        self.largest_bytes
     }
 
     /// Approximate memory, bytes.
@@ -110,6 +117,7 @@ impl SplitTableBuilder {
             }
         }
         let locations = count(self.table.locations.len()) - first_location;
+        self.table.largest_bytes = self.table.largest_bytes.max(u64::try_from(length_bytes).unwrap_or(0));
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 

@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
 use crate::mapreduce::{
-    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobOutcome, JobSpec, StoredJob,
+    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobEstimate, JobOutcome, JobSpec, StoredJob,
 };
 use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
@@ -36,7 +36,7 @@ pub struct LoadedJobs {
 
 const UNFINISHED: &str =
     "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt,
-         pool, deadline
+         pool, deadline, estimate
      FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
 
 /// Of finished jobs; without `splits`, which may be large.
@@ -47,7 +47,7 @@ const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
-             outcome, failure_info, first_attempt, pool, deadline
+             outcome, failure_info, first_attempt, pool, deadline, estimate
          FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
     let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
@@ -144,6 +144,7 @@ struct UnfinishedRow {
     first_attempt: i32,
     pool: Option<Arc<str>>,
     deadline: Option<String>,
+    estimate: Option<String>,
 }
 
 // === impl UnfinishedRow ===
@@ -164,6 +165,7 @@ impl UnfinishedRow {
             first_attempt: row.get(10)?,
             pool: row.get(11)?,
             deadline: row.get(12)?,
+            estimate: row.get(13)?,
         })
     }
 
@@ -198,6 +200,10 @@ impl UnfinishedRow {
             submit_ms: self.submit_ms,
             token_file: self.token_file.unwrap_or_default(),
             first_attempt: self.first_attempt,
+            estimate: match self.estimate {
+                None => JobEstimate::default(),
+                Some(text) => estimate(loader, text)?,
+            },
         };
         let changed_deadline = match self.deadline {
             None => None,
@@ -272,6 +278,10 @@ fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
 
 fn changed_deadline(loader: &Loader<'_>, text: String) -> Result<ChangedDeadline, StoreError> {
     serde_json::from_str(&text).map_err(|_| loader.wrong("job.deadline", text, "the JSON of a changed deadline"))
+}
+
+fn estimate(loader: &Loader<'_>, text: String) -> Result<JobEstimate, StoreError> {
+    serde_json::from_str(&text).map_err(|_| loader.wrong("job.estimate", text, "the JSON of a changed deadline"))
 }
 
 fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<JobOutcome, StoreError> {

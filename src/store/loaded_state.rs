@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use crate::engine::{ForeignState, Restored, RestoredJobs, SchedulerChoice};
+use crate::engine::{ClassCosts, ForeignState, Restored, RestoredJobs, SchedulerChoice};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -17,7 +17,7 @@ use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
-use super::{loaded_jobs, loaded_market};
+use super::{loaded_costs, loaded_jobs, loaded_market};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -36,6 +36,8 @@ pub struct LoadedState {
     pub jobs: LoadedJobs,
     /// The last choice of a scheduler, if there was one.
     pub choice: Option<SchedulerChoice>,
+    /// What jobs have cost, by class.
+    pub costs: Vec<ClassCosts>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -69,6 +71,7 @@ impl LoadedState {
             last_fact: self.last_fact,
             last_order: self.max_order,
             choice: self.choice,
+            costs: self.costs,
             market: self.market,
             foreign_state: ForeignState::default(),
             jobs: RestoredJobs {
@@ -108,6 +111,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             .collect::<Result<_, StoreError>>()?,
         jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
         choice: scheduler_choice(&loader)?,
+        costs: loaded_costs::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),

@@ -10,13 +10,20 @@ use super::fault_point::FaultPoint;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// Tables that the first databases of this version lack. A program that does not know them leaves them alone.
+const LATER_TABLES: &str = include_str!("later_tables.sql");
+
 /// The version of [`SCHEMA`], in the database's `user_version`. No other version can be read.
 pub(super) const VERSION: u32 = 1;
 
 /// Columns of [`SCHEMA`] that the first databases of this version lack: table, name, declaration. A program that does
 /// not know them reads and writes the database as before, so they need no other version.
-const LATER_COLUMNS: [(&str, &str, &str); 3] =
-    [("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"), ("job", "pool", "TEXT"), ("job", "deadline", "TEXT")];
+const LATER_COLUMNS: [(&str, &str, &str); 4] = [
+    ("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"),
+    ("job", "pool", "TEXT"),
+    ("job", "deadline", "TEXT"),
+    ("job", "estimate", "TEXT"),
+];
 
 /// In the database's `application_id`.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"jobt");
@@ -71,13 +78,14 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     FaultPoint::DatabaseOpened.pass();
     match found {
         SchemaFound::None => create(&mut database).map_err(failed("create the schema of"))?,
-        _ => add_later_columns(&database).map_err(failed("add columns to"))?,
+        _ => add_what_is_later(&database).map_err(failed("add tables and columns to"))?,
     }
     Ok(database)
 }
 
-/// Adds the columns that the database lacks, each with its default in all rows.
-fn add_later_columns(database: &Connection) -> rusqlite::Result<()> {
+/// Adds the tables and columns that the database lacks, each column with its default in all rows.
+fn add_what_is_later(database: &Connection) -> rusqlite::Result<()> {
+    database.execute_batch(LATER_TABLES)?;
     for (table, column, declaration) in LATER_COLUMNS {
         if !database.column_exists(None, table, column)? {
             database.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {declaration}"))?;
@@ -133,6 +141,7 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     FaultPoint::SchemaBegun.pass();
     transaction.execute_batch(SCHEMA)?;
+    transaction.execute_batch(LATER_TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     FaultPoint::SchemaCommit.pass();

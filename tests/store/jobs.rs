@@ -251,6 +251,7 @@ fn a_start_reads_nothing_of_tasks_long_done() {
         let spec = jobtracker::mapreduce::JobSpec { maps: tasks as u32, ..spec() };
         let accepted = jobtracker::mapreduce::AcceptedJob {
             first_attempt: 0,
+            estimate: jobtracker::mapreduce::JobEstimate::default(),
             id: job,
             spec: spec.into(),
             splits: builder.build(|_| "/rack".into()).into(),

@@ -1,11 +1,14 @@
 //! Keys of the constraint scheduler and of jobs with a deadline. Hadoop has none of them.
 
+use crate::scheduler::constraint::CostHistory;
+
 use super::Unit::{Count, Milliseconds};
 use super::ValueKind::{Flag, Number, OneOf, Ratio};
 use super::keys;
 
 const INT: i64 = i32::MAX as i64;
 const MOST: u64 = u64::MAX;
+const MOST_SAMPLES: i64 = CostHistory::MAX_JOBS as i64;
 
 keys! {
     /// Keys of the constraint scheduler.
@@ -28,6 +31,12 @@ keys! {
         "Milliseconds that a reduce takes for one MB of map output, of jobs of which nothing else is known.";
     CONSTRAINT_NETWORK = "mapred.constraint-scheduler.network.mb.per.sec", Ratio(MOST), Some("12"),
         "MB of map output that are moved in a second, of jobs of which nothing else is known.";
+    CONSTRAINT_HISTORY = "mapred.constraint-scheduler.history.enabled", Flag, Some("true"),
+        "Whether a job of which nothing is stated costs what those of its class have cost: of the same user, name (but for digits), mapper and reducer.";
+    CONSTRAINT_MIN_SAMPLES = "mapred.constraint-scheduler.history.min.samples", Number(Count, 1, MOST_SAMPLES), Some("3"),
+        "Jobs of a class that must have run before they count.";
+    CONSTRAINT_ALPHA = "mapred.constraint-scheduler.history.alpha", Ratio(1_000_000), Some("0.3"),
+        "Weight of the last job in the mean cost of a class.";
     JOB_DEADLINE = "mapred.job.deadline.ms", Number(Milliseconds, 1, i64::MAX), None,
         "Set by a job: its deadline, counted from its submission.";
     JOB_DEADLINE_AT = "mapred.job.deadline.at.ms", Number(Milliseconds, 1, i64::MAX), None,

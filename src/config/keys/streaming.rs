@@ -23,6 +23,8 @@ keys! {
     OUTPUT_FORMAT_CLASS = "mapred.output.format.class", Class, None, "How records become output. Unset: lines.";
     OUTPUT_COMMITTER_CLASS = "mapred.output.committer.class", Class, None, "How output is committed. Unset: `FileOutputCommitter`.";
     NEW_OUTPUT_FORMAT_CLASS = "mapreduce.outputformat.class", Class, None, "Output format of a job that uses the `mapreduce` API.";
+    NEW_MAPPER_CLASS = "mapreduce.map.class", Class, None, "The mapper of the `mapreduce` API.";
+    NEW_REDUCER_CLASS = "mapreduce.reduce.class", Class, None, "The reducer of the `mapreduce` API.";
     MAPPER_NEW_API = "mapred.mapper.new-api", Flag, Some("false"), "Whether the mapper uses the `mapreduce` API.";
     REDUCER_NEW_API = "mapred.reducer.new-api", Flag, Some("false"), "Whether the reducer uses the `mapreduce` API.";
     MAP_OUTPUT_KEY_CLASS = "mapred.mapoutput.key.class", Class, None, "Class of the keys between maps and reduces.";

@@ -4,7 +4,9 @@ use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
-use crate::scheduler::constraint::{Admission, ConstraintConfig, DefaultCosts, Model, OnMissed, Strategy};
+use crate::scheduler::constraint::{
+    Admission, ConstraintConfig, DefaultCosts, HistoryConfig, Model, OnMissed, Strategy,
+};
 
 /// One second by one million: the microseconds per MB of a network that moves a millionth of a MB in a second.
 const US_OF_MILLIONTHS: u64 = 1_000_000_000_000;
@@ -39,6 +41,11 @@ pub(super) fn constraint_config(
             map_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_MAP_COST)?.div_ceil(1_000),
             reduce_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_REDUCE_COST)?.div_ceil(1_000),
             copy_us_per_mb: US_OF_MILLIONTHS.div_ceil(above_zero(configuration, &keys::CONSTRAINT_NETWORK)?),
+        },
+        history: HistoryConfig {
+            enabled: configuration.flag(&keys::CONSTRAINT_HISTORY)?,
+            min_samples: configuration.number(&keys::CONSTRAINT_MIN_SAMPLES)?,
+            alpha_millionths: above_zero(configuration, &keys::CONSTRAINT_ALPHA)?,
         },
     })
 }

@@ -44,6 +44,9 @@ fn a_recorded_wordcount_is_read() {
             memory_mb: None,
             max_skipped: None,
             max_running: None,
+            code: Some(
+                "org.apache.hadoop.examples.WordCount$TokenizerMapper",
+            ),
         },
         reduce: TaskConf {
             tasks: 1,
@@ -53,6 +56,9 @@ fn a_recorded_wordcount_is_read() {
             memory_mb: None,
             max_skipped: None,
             max_running: None,
+            code: Some(
+                "org.apache.hadoop.examples.WordCount$IntSumReducer",
+            ),
         },
         reduce_slowstart: PartsPerMillion(
             50000,

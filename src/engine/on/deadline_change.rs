@@ -6,7 +6,7 @@ use crate::engine::core::{Engine, JobOperation, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Caller, Refusal};
 use crate::mapreduce::{Job, JobFact};
 use crate::model::{JobId, Now};
-use crate::scheduler::constraint::{ChangedDeadline, DeadlineChange, NewDeadline};
+use crate::scheduler::constraint::{ChangedDeadline, DeadlineChange, JobEstimate, NewDeadline};
 
 // === impl Engine: changed deadlines ===
 
@@ -32,14 +32,18 @@ impl Engine {
         if job.is_over() {
             return invalid(format!("{id} has ended"));
         }
-        if !matches!(self.config.policy, PolicyConfig::Constraint(_)) {
+        let PolicyConfig::Constraint(config) = &self.config.policy else {
             return invalid("deadlines are kept under the constraint scheduler only".to_owned());
-        }
+        };
+        let estimate = self.estimate_now(&config.history, job);
         let changed = match change {
             DeadlineChange::Clear => ChangedDeadline { spec: None, maps: None },
-            DeadlineChange::Set(deadline) => self.promised(job, deadline, now)?,
+            DeadlineChange::Set(deadline) => self.promised(job, deadline, &estimate, now)?,
         };
         let changed = Arc::new(changed);
+        if changed.spec.is_some() {
+            self.set_estimate(id, estimate);
+        }
         let Some(job) = self.jobs.get_mut(id) else { return Ok(()) };
         job.changed_deadline = Some(Arc::clone(&changed));
         let app = job.app;
@@ -52,9 +56,15 @@ impl Engine {
     }
 
     /// A new deadline with what the cluster promises to keep it.
-    fn promised(&self, job: &Job, deadline: NewDeadline, now: Now) -> Result<ChangedDeadline, Refusal> {
+    fn promised(
+        &self,
+        job: &Job,
+        deadline: NewDeadline,
+        estimate: &JobEstimate,
+        now: Now,
+    ) -> Result<ChangedDeadline, Refusal> {
         let spec = deadline.over(job.deadline(), now.wall_ms);
-        let Some(planned) = self.planned(&spec, &job.spec, &job.splits, job.submit_ms) else {
+        let Some(planned) = self.planned(&spec, &job.spec, &job.splits, job.submit_ms, estimate) else {
             return Ok(ChangedDeadline { spec: Some(spec), maps: None });
         };
         let checked = self.cluster.scheduler.check_deadline(job.app, &job.id.to_string(), &planned, now);

@@ -1,23 +1,28 @@
 //! Deadlines of jobs, which the constraint scheduler keeps: from what a job states, to what the scheduler plans by.
 
 use crate::engine::core::{Engine, PolicyConfig};
-use crate::mapreduce::{Job, JobOutcome, JobSpec, SplitTable};
-use crate::model::{JobId, Now};
+use crate::mapreduce::{Job, JobSpec, SplitTable};
 use crate::scheduler::AppId;
-use crate::scheduler::constraint::{AppDeadline, ConstraintConfig, DeadlineSpec, TimedWork};
+use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, JobEstimate, TimedWork};
 
 // === impl Engine: deadlines ===
 
 impl Engine {
     /// The deadline of a job that was submitted then; none where no policy keeps it.
-    pub(super) fn deadline_of(&self, spec: &JobSpec, splits: &SplitTable, submit_ms: i64) -> Option<AppDeadline> {
-        self.planned(spec.deadline.as_ref()?, spec, splits, submit_ms)
+    pub(super) fn deadline_of(
+        &self,
+        spec: &JobSpec,
+        splits: &SplitTable,
+        submit_ms: i64,
+        estimate: &JobEstimate,
+    ) -> Option<AppDeadline> {
+        self.planned(spec.deadline.as_ref()?, spec, splits, submit_ms, estimate)
     }
 
     /// The deadline of a job as it is now; none where no policy keeps it.
     pub(super) fn deadline_now(&self, job: &Job) -> Option<AppDeadline> {
         let maps = job.changed_deadline.as_ref().and_then(|changed| changed.maps);
-        let deadline = self.planned(job.deadline()?, &job.spec, &job.splits, job.submit_ms)?;
+        let deadline = self.planned(job.deadline()?, &job.spec, &job.splits, job.submit_ms, &job.estimate)?;
         Some(AppDeadline { maps, ..deadline })
     }
 
@@ -27,20 +32,23 @@ impl Engine {
         spec: &JobSpec,
         splits: &SplitTable,
         submit_ms: i64,
+        estimate: &JobEstimate,
     ) -> Option<AppDeadline> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
-        Some(app_deadline(config, deadline, spec, splits, submit_ms))
+        let believed = estimate.costs(&config.default_costs);
+        Some(app_deadline(deadline, spec, splits, submit_ms, &believed))
     }
 
     /// What admission is asked of a job that is submitted now.
     pub(super) fn timed_work(&self, spec: &JobSpec, splits: &SplitTable, submit_ms: i64) -> Option<TimedWork> {
-        let AppDeadline { due_us, work, .. } = self.deadline_of(spec, splits, submit_ms)?;
+        let AppDeadline { due_us, work, .. } = self.deadline_of(spec, splits, submit_ms, &self.estimate(spec))?;
         let arrival_us = submit_ms.saturating_mul(1_000);
         Some(TimedWork { work, arrival_us, now_us: arrival_us, deadline_us: due_us })
     }
 
     /// Sets the deadlines of all unfinished jobs by the configuration of the policy, which is new.
     pub(super) fn renew_deadlines(&mut self) {
+        self.estimate_all();
         let jobs = self.jobs.iter().filter(|job| !job.is_over() && job.deadline().is_some());
         let deadlines: Vec<(AppId, Option<AppDeadline>)> = jobs.map(|job| (job.app, self.deadline_now(job))).collect();
         for (app, deadline) in deadlines {
@@ -53,35 +61,18 @@ impl Engine {
         let deadline = self.deadline_now(job);
         self.cluster.scheduler.set_deadline(job.app, deadline);
     }
-
-    /// Kills the jobs that missed their deadlines, where the policy wants that.
-    pub(super) fn kill_missed_jobs(&mut self, now: Now) {
-        let missed: Vec<JobId> = self
-            .cluster
-            .scheduler
-            .take_missed()
-            .into_iter()
-            .filter_map(|app| self.jobs.by_app(app).map(|job| job.id))
-            .collect();
-        for id in missed {
-            let Some(job) = self.jobs.get_mut(id) else { continue };
-            let reason = format!("Job {id} missed its deadline (mapred.constraint-scheduler.on-missed = kill)");
-            job.decide_end(JobOutcome::Killed, reason, &mut self.cluster.job_context(&mut self.outbox, now));
-            self.record_job_facts();
-        }
-    }
 }
 
-/// The deadline of a job that was submitted then, with its work by these costs.
+/// The deadline of a job that was submitted then, with its work by what is believed of its costs.
 pub(super) fn app_deadline(
-    config: &ConstraintConfig,
     deadline: &DeadlineSpec,
     spec: &JobSpec,
     splits: &SplitTable,
     submit_ms: i64,
+    believed: &Costs,
 ) -> AppDeadline {
     let bytes = |length_bytes: i64| u64::try_from(length_bytes).unwrap_or(0);
     let splits: Vec<u64> = splits.splits().iter().map(|split| bytes(split.length_bytes)).collect();
-    let work = deadline.work(&splits, spec.reduces, &config.default_costs);
+    let work = deadline.work(&splits, spec.reduces, believed);
     AppDeadline { due_us: deadline.due_us(submit_ms), work, maps: None }
 }

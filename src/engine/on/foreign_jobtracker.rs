@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::engine::core::{Engine, Reply, SubmissionReply, Wait};
 use crate::engine::state::{ForeignJob, ForeignState, LogLevel, Refusal, TrackerRecovery};
-use crate::mapreduce::{AcceptedJob, JobFact, JobOutcome, JobSpec, StoredJob, next_attempt_block};
+use crate::mapreduce::{AcceptedJob, JobEstimate, JobFact, JobOutcome, JobSpec, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now, TrackerId};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
@@ -107,6 +107,7 @@ impl Engine {
             submit_ms: now.wall_ms,
             token_file: found.token_file,
             first_attempt: next_attempt_block(0),
+            estimate: JobEstimate::default(),
         };
         let is_signed = self.ruling_market().is_some();
         Arc::make_mut(&mut accepted.spec).is_signed = Some(is_signed);

@@ -5,19 +5,24 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Effect, Fact, KillJobDone};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
-use crate::model::{EndNotification, JobId, TrackerId};
+use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
 
 // === impl Engine: completed jobs ===
 
 impl Engine {
     /// Numbers the facts of jobs, and completes jobs that ended; whether one has.
     pub(super) fn record_job_facts(&mut self) -> bool {
-        let mut ended = Vec::new();
+        let (mut ended, mut with_maps_done) = (Vec::new(), Vec::new());
         for fact in std::mem::take(&mut self.outbox.job_facts) {
             let id = fact.job();
             match fact {
                 JobFact::Running { .. } => self.jobs.live.mark_running(id),
                 JobFact::Ended { .. } => ended.push(id),
+                JobFact::AttemptEnded(ref attempt)
+                    if attempt.state == AttemptState::Succeeded && attempt.attempt.task.kind == Kind::Map =>
+                {
+                    with_maps_done.push(id);
+                }
                 _ => {}
             }
             self.outbox.event_lines.append_job_fact(id, &fact);
@@ -25,6 +30,9 @@ impl Engine {
             if let Some(job) = self.jobs.get_mut(id) {
                 job.last_fact = number;
             }
+        }
+        for id in with_maps_done {
+            self.learn_from_first_maps(id);
         }
         let has_ended = !ended.is_empty();
         for id in ended {
@@ -54,6 +62,7 @@ impl Engine {
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
+        self.learn_from_job(id, outcome);
         let Some(job) = self.jobs.get(id) else { return };
         let notified = self.trackers_to_notify(job);
         if notified.is_empty() {

@@ -73,7 +73,7 @@ impl Engine {
             order: accepted.order,
             slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
-        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms);
+        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms, &accepted.estimate);
         let scheduler = &mut self.cluster.scheduler;
         scheduler.add_app(spec.clone())?;
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);

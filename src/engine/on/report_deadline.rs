@@ -15,7 +15,13 @@ impl Engine {
     /// Of a job whose deadline the ruling policy keeps.
     pub(super) fn report_deadline(&self, job: &Job, detail: &DeadlineDetail, now: Now) -> Option<JobDeadline> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
-        let (stated, default) = (job.deadline()?, &config.default_costs);
+        let (stated, history) = (job.deadline()?, &job.estimate.history);
+        let believed = job.estimate.costs(&config.default_costs);
+        let by = |known: Option<u64>| if known.is_some() { CostSource::History } else { CostSource::System };
+        let maps_by = match job.estimate.first_maps_us_per_mb.filter(|_| history.map_us_per_mb.is_none()) {
+            Some(_) => CostSource::Tasks,
+            None => by(history.map_us_per_mb),
+        };
         let deadline_at_ms = detail.due_us.div_euclid(1_000);
         Some(JobDeadline {
             deadline_at_ms,
@@ -23,27 +29,35 @@ impl Engine {
             min_maps: detail.minimum.map,
             min_reduces: detail.minimum.reduce,
             reduce_start_limit_ms: detail.latest_reduce_start_us.div_euclid(1_000).saturating_sub(job.submit_ms),
-            map_cost: task_cost(stated.map, default.map_us_per_mb),
-            reduce_cost: task_cost(stated.reduce, default.reduce_us_per_mb),
-            copy_ms_per_mb: sourced(stated.copy_us_per_mb.map(millis), millis(default.copy_us_per_mb)),
-            filter_ratio: sourced(stated.filter_millionths.map(decimal), decimal(ONE)),
+            map_cost: task_cost(stated.map, believed.map_us_per_mb, maps_by),
+            reduce_cost: task_cost(stated.reduce, believed.reduce_us_per_mb, by(history.reduce_us_per_mb)),
+            copy_ms_per_mb: sourced(
+                stated.copy_us_per_mb.map(millis),
+                millis(believed.copy_us_per_mb),
+                by(history.copy_us_per_mb),
+            ),
+            filter_ratio: sourced(
+                stated.filter_millionths.map(decimal),
+                decimal(believed.filter_millionths),
+                by(history.filter_millionths),
+            ),
         })
     }
 }
 
-fn task_cost(stated: Option<StatedCost>, default_us_per_mb: u64) -> TaskCost {
-    let source = if stated.is_some() { CostSource::Job } else { CostSource::System };
-    let (ms, of) = match stated.unwrap_or(StatedCost::UsPerMb(default_us_per_mb)) {
+fn task_cost(stated: Option<StatedCost>, believed_us_per_mb: u64, believed_by: CostSource) -> TaskCost {
+    let source = if stated.is_some() { CostSource::Job } else { believed_by };
+    let (ms, of) = match stated.unwrap_or(StatedCost::UsPerMb(believed_us_per_mb)) {
         StatedCost::UsPerMb(us_per_mb) => (millis(us_per_mb), CostUnit::Mb),
         StatedCost::TaskMs(ms) => (decimal(ms.saturating_mul(ONE)), CostUnit::Task),
     };
     TaskCost { ms, of, source }
 }
 
-fn sourced(stated: Option<ExactDecimal>, default: ExactDecimal) -> Sourced {
+fn sourced(stated: Option<ExactDecimal>, believed: ExactDecimal, believed_by: CostSource) -> Sourced {
     match stated {
         Some(value) => Sourced { value, source: CostSource::Job },
-        None => Sourced { value: default, source: CostSource::System },
+        None => Sourced { value: believed, source: believed_by },
     }
 }
 

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{ForeignState, JobCost, LaunchAnswer, LogLevel, SchedulerChoice, TrackerRecovery};
+use crate::engine::state::{
+    ClassCosts, ForeignState, JobCost, LaunchAnswer, LogLevel, SchedulerChoice, TrackerRecovery,
+};
 use crate::mapreduce::{
     AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
     TrackerLocations,
@@ -27,6 +29,8 @@ pub struct Restored {
     pub last_order: u64,
     /// The last choice of a scheduler, if there was one.
     pub choice: Option<SchedulerChoice>,
+    /// What jobs have cost, by class.
+    pub costs: Vec<ClassCosts>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
     /// Jobs and the trackers' knowledge of them.

@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds, Submissions,
-    Trackers,
+    Cluster, CostHistories, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds,
+    Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -41,7 +41,7 @@ impl Engine {
             run_fact,
             outbox,
             cluster,
-            jobs: JobTable::default(),
+            jobs: JobTable::with_histories(CostHistories::restored(restored.costs)),
             trackers: Trackers::new(now.mono_ms + config.tracker_expiry_ms / 3),
             host_faults: HostFaults::default(),
             launching: Launching::default(),

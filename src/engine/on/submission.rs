@@ -9,7 +9,7 @@ use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
 use crate::scheduler::NewApp;
-use crate::scheduler::constraint::TimedWork;
+use crate::scheduler::constraint::{JobEstimate, TimedWork};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
@@ -118,6 +118,7 @@ impl Engine {
             submit_ms: now.wall_ms,
             token_file: token_file.clone(),
             first_attempt: 0,
+            estimate: JobEstimate::default(),
         };
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
         // The signature is used up: the reply, good or bad, waits until that is durable.
@@ -233,6 +234,7 @@ impl Engine {
         let id = accepted.id;
         let group = self.group_of_submission(&accepted.spec)?;
         accepted.order = self.submissions.next_order();
+        accepted.estimate = self.estimate(&accepted.spec);
         let job = self.schedule_job(&accepted, group, accepted.spec.priority);
         let job = job.map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.submissions.release_id(id);

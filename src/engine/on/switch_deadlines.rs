@@ -18,13 +18,14 @@ impl Engine {
         let mut jobs = Vec::new();
         for job in self.jobs.iter().filter(|job| !job.is_over()) {
             let Some(deadline) = job.deadline() else { continue };
+            let believed = self.estimate_now(&config.history, job).costs(&config.default_costs);
             let held = scheduler.app_usage(job.app);
             Kind::ALL.into_iter().for_each(|kind| others[kind] = others[kind].saturating_sub(held[kind].into()));
             let (total, finished) = (job.total(), job.finished());
             let left = |kind: Kind| total[kind].saturating_sub(finished[kind]);
             jobs.push(UnfinishedJob {
                 app: job.app,
-                deadline: app_deadline(config, deadline, &job.spec, &job.splits, job.submit_ms),
+                deadline: app_deadline(deadline, &job.spec, &job.splits, job.submit_ms, &believed),
                 arrival_us: job.submit_ms.saturating_mul(1_000),
                 left: match job.has_begun() {
                     true => PerKind::new(left(Kind::Map), left(Kind::Reduce)),

@@ -3,7 +3,7 @@
 use crate::api::WhatIfAnswer;
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::model::Now;
-use crate::scheduler::constraint::{DeadlineSpec, Model, TimedWork, WhatIf};
+use crate::scheduler::constraint::{DeadlineSpec, JobEstimate, Model, TimedWork, WhatIf};
 
 /// A job that might be submitted now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Engine {
     pub fn what_if(&self, question: &DeadlineQuestion, now: Now) -> Option<WhatIfAnswer> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
         let DeadlineQuestion { deadline, splits_bytes, are_maps_known, reduces } = question;
-        let mut work = deadline.work(splits_bytes, *reduces, &config.default_costs);
+        let mut work = deadline.work(splits_bytes, *reduces, &JobEstimate::default().costs(&config.default_costs));
         if !are_maps_known && config.model == Model::Fluid && work.maps > 0 {
             work.maps = u32::MAX;
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{Identifier, JobId};
+use crate::scheduler::constraint::JobClass;
 
+use super::cost_histories::ClassCosts;
 use super::job_costs::JobCost;
 use super::scheduler_choice::SchedulerChoice;
 
@@ -54,6 +56,10 @@ pub enum Fact {
         /// Jobs with their queues from now on.
         moved: Vec<(JobId, Arc<str>)>,
     },
+    /// A job has shown what those of its class cost.
+    CostsLearned(ClassCosts),
+    /// Too many classes are known: this one is forgotten.
+    CostsForgotten(Arc<JobClass>),
     /// A fact of the market.
     Market(MarketFact),
     /// Costs of jobs up to a tick that has just charged their queues.

@@ -6,6 +6,7 @@ use crate::mapreduce::{Job, JobGrants, JobOutcome, JobState, Jobs, NodeRegistry}
 use crate::model::{FactNumber, JobId, Now, Violations};
 use crate::scheduler::AppId;
 
+use super::cost_histories::CostHistories;
 use super::finished_jobs::{FinishedJobs, Retirement};
 use super::limits::Limits;
 use super::live_jobs::LiveJobs;
@@ -17,11 +18,17 @@ pub struct JobTable {
     jobs: Jobs,
     pub live: LiveJobs,
     pub finished: FinishedJobs,
+    pub cost_histories: CostHistories,
 }
 
 // === impl JobTable: life cycle ===
 
 impl JobTable {
+    /// No jobs yet, after those of an earlier run.
+    pub fn with_histories(cost_histories: CostHistories) -> Self {
+        Self { cost_histories, ..Self::default() }
+    }
+
     /// The id of the next job at the scheduler.
     pub fn next_app_id(&mut self) -> AppId {
         self.jobs.next_app_id()

@@ -2,6 +2,7 @@
 
 mod access_list;
 mod cluster;
+mod cost_histories;
 mod effect;
 mod event_lines;
 mod fact;
@@ -28,6 +29,7 @@ mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
 pub use cluster::Cluster;
+pub use cost_histories::{ClassCosts, CostHistories};
 pub use effect::{Effect, LogLevel};
 pub use event_lines::EventLines;
 pub use fact::Fact;

@@ -23,6 +23,7 @@ mod job_costs;
 mod job_ids;
 mod launching;
 mod laws;
+mod learned_costs;
 mod limits;
 mod long_read;
 mod market;

@@ -38,6 +38,7 @@ impl Stage {
         change(&mut spec);
         let accepted = AcceptedJob {
             first_attempt: 0,
+            estimate: crate::mapreduce::JobEstimate::default(),
             id: "job_1_0001".parse().unwrap(),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| "/default-rack".into())),

@@ -1,6 +1,6 @@
 //! The configuration of the constraint scheduler (`mapred.constraint-scheduler.*`).
 
-use super::{KeySpread, Model};
+use super::{HistoryConfig, KeySpread, Model};
 
 /// How the scheduler admits, assigns and treats what is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct ConstraintConfig {
     pub escalates: bool,
     /// Costs of jobs of which nothing else is known.
     pub default_costs: DefaultCosts,
+    /// How costs are learned from jobs that have run.
+    pub history: HistoryConfig,
 }
 
 /// How many slots a job with a deadline gets (`mapred.constraint-scheduler.strategy`).

@@ -1,9 +1,6 @@
 //! What a job says of its deadline, as work until a moment.
 
-use super::{Costs, DeadlineSpec, DefaultCosts, Due, JobWork, StatedCost};
-
-/// The ratio 1, in millionths.
-const ONE: u64 = 1_000_000;
+use super::{Costs, DeadlineSpec, Due, JobWork, StatedCost};
 
 // === impl DeadlineSpec ===
 
@@ -17,17 +14,17 @@ impl DeadlineSpec {
         due_ms.saturating_mul(1_000)
     }
 
-    /// The work of the job: what it states, else by default.
-    pub fn work(&self, splits_bytes: &[u64], reduces: u32, default: &DefaultCosts) -> JobWork {
-        let per_mb = |stated, default| match stated {
+    /// The work of the job: by what it states, else by what is believed of it.
+    pub fn work(&self, splits_bytes: &[u64], reduces: u32, believed: &Costs) -> JobWork {
+        let per_mb = |stated, believed| match stated {
             Some(StatedCost::UsPerMb(us_per_mb)) => us_per_mb,
-            Some(StatedCost::TaskMs(_)) | None => default,
+            Some(StatedCost::TaskMs(_)) | None => believed,
         };
         let costs = Costs {
-            map_us_per_mb: per_mb(self.map, default.map_us_per_mb),
-            reduce_us_per_mb: per_mb(self.reduce, default.reduce_us_per_mb),
-            copy_us_per_mb: self.copy_us_per_mb.unwrap_or(default.copy_us_per_mb),
-            filter_millionths: self.filter_millionths.unwrap_or(ONE),
+            map_us_per_mb: per_mb(self.map, believed.map_us_per_mb),
+            reduce_us_per_mb: per_mb(self.reduce, believed.reduce_us_per_mb),
+            copy_us_per_mb: self.copy_us_per_mb.unwrap_or(believed.copy_us_per_mb),
+            filter_millionths: self.filter_millionths.unwrap_or(believed.filter_millionths),
         };
         let mut work = costs.work(splits_bytes, reduces, self.keys);
         if let Some(StatedCost::TaskMs(ms)) = self.map {

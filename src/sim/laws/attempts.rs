@@ -109,6 +109,8 @@ impl AttemptModel {
             | Fact::TrackerForgotten { .. }
             | Fact::KillJobPending { .. }
             | Fact::SchedulerChosen { .. }
+            | Fact::CostsLearned(_)
+            | Fact::CostsForgotten(_)
             | Fact::Market(_)
             | Fact::JobsCharged { .. } => Ok(()),
         }

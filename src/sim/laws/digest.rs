@@ -90,6 +90,11 @@ impl Digest {
                     self.bytes(queue.as_bytes());
                 }
             }
+            Fact::CostsLearned(costs) => {
+                self.bytes(costs.class.user.as_bytes());
+                self.word(costs.last_end_ms.cast_unsigned());
+            }
+            Fact::CostsForgotten(class) => self.bytes(class.user.as_bytes()),
             Fact::Market(fact) => self.market_fact(fact),
             Fact::JobsCharged { tick, jobs } => {
                 self.word(*tick);
@@ -121,6 +126,10 @@ impl Digest {
                 let due_us = deadline.spec.as_ref().map_or(0, |spec| spec.due_us(0));
                 self.word(due_us.cast_unsigned());
                 self.word(deadline.maps.unwrap_or_default().into());
+            }
+            JobFact::Estimated { estimate, .. } => {
+                self.word(estimate.history.map_us_per_mb.unwrap_or_default());
+                self.word(estimate.first_maps_us_per_mb.unwrap_or_default());
             }
             JobFact::Priority { priority, .. } => self.word(*priority as u64),
             JobFact::Restarted { first_attempt, .. } | JobFact::AttemptBlockSkipped { first_attempt, .. } => {

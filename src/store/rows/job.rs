@@ -2,10 +2,11 @@
 
 use rusqlite::{Params, Transaction, params};
 
-use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
+use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobEstimate, JobFact};
 use crate::model::{FactNumber, JobId, RunState};
 use crate::store::counter_names::CounterNames;
 use crate::store::enum_text;
+use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::split_encoding::encode_splits;
 use crate::wire::TaskCompletionEvent;
@@ -50,9 +51,10 @@ pub(super) fn record(
             change("UPDATE job SET pool = ?2 WHERE job = ?1", params![job.to_string(), pool])
         }
         JobFact::DeadlineSet { job, deadline } => {
-            let deadline = serde_json::to_string(&**deadline)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            change("UPDATE job SET deadline = ?2 WHERE job = ?1", params![job.to_string(), deadline])
+            change("UPDATE job SET deadline = ?2 WHERE job = ?1", params![job.to_string(), json(&**deadline)?])
+        }
+        JobFact::Estimated { job, estimate } => {
+            change("UPDATE job SET estimate = ?2 WHERE job = ?1", params![job.to_string(), json(estimate)?])
         }
         JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => change(
             "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
@@ -114,22 +116,23 @@ pub(in crate::store) fn attempts_of(job: &str) -> [String; 2] {
 }
 
 fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<()> {
-    let spec =
-        serde_json::to_string(&*job.spec).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let is_estimated = job.estimate != JobEstimate::default();
     execute(
         transaction,
-        "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state, first_attempt)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state, first_attempt,
+             estimate)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             job.id.to_string(),
             job.order.cast_signed(),
             job.submit_ms,
-            spec,
+            json(&*job.spec)?,
             encode_splits(&job.splits),
             job.token_file,
             enum_text::priority(job.spec.priority),
             enum_text::run_state(RunState::Prep),
             job.first_attempt,
+            is_estimated.then(|| json(&job.estimate)).transpose()?,
         ],
     )
     .map(drop)

@@ -5,6 +5,7 @@ use rusqlite::{Transaction, params};
 use crate::engine::JobCost;
 use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, QueueTick, Reason, Tick};
 use crate::model::{Credits, FactNumber};
+use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 
 /// Records one fact of the market.
@@ -63,8 +64,7 @@ fn record_tick(
     let mut open =
         transaction.prepare_cached("INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)")?;
     for (queue, interval) in tick.intervals() {
-        let interval = serde_json::to_string(interval)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let interval = json(interval)?;
         open.execute(params![queue.as_str(), tick.number.cast_signed(), interval])?;
     }
     let Tick { number, wall_ms, price, ledger, .. } = tick;

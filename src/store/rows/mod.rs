@@ -1,5 +1,6 @@
 //! Applies each fact to the rows of the database.
 
+mod costs;
 mod job;
 mod market;
 mod scheduler;
@@ -64,6 +65,8 @@ pub(super) fn record(
         Fact::SchedulerChosen { choice, moved } => {
             scheduler::record(transaction, missed_updates, number, choice, moved)
         }
+        Fact::CostsLearned(learned) => costs::learn(transaction, learned),
+        Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }

@@ -7,6 +7,7 @@ use rusqlite::{Transaction, params};
 use crate::engine::SchedulerChoice;
 use crate::model::{FactNumber, JobId};
 use crate::store::fault_point::FaultPoint;
+use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::SCHEDULER_CHOICE;
 
@@ -18,8 +19,7 @@ pub(super) fn record(
     choice: &SchedulerChoice,
     moved: &[(JobId, Arc<str>)],
 ) -> rusqlite::Result<()> {
-    let text =
-        serde_json::to_string(choice).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    let text = json(choice)?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?
         .execute(params![SCHEDULER_CHOICE, text])?;

@@ -1,0 +1,42 @@
+//! What a job's tasks cost, and what its first maps show of the others.
+
+use crate::model::Kind;
+use crate::scheduler::constraint::KnownCosts;
+
+use super::job::{Job, TaskKey};
+
+/// Fewest maps that show what a map of the job costs, but for a part of all of them.
+const FIRST_MAPS: u32 = 3;
+/// A job's first maps are one in so many.
+const PART_OF_FIRST_MAPS: u32 = 10;
+
+// === impl Job: costs ===
+
+impl Job {
+    /// Adds a task that has succeeded.
+    pub(super) fn add_task_cost(&mut self, key: TaskKey, position: usize) {
+        let TaskKey::Work(kind, number) = key else { return };
+        let Some(attempt) = self.task(key).attempts.get(position) else { return };
+        let mut costs = self.task_costs;
+        match kind {
+            Kind::Map => {
+                let Some(split) = self.splits.splits().get(number as usize) else { return };
+                let input = u64::try_from(split.length_bytes).unwrap_or(0);
+                costs.add_map(attempt, input, self.splits.largest_bytes());
+            }
+            Kind::Reduce => costs.add_reduce(attempt, self.spec.reduces),
+        }
+        self.task_costs = costs;
+    }
+
+    /// What its tasks have cost.
+    pub fn known_costs(&self) -> KnownCosts {
+        self.task_costs.known()
+    }
+
+    /// What its first maps cost, once enough of them are done: a tenth, but no fewer than three.
+    pub fn first_maps_us_per_mb(&self) -> Option<u64> {
+        let enough = self.spec.maps.div_ceil(PART_OF_FIRST_MAPS).max(FIRST_MAPS);
+        self.task_costs.map_us_per_mb().filter(|_| self.finished.map >= enough)
+    }
+}

@@ -7,6 +7,7 @@ mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
+mod order_status;
 mod queue_status;
 mod scheduler_report;
 mod scheduler_switch;
@@ -20,6 +21,7 @@ pub use explanation::{
     SufficientRate, TaskCounts,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
 pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerKind, QueueName};
 
+use super::order_status::OrderStatus;
+
 /// The live status of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueStatus {
@@ -26,6 +28,9 @@ pub struct QueueStatus {
     /// Seconds until the balance is spent at the present use; absent if nothing is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts_s: Option<u64>,
+    /// Its deadline orders, by job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<OrderStatus>,
 }
 
 /// Several queues, by name.

@@ -137,6 +137,7 @@ mod tests {
             running: PerKind::new(running, 0),
             pending: 40,
             lasts_s: None,
+            orders: Vec::new(),
         }
     }
 

@@ -29,6 +29,11 @@ impl Job {
         self.task_costs = costs;
     }
 
+    /// When the newest of its running attempts of a kind was launched, ms of the monotonic clock.
+    pub fn newest_launch_mono_ms(&self, kind: Kind) -> Option<u64> {
+        self.slot_holders[kind].last().map(|(launch_mono_ms, ..)| *launch_mono_ms)
+    }
+
     /// What its tasks have cost.
     pub fn known_costs(&self) -> KnownCosts {
         self.task_costs.known()

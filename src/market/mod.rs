@@ -14,11 +14,12 @@ mod tests;
 
 pub use money::{
     Account, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer, Interval, KeyId, LedgerAccount,
-    LedgerEntry, LedgerTotals, MAX_QUEUES, Market, MarketConfig, MarketFact, Published, QueueChange, QueueTick,
-    QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Stamp, Tick, budget_file,
+    LedgerEntry, LedgerTotals, MAX_QUEUES, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd, Published,
+    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Stamp, Tick,
+    budget_file,
 };
 pub use requests::{
     Acl, AclEntry, AclError, Answer, Denial, ErrorClass, HandledRequest, HistoryPage, JobDenied, JobSignature, Key,
-    MarketError, Operation, OperationKind, ParseQuery, ParsedQuery, QueryError, QueueInfo, Role, ServletRequest,
-    SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
+    MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo, Role,
+    ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
 };

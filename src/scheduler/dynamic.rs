@@ -11,11 +11,13 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, OrderClass, PerKind};
 
 use super::app::App;
+use super::change::{Change, Reaction};
 use super::group::Group;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::preemption::Claim;
+use super::view::View;
 use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]
@@ -24,6 +26,10 @@ pub(super) struct Dynamic {
     allocations: FxHashMap<GroupId, Allocation>,
 }
 
+/// Jobs with a deadline order.
+const ORDERED: u8 = 0;
+/// Other jobs.
+const IN_TURN: u8 = 1;
 const UNDER_QUOTA: u8 = 0;
 /// Funded, at or over its quota.
 const FUNDED: u8 = 1;
@@ -54,9 +60,20 @@ impl Policy for Dynamic {
         Leaf::Group
     }
 
-    /// Submission order inside a queue. Job priorities are not bought, so they do not count.
+    /// Submission order inside a queue, after the jobs that slots are bought for until a deadline, the earliest first. Job
+    /// priorities are not bought, so they do not count.
     fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
-        AppKey { start_ms: app.spec.start_ms, order: app.spec.order, ..AppKey::default() }
+        let (class, start_ms) = match app.deadline {
+            Some(deadline) => (ORDERED, deadline.due_us),
+            None => (IN_TURN, app.spec.start_ms),
+        };
+        AppKey { class, start_ms, order: app.spec.order, ..AppKey::default() }
+    }
+
+    fn on_change(&mut self, change: &Change, _view: &View<'_>, reaction: &mut Reaction<'_>) {
+        if let Change::Deadline(app) = change {
+            reaction.rekey_app(*app);
+        }
     }
 
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps

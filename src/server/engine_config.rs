@@ -53,6 +53,7 @@ pub fn engine_config(
     Ok(EngineConfig {
         identifier: fresh_identifier(wall_ms, used),
         policy: policy(&settings.scheduler, settings.heartbeat.min_interval_ms),
+        deadlines: settings.deadlines,
         choice: SchedulerChoice::of_configuration(settings.scheduler.class_name(), wall_ms),
         market: settings.market.as_ref().map(market_config),
         queues: queue_configs(&settings.queues),

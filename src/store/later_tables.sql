@@ -8,3 +8,14 @@ CREATE TABLE IF NOT EXISTS cost_history (
     jobs TEXT NOT NULL,              -- JSON, one object a job, the oldest first: microseconds per MB, ratio in millionths
     PRIMARY KEY (user, name, mapper, reducer)
 ) STRICT, WITHOUT ROWID;
+
+-- Deadline orders that stand.
+CREATE TABLE IF NOT EXISTS market_order (
+    job TEXT PRIMARY KEY,
+    queue TEXT NOT NULL,
+    deadline_ms INTEGER NOT NULL,
+    max_rate TEXT NOT NULL,
+    max_rate_units TEXT NOT NULL,
+    max_cost TEXT,                   -- NULL: whatever the job costs
+    max_cost_units TEXT
+) STRICT, WITHOUT ROWID;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use crate::market::{
-    Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, QueueTick, Reason, Stamp,
-    Tick,
+    Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Order, QueueTick, Reason,
+    Stamp, Tick,
 };
 use crate::model::{Credits, QueueName};
 
@@ -24,6 +24,9 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
         let rate = units(loader, "account.rate_units", rate)?;
         balances.insert(queue.clone(), balance);
         facts.push(MarketFact::Account { queue, balance, rate });
+    }
+    for row in loader.rows(ORDERS, OrderRow::read)? {
+        facts.push(row.fact(loader)?);
     }
     let mut ledger_rows = 0;
     if let Some(mut tick) = load_tick(loader)? {
@@ -46,6 +49,40 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
         facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));
     }
     Ok(facts)
+}
+
+const ORDERS: &str = "SELECT job, queue, deadline_ms, max_rate_units, max_cost_units FROM market_order ORDER BY job";
+
+struct OrderRow {
+    job: String,
+    queue: String,
+    deadline_ms: i64,
+    max_rate: String,
+    max_cost: Option<String>,
+}
+
+// === impl OrderRow ===
+
+impl OrderRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            job: row.get(0)?,
+            queue: row.get(1)?,
+            deadline_ms: row.get(2)?,
+            max_rate: row.get(3)?,
+            max_cost: row.get(4)?,
+        })
+    }
+
+    fn fact(self, loader: &Loader<'_>) -> Result<MarketFact, StoreError> {
+        let order = Order {
+            job: loader.parse("market_order.job", self.job, "a job id")?,
+            deadline_ms: self.deadline_ms,
+            max_rate: units(loader, "market_order.max_rate_units", self.max_rate)?,
+            max_cost: self.max_cost.map(|text| units(loader, "market_order.max_cost_units", text)).transpose()?,
+        };
+        Ok(MarketFact::OrderSet { queue: loader.parse("market_order.queue", self.queue, "a queue's name")?, order })
+    }
 }
 
 const STAMPS: &str = "SELECT consumer, user, key_id, timestamp_ms, uses FROM stamp ORDER BY consumer, user, key_id";

@@ -11,11 +11,9 @@ use crate::scheduler::constraint::{
 /// One second by one million: the microseconds per MB of a network that moves a millionth of a MB in a second.
 const US_OF_MILLIONTHS: u64 = 1_000_000_000_000;
 
-/// Reads them. A task in whole tasks waits for two heartbeats of so long.
-pub(super) fn constraint_config(
-    configuration: &Configuration,
-    heartbeat_interval_ms: u64,
-) -> Result<ConstraintConfig, ConfigError> {
+/// Reads them. A task in whole tasks waits for two heartbeats of the shortest interval.
+pub(super) fn constraint_config(configuration: &Configuration) -> Result<ConstraintConfig, ConfigError> {
+    let heartbeat_interval_ms: u64 = configuration.number(&keys::HEARTBEAT_INTERVAL_MIN)?;
     let word = |key: &Key| configuration.required(key).map(|setting| setting.value.trim().to_owned());
     Ok(ConstraintConfig {
         model: match &*word(&keys::CONSTRAINT_MODEL)? {

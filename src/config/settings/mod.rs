@@ -27,6 +27,8 @@ pub use scheduler::{
 pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
+use crate::scheduler::constraint::ConstraintConfig;
+
 use super::conf_folder::add_conf_folder;
 use super::configuration::Configuration;
 use super::environment::Environment;
@@ -130,6 +132,8 @@ pub struct Settings {
     pub directories: Directories,
     /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
+    /// How deadlines are planned while another than the constraint scheduler rules.
+    pub deadlines: ConstraintConfig,
     /// The market; `None`: the scheduler needs none, and there is no ACL file.
     pub market: Option<MarketSettings>,
     /// Queues and access lists.
@@ -211,6 +215,7 @@ impl Settings {
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
+            deadlines: constraint::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler)?,
             scheduler,
             queues,

@@ -173,11 +173,7 @@ impl SchedulerKind {
                 let settings = FairSchedulerSettings { settings, allocations, is_compatible };
                 (SchedulerKind::Fair(settings), warnings)
             }
-            CONSTRAINT_CLASS => {
-                let interval_ms = configuration.number(&keys::HEARTBEAT_INTERVAL_MIN)?;
-                let config = constraint_config(configuration, interval_ms)?;
-                (SchedulerKind::Constraint(config), Vec::new())
-            }
+            CONSTRAINT_CLASS => (SchedulerKind::Constraint(constraint_config(configuration)?), Vec::new()),
             DYNAMIC_CLASS => {
                 let settings = DynamicSettings::from_configuration(configuration)?;
                 (SchedulerKind::Dynamic(settings), Vec::new())

@@ -24,6 +24,8 @@ pub struct EngineConfig {
     pub policy: PolicyConfig,
     /// Who chose it.
     pub choice: SchedulerChoice,
+    /// How deadlines are planned while another than the constraint scheduler rules.
+    pub deadlines: ConstraintConfig,
     /// The market, which keeps accounts under every policy and rules under the dynamic one; none: no market.
     pub market: Option<MarketConfig>,
     /// The queues, unless a market rules: then its accounts are the queues.
@@ -65,6 +67,7 @@ impl EngineConfig {
             identifier,
             policy,
             choice: SchedulerChoice::default(),
+            deadlines: ConstraintConfig::default(),
             market,
             queues: Vec::new(),
             acls_enabled: false,

@@ -46,9 +46,7 @@ impl Engine {
         }
         let Some(job) = self.jobs.get_mut(id) else { return Ok(()) };
         job.changed_deadline = Some(Arc::clone(&changed));
-        let app = job.app;
-        let deadline = self.jobs.get(id).and_then(|job| self.deadline_now(job));
-        self.cluster.scheduler.set_deadline(app, deadline);
+        self.renew_deadline(id);
         self.outbox.job_facts.push(JobFact::DeadlineSet { job: id, deadline: changed });
         self.record_job_facts();
         self.tick_policy(now);

@@ -2,6 +2,7 @@
 
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::mapreduce::{Job, JobSpec, SplitTable};
+use crate::model::JobId;
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, JobEstimate, TimedWork};
 
@@ -19,8 +20,12 @@ impl Engine {
         self.planned(spec.deadline.as_ref()?, spec, splits, submit_ms, estimate)
     }
 
-    /// The deadline of a job as it is now; none where no policy keeps it.
+    /// The deadline of a job as it is now; none where neither the policy nor an order keeps it.
     pub(super) fn deadline_now(&self, job: &Job) -> Option<AppDeadline> {
+        if let Some(market) = self.ruling_market() {
+            let order = market.order(job.spec.payer()?, job.id)?;
+            return Some(AppDeadline { due_us: order.deadline_ms.saturating_mul(1_000), ..AppDeadline::default() });
+        }
         let maps = job.changed_deadline.as_ref().and_then(|changed| changed.maps);
         let deadline = self.planned(job.deadline()?, &job.spec, &job.splits, job.submit_ms, &job.estimate)?;
         Some(AppDeadline { maps, ..deadline })
@@ -49,15 +54,16 @@ impl Engine {
     /// Sets the deadlines of all unfinished jobs by the configuration of the policy, which is new.
     pub(super) fn renew_deadlines(&mut self) {
         self.estimate_all();
-        let jobs = self.jobs.iter().filter(|job| !job.is_over() && job.deadline().is_some());
+        let jobs = self.jobs.iter().filter(|job| !job.is_over());
         let deadlines: Vec<(AppId, Option<AppDeadline>)> = jobs.map(|job| (job.app, self.deadline_now(job))).collect();
         for (app, deadline) in deadlines {
             self.cluster.scheduler.set_deadline(app, deadline);
         }
     }
 
-    /// Sets the deadline of a job, which was changed before a restart.
-    pub(super) fn renew_deadline(&mut self, job: &Job) {
+    /// Sets the deadline of a job, which has changed.
+    pub(super) fn renew_deadline(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
         let deadline = self.deadline_now(job);
         self.cluster.scheduler.set_deadline(job.app, deadline);
     }

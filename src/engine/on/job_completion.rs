@@ -63,6 +63,7 @@ impl Engine {
             self.record_host_faults(id);
         }
         self.learn_from_job(id, outcome);
+        self.end_order_of(id);
         let Some(job) = self.jobs.get(id) else { return };
         let notified = self.trackers_to_notify(job);
         if notified.is_empty() {

@@ -21,10 +21,7 @@ impl Engine {
         let Some(us_per_mb) = job.first_maps_us_per_mb() else { return };
         let estimate = JobEstimate { first_maps_us_per_mb: Some(us_per_mb), ..job.estimate };
         self.set_estimate(id, estimate);
-        let Some(job) = self.jobs.get(id) else { return };
-        if let Some(deadline) = self.deadline_now(job) {
-            self.cluster.scheduler.set_deadline(job.app, Some(deadline));
-        }
+        self.renew_deadline(id);
     }
 
     /// Learns from a job that has ended, where deadlines are kept or the job has one.

@@ -28,7 +28,7 @@ impl Engine {
     /// Replaces the job of a request by the queue of its user, by which the market checks access. For an unknown job the signer's
     /// own queue stands in, so every signer may learn that the job does not exist.
     pub(super) fn resolve_job_queue(&self, request: &mut ServletRequest) {
-        if request.query.kind == OperationKind::Explain {
+        if matches!(request.query.kind, OperationKind::Explain | OperationKind::Bid | OperationKind::Unbid) {
             let job = request.query.value.parse().ok().and_then(|id| self.jobs.get(id));
             let signer = request.verified.as_ref().map(|signer| signer.user.clone());
             request.query.queue = job.map(|job| job.spec.user.clone()).or(signer);
@@ -52,10 +52,14 @@ impl Engine {
             false => Default::default(),
         };
         let interval_ms = self.alloc_interval_ms();
-        match queue {
+        let mut statuses = match queue {
             Some(queue) => market.live_queue_status([queue], &usage, interval_ms),
             None => market.live_queue_status(market.queues(), &usage, interval_ms),
+        };
+        for status in &mut statuses {
+            status.orders = self.order_statuses(status.queue.as_str());
         }
+        statuses
     }
 
     /// What a job has cost so far; none unless a market rules.

@@ -7,6 +7,7 @@ use crate::model::{Credits, JobId, Now, QueueName};
 use crate::scheduler::{Allocation, Scheduler};
 
 use super::market_queries::queue_usage;
+use super::order_rates::raise_bids;
 
 // === impl Engine: market ===
 
@@ -98,10 +99,15 @@ impl Engine {
 
     /// Charges the interval that ends and opens the next one, if the market rules.
     pub(super) fn tick_market(&mut self, now: Now) {
+        self.end_passed_orders(now);
+        let orders = self.open_orders(now);
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
         let slots = self.cluster.scheduler.totals().slots.narrow();
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
-        let tick = market.accounts.tick(&usage, slots, now);
+        let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);
+        let tick = market.accounts.tick_with_orders(&usage, slots, now, |bids| {
+            *standings = raise_bids(&orders, bids, costs, scheduler);
+        });
         let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are sorted by name, and the market returns only queues of `usage`.
         let mut groups = usage.iter().zip(groups);
@@ -144,8 +150,9 @@ impl Engine {
         for fact in handled.facts {
             self.outbox.record(Fact::Market(fact));
         }
+        let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
         // The answer may show durable state only.
-        (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
+        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
 }
 

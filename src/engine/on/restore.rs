@@ -103,13 +103,11 @@ impl Engine {
                 unrecovered.push(id);
             }
             job.restore(stored, &trackers, &mut self.cluster.job_context(&mut self.outbox, now));
-            if job.changed_deadline.is_some() {
-                self.renew_deadline(&job);
-            }
             if let Some(market) = &mut self.market {
                 market.costs.reopen(&job, costs.remove(&id));
             }
             self.jobs.insert_live(job);
+            self.renew_deadline(id);
         }
         for held in held_attempts {
             let id = self.trackers.id_of(&held.tracker);

@@ -103,6 +103,21 @@ impl JobCosts {
         holder.map(|holder| &holder.cost).or_else(|| self.completed.get(&job.id))
     }
 
+    /// The cost of a job once the charge for the interval that closes is distributed.
+    pub fn after(&self, queue: &str, place: (i64, AppId), charge: &Charge, scheduler: &Scheduler) -> Credits {
+        let mut left = charge.used;
+        for (other, Holder { cost, .. }) in self.holders.get(queue).into_iter().flatten() {
+            let held = scheduler.app_usage(other.1);
+            let paid = Kind::ALL.map(|kind| held[kind].min(left[kind]));
+            if *other == place {
+                let slots: i128 = paid.iter().map(|slots| i128::from(*slots)).sum();
+                return Credits::from_units(cost.cost.units() + charge.rate.units() * slots);
+            }
+            Kind::ALL.into_iter().zip(paid).for_each(|(kind, paid)| left[kind] -= paid);
+        }
+        Credits::ZERO
+    }
+
     /// Distributes the charges of a tick over jobs by the slots that they hold now. Returns the charged jobs.
     pub fn charge(&mut self, tick: &Tick, scheduler: &Scheduler) -> Vec<JobCost> {
         let mut charged = Vec::new();

@@ -1,8 +1,12 @@
 //! The market of a cluster that has one.
 
+use std::collections::BTreeMap;
+
 use crate::market::Market;
+use crate::model::JobId;
 
 use super::job_costs::JobCosts;
+use super::order_standing::OrderStanding;
 
 /// Accounts and costs of jobs.
 #[derive(Debug)]
@@ -11,6 +15,8 @@ pub struct MarketState {
     pub costs: JobCosts,
     /// Accounts have changed since the last [`Effect::WriteBudgetImage`](super::effect::Effect::WriteBudgetImage).
     pub budgets_changed: bool,
+    /// Orders that the last tick has looked at.
+    pub standings: BTreeMap<JobId, OrderStanding>,
 }
 
 // === impl MarketState ===
@@ -18,6 +24,6 @@ pub struct MarketState {
 impl MarketState {
     /// A market without costs.
     pub fn new(accounts: Market) -> Self {
-        Self { accounts, costs: JobCosts::default(), budgets_changed: false }
+        Self { accounts, costs: JobCosts::default(), budgets_changed: false, standings: BTreeMap::new() }
     }
 }

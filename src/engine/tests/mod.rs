@@ -6,6 +6,7 @@ mod bounds;
 mod capacity;
 mod cluster;
 mod crash;
+mod deadline_orders;
 mod deadlines;
 mod event_log;
 mod explain;

@@ -14,7 +14,7 @@ use super::budget_file::MAX_QUEUES;
 use super::share::Share;
 
 /// Billionths in a slot.
-const NANO: i128 = 1_000_000_000;
+pub(super) const NANO: i128 = 1_000_000_000;
 
 // Twice the common denominator, price x NANO, and every rate x slots of both kinds must fit.
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * NANO * MAX_QUEUES as i128));
@@ -38,6 +38,30 @@ pub struct Bid {
     pub remainder: PerKind<RoundingRemainder>,
 }
 
+// === impl RoundingRemainder ===
+
+impl RoundingRemainder {
+    /// So many billionths of a slot, within a slot.
+    #[cfg(test)]
+    pub(in crate::market) fn of(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// In billionths of a slot.
+    pub(super) fn nanos(self) -> i128 {
+        self.0.into()
+    }
+}
+
+// === impl Bid ===
+
+impl Bid {
+    /// Whether its queue takes part.
+    pub(super) fn is_funded(&self) -> bool {
+        is_funded(self.balance, self.rate)
+    }
+}
+
 /// What the allocation grants to a queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
@@ -58,8 +82,7 @@ pub fn is_funded(balance: Credits, rate: Credits) -> bool {
 /// the active queues (something running or pending), in order of their names, which decides ties; `slots` are the
 /// cluster's.
 pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
-    let funded: Vec<usize> =
-        (0..bids.len()).filter(|&index| is_funded(bids[index].balance, bids[index].rate)).collect();
+    let funded: Vec<usize> = (0..bids.len()).filter(|&index| bids[index].is_funded()).collect();
     let price = Credits::from_units(funded.iter().map(|&index| bids[index].rate.units()).sum());
     let mut grants = vec![Grant::default(); bids.len()];
     for &index in &funded {
@@ -80,6 +103,19 @@ pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
         grants[index].quota = cut_to_affordable(grants[index].quota, running, balance.units() / rate.units());
     }
     (price, grants)
+}
+
+/// The slots of one kind that the bid at a place would be granted if it were funded and could pay all of them.
+pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) -> u32 {
+    let taking_part = || bids.iter().enumerate().filter(|(index, bid)| *index == place || bid.is_funded());
+    let price = Credits::from_units(taking_part().map(|(_, bid)| bid.rate.units()).sum());
+    if price <= Credits::ZERO {
+        return 0;
+    }
+    let claims: Vec<Claim> =
+        taking_part().map(|(_, bid)| Claim::new(bid.rate, price, slots, bid.remainder[kind])).collect();
+    let before = taking_part().take_while(|(index, _)| *index < place).count();
+    round_claims(&claims, price, slots).nth(before).map_or(0, |(quota, _)| quota)
 }
 
 /// The slots of one kind that a bid entitles its queue to: `whole` + `part` / (price x NANO), the part within [0, 1).

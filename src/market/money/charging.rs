@@ -4,8 +4,9 @@
 
 use crate::model::{Now, PerKind};
 
-use super::allocation::{Bid, allocate, total};
+use super::allocation::{allocate, total};
 use super::interval::Interval;
+use super::open_bids::OpenBids;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
 
@@ -17,6 +18,17 @@ impl Market {
     ///
     /// A queue is active if it has a running or a waiting task. A late tick counts once.
     pub fn tick(&mut self, usage: &[QueueUse], slots: PerKind<u32>, now: Now) -> Tick {
+        self.tick_with_orders(usage, slots, now, |_| {})
+    }
+
+    /// The same, after `raise` has raised bids for orders.
+    pub fn tick_with_orders(
+        &mut self,
+        usage: &[QueueUse],
+        slots: PerKind<u32>,
+        now: Now,
+        raise: impl FnOnce(&mut OpenBids<'_>),
+    ) -> Tick {
         let mut usage: Vec<&QueueUse> = usage.iter().collect();
         usage.sort_by(|left, right| left.queue.cmp(&right.queue));
         usage.dedup_by(|left, right| left.queue == right.queue);
@@ -24,7 +36,7 @@ impl Market {
         let mut ledger = self.ledger();
         let mut violations = std::mem::take(&mut self.violations);
         let mut queue_ticks = Vec::with_capacity(usage.len());
-        let mut bids: Vec<Bid> = Vec::with_capacity(usage.len());
+        let mut bids = OpenBids::new(slots);
         let mut accounts = self.accounts.iter().peekable();
         for QueueUse { queue, running, pending } in usage {
             while accounts.next_if(|(name, _)| *name < queue).is_some() {}
@@ -37,7 +49,7 @@ impl Market {
             ledger.count_charge(charge.amount(), &mut violations);
             let is_active = total(*running) > 0 || *pending > 0;
             if is_active {
-                bids.push(account.to_bid(balance, *running));
+                bids.push(queue, charge, account.to_bid(balance, *running));
             }
             // Share and quota follow with the allocation.
             let interval = Interval { used: total(charge.used), pending: *pending, ..Interval::default() };
@@ -49,10 +61,12 @@ impl Market {
             });
         }
 
-        let (price, grants) = allocate(&bids, slots);
+        raise(&mut bids);
+        let (price, grants) = allocate(&bids.bids, slots);
         let intervals = queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
-        for (interval, grant) in intervals.zip(grants) {
+        for ((interval, grant), by_order) in intervals.zip(grants).zip(&bids.by_order) {
             (interval.share, interval.quota, interval.remainder) = (grant.share, grant.quota, grant.remainder);
+            interval.by_order = *by_order;
         }
         let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, queue_ticks };
         self.apply_tick(&tick);

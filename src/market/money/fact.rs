@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, QueueName};
+use crate::model::{Credits, JobId, QueueName};
 
 use super::ledger::LedgerEntry;
+use super::order::{Order, OrderEnd};
 use super::replay::Stamp;
 use super::tick::Tick;
 
@@ -30,6 +31,22 @@ pub enum MarketFact {
     Ledger(LedgerEntry),
     /// A signature was used: the last one of this consumer, user and key.
     Stamp(Stamp),
+    /// An order stands from now on, or is as it says now.
+    OrderSet {
+        /// Its queue.
+        queue: QueueName,
+        /// The order.
+        order: Order,
+    },
+    /// An order no longer stands.
+    OrderEnded {
+        /// Its queue.
+        queue: QueueName,
+        /// Its job.
+        job: JobId,
+        /// Why.
+        end: OrderEnd,
+    },
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
 }

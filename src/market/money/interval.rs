@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerKind};
+use crate::model::{Credits, JobId, PerKind};
 
 use super::allocation::{RoundingRemainder, cost};
 use super::share::Share;
@@ -20,6 +20,9 @@ pub struct Interval {
     pub used: u64,
     /// Tasks that waited then.
     pub pending: u64,
+    /// The job whose order set the rate; none: its owner's bid did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_order: Option<JobId>,
 }
 
 /// The charge of one queue for one interval.

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Now, QueueName, Violations};
+use crate::model::{Credits, JobId, Now, QueueName, Violations};
 
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard};
 use super::tick::Tick;
 
@@ -20,6 +21,8 @@ pub struct Market {
     pub(in crate::market) config: MarketConfig,
     pub(in crate::market) accounts: BTreeMap<QueueName, Account>,
     pub(in crate::market) guard: ReplayGuard,
+    /// By job; no queue has an empty map.
+    pub(super) orders: BTreeMap<QueueName, BTreeMap<JobId, Order>>,
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
@@ -36,6 +39,7 @@ impl Market {
             config,
             accounts: BTreeMap::new(),
             guard: ReplayGuard::new(start_wall_ms),
+            orders: BTreeMap::new(),
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
@@ -118,7 +122,12 @@ impl Market {
             }
             MarketFact::AccountRemoved { queue } => {
                 self.accounts.remove(queue);
+                self.orders.remove(queue);
             }
+            MarketFact::OrderSet { queue, order } => {
+                self.orders.entry(queue.clone()).or_default().insert(order.job, *order);
+            }
+            MarketFact::OrderEnded { queue, job, .. } => self.forget_order(queue, *job),
             MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
             MarketFact::Stamp(stamp) => self.guard.restore(stamp),
             MarketFact::Tick(tick) => self.apply_tick(tick),

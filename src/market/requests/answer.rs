@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::api::QueueStatus;
+use crate::api::{OrderStatus, QueueStatus};
 use crate::market::money::{Account, Published, Quote, Share};
 use crate::model::{Credits, QueueName};
 
@@ -37,6 +37,13 @@ pub enum Answer {
     Permitted(Operation),
     /// What a rate would buy.
     Quote(Quote),
+    /// A queue, live, with its orders by job.
+    Orders {
+        /// The queue.
+        info: QueueInfo,
+        /// Its orders.
+        orders: Vec<OrderStatus>,
+    },
     /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
 }
@@ -68,7 +75,7 @@ impl QueueInfo {
     }
 
     /// As changes answer it: the present balance and bid, the rest from the last tick.
-    pub(super) fn live(queue: &QueueName, account: &Account) -> QueueInfo {
+    pub fn live(queue: &QueueName, account: &Account) -> QueueInfo {
         QueueInfo { budget: account.balance(), spending: account.bid(), ..QueueInfo::published(queue, account) }
     }
 }
@@ -91,6 +98,10 @@ pub fn render(answer: &Answer, host: &str) -> String {
             xml.element(1, "time", now_ms);
         }
         Answer::Queue(info) => xml.queue(info),
+        Answer::Orders { info, orders } => {
+            xml.queue(info);
+            orders.iter().for_each(|order| xml.order(order));
+        }
         Answer::Queues { price, queues } => {
             xml.element(1, "price", price);
             queues.iter().for_each(|info| xml.queue(info));
@@ -151,6 +162,20 @@ impl Frame {
             }
         }
         self.text.push_str("  </quote>\n");
+    }
+
+    fn order(&mut self, order: &OrderStatus) {
+        let _ = writeln!(self.text, "  <order job=\"{}\">", order.job);
+        self.element(2, "deadline", order.deadline_ms);
+        self.element(2, "maxRate", order.max_rate);
+        if let Some(max_cost) = order.max_cost {
+            self.element(2, "maxCost", max_cost);
+        }
+        self.element(2, "state", order.state.name());
+        if let Some(rate) = order.sufficient_rate {
+            self.element(2, "sufficientRate", rate);
+        }
+        self.text.push_str("  </order>\n");
     }
 
     fn close(mut self) -> String {

@@ -1,7 +1,7 @@
 //! Refusals of the market.
 
 use crate::market::money::ReplayRefusal;
-use crate::model::{Credits, QueueName};
+use crate::model::{Credits, JobId, QueueName};
 
 use super::query::QueryError;
 use super::signature::SignatureError;
@@ -70,6 +70,9 @@ pub enum MarketError {
     /// Another scheduler assigns the slots.
     #[error("the market does not rule: no rate buys slots while the scheduler is another one")]
     NotRuling,
+    /// An order that cannot stand.
+    #[error(transparent)]
+    Order(#[from] OrderError),
     /// The server refuses this request because a bug in it stopped the server; the text says what to do.
     #[error("{0}")]
     Quarantined(String),
@@ -83,6 +86,51 @@ pub enum MarketError {
         /// What was to be added.
         amount: Credits,
     },
+}
+
+/// Why an order cannot stand, or end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// No such job, or no job of the signer.
+    #[error("bid: there is no job {0}")]
+    UnknownJob(JobId),
+    /// The job is over.
+    #[error("bid: {0} has ended")]
+    JobOver(JobId),
+    /// No queue of the market pays for the job: it was submitted while another scheduler ruled.
+    #[error("bid: no queue pays for {0}: it was submitted without a signature")]
+    NotPaid(JobId),
+    /// The deadline is not ahead.
+    #[error("deadline: {deadline_ms} has passed; it is {now_ms}, both epoch ms")]
+    Passed {
+        /// The deadline, epoch ms.
+        deadline_ms: i64,
+        /// The present, epoch ms.
+        now_ms: i64,
+    },
+    /// The order would never bid.
+    #[error("maxRate: {max_rate} is below {bid}, which queue {queue} bids anyway")]
+    MaxRateBelowBid {
+        /// The queue.
+        queue: QueueName,
+        /// The highest rate of the order.
+        max_rate: Credits,
+        /// What the owner bids.
+        bid: Credits,
+    },
+    /// The order would never count.
+    #[error("maxCost: {job} has cost {spent}, and {max_cost} is less")]
+    MaxCostBelowSpent {
+        /// The job.
+        job: JobId,
+        /// The highest cost.
+        max_cost: Credits,
+        /// What the job has cost.
+        spent: Credits,
+    },
+    /// There is none.
+    #[error("unbid: there is no order for {0}")]
+    NoOrder(JobId),
 }
 
 /// Why a well-signed request was denied.
@@ -155,7 +203,13 @@ impl MarketError {
             MarketError::Query(_) | MarketError::Overdrawn { .. } | MarketError::BalanceTooLarge { .. } => {
                 ErrorClass::BadRequest
             }
-            MarketError::UnknownQueue(_) => ErrorClass::NotFound,
+            MarketError::UnknownQueue(_) | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => {
+                ErrorClass::NotFound
+            }
+            MarketError::Order(
+                OrderError::Passed { .. } | OrderError::MaxRateBelowBid { .. } | OrderError::MaxCostBelowSpent { .. },
+            ) => ErrorClass::BadRequest,
+            MarketError::Order(OrderError::JobOver(_) | OrderError::NotPaid(_)) => ErrorClass::Conflict,
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
             | MarketError::TooManyQueues(_)

@@ -121,6 +121,12 @@ impl Market {
                 Err(MarketError::NotRuling)
             }
             Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
+            Operation::Bid { queue, .. } if !self.is_ruling() => {
+                self.existing(&queue)?;
+                Err(MarketError::NotRuling)
+            }
+            Operation::Bid { queue, order } => self.on_existing(queue, |queue| Operation::Bid { queue, order }),
+            Operation::Unbid { queue, job } => self.on_existing(queue, |queue| Operation::Unbid { queue, job }),
             // A removed queue has a history too.
             history @ (Operation::PriceHistory | Operation::QueueHistory(_)) => Ok(Answer::Permitted(history)),
             Operation::Explain { job, .. } => {
@@ -240,9 +246,12 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
             query.target().is_none_or(|queue| queue == signer.user)
         }
-        OperationKind::SetSpending | OperationKind::Quote | OperationKind::QueueHistory | OperationKind::Explain => {
-            query.target() == Some(&signer.user)
-        }
+        OperationKind::SetSpending
+        | OperationKind::Quote
+        | OperationKind::Bid
+        | OperationKind::Unbid
+        | OperationKind::QueueHistory
+        | OperationKind::Explain => query.target() == Some(&signer.user),
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };
     if is_permitted { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }

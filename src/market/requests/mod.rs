@@ -11,7 +11,7 @@ mod submission;
 
 pub use acl::{Acl, AclEntry, AclError, Key, Role};
 pub use answer::{Answer, QueueInfo};
-pub use error::{Denial, ErrorClass, JobDenied, MarketError};
+pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
 pub use handle_request::{HandledRequest, ServletRequest};
 pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
 pub use query::{Operation, OperationKind, ParsedQuery, QueryError};

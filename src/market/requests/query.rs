@@ -9,7 +9,8 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, CreditsError, QueueName, QueueNameError};
+use crate::market::money::Order;
+use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -37,6 +38,10 @@ pub enum OperationKind {
     RemoveQueue,
     /// `quote=rate&queue=queue`, which is not the document's.
     Quote,
+    /// `bid=job&deadline=ms&maxRate=rate` and perhaps `&maxCost=amount`, which is not the document's.
+    Bid,
+    /// `unbid=job`, which is not the document's.
+    Unbid,
     /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
     /// own.
     Statement,
@@ -105,6 +110,20 @@ pub enum Operation {
         /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
     },
+    /// A standing order for a job.
+    Bid {
+        /// The queue of its owner.
+        queue: QueueName,
+        /// The order.
+        order: Order,
+    },
+    /// The end of the order for a job.
+    Unbid {
+        /// The queue of its owner.
+        queue: QueueName,
+        /// The job.
+        job: JobId,
+    },
     /// The ledger entries of a queue; `None` is the signer's own.
     Statement(Option<QueueName>),
     /// The live status of one queue, or of all.
@@ -136,7 +155,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -159,6 +178,22 @@ pub enum QueryError {
         least: u32,
         /// The largest that is taken.
         most: u32,
+    },
+    /// The operation needs another parameter.
+    #[error("{operation} needs a parameter {parameter}")]
+    MissingParameter {
+        /// The operation.
+        operation: &'static str,
+        /// What it needs.
+        parameter: &'static str,
+    },
+    /// Not the id of a job.
+    #[error("{parameter}: {value:?} is not the id of a job")]
+    JobId {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        value: String,
     },
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
@@ -188,7 +223,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 9] = [
+    pub(super) const NAMED: [OperationKind; 11] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -198,6 +233,8 @@ impl OperationKind {
         OperationKind::AddQueue,
         OperationKind::RemoveQueue,
         OperationKind::Quote,
+        OperationKind::Bid,
+        OperationKind::Unbid,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -213,6 +250,8 @@ impl OperationKind {
             OperationKind::AddQueue => "addQueue",
             OperationKind::RemoveQueue => "removeQueue",
             OperationKind::Quote => "quote",
+            OperationKind::Bid => "bid",
+            OperationKind::Unbid => "unbid",
             OperationKind::Statement => "statement",
             OperationKind::QueueStatus => "queues",
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
@@ -226,7 +265,9 @@ impl OperationKind {
             OperationKind::SetSpending
             | OperationKind::AddBudget
             | OperationKind::AddQueue
-            | OperationKind::RemoveQueue => true,
+            | OperationKind::RemoveQueue
+            | OperationKind::Bid
+            | OperationKind::Unbid => true,
             OperationKind::Nothing
             | OperationKind::Price
             | OperationKind::Time
@@ -300,6 +341,8 @@ impl ParsedQuery {
             | OperationKind::AddBudget
             | OperationKind::Quote
             | OperationKind::QueueHistory
+            | OperationKind::Bid
+            | OperationKind::Unbid
             | OperationKind::Explain => self.queue.as_deref(),
             OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
                 None
@@ -331,6 +374,8 @@ impl ParsedQuery {
             OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
             OperationKind::SetSpending => Operation::SetSpending { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Quote => Operation::Quote { queue: self.queue_name()?, rate: self.rate()? },
+            OperationKind::Bid => Operation::Bid { queue: self.queue_name()?, order: self.order()? },
+            OperationKind::Unbid => Operation::Unbid { queue: self.queue_name()?, job: self.job()? },
             OperationKind::QueueStatus => Operation::QueueStatus(self.target().map(QueueName::new).transpose()?),
             OperationKind::PriceHistory => Operation::PriceHistory,
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
@@ -352,6 +397,43 @@ impl ParsedQuery {
     fn amount(&self) -> Result<Credits, QueryError> {
         Credits::parse_exact(&self.value)
             .map_err(|error| QueryError::Amount { parameter: self.kind.parameter(), error })
+    }
+}
+
+impl ParsedQuery {
+    /// The job that an order is for.
+    pub fn job(&self) -> Result<JobId, QueryError> {
+        let refused = || QueryError::JobId {
+            parameter: self.kind.parameter(),
+            value: self.value.chars().take(SHOWN_CHARACTERS).collect(),
+        };
+        self.value.parse().map_err(|_| refused())
+    }
+
+    fn order(&self) -> Result<Order, QueryError> {
+        let job = self.job()?;
+        let (mut deadline, mut max_rate, mut max_cost) = (None, None, None);
+        for (name, value) in self.raw.split('&').filter_map(|pair| pair.split_once('=')) {
+            match decode(name)?.as_ref() {
+                "deadline" => set_once(&mut deadline, "deadline", value)?,
+                "maxRate" => set_once(&mut max_rate, "maxRate", value)?,
+                "maxCost" => set_once(&mut max_cost, "maxCost", value)?,
+                _ => {}
+            }
+        }
+        let operation = self.kind.parameter();
+        let missing = |parameter| QueryError::MissingParameter { operation, parameter };
+        let amount = |parameter, text: String| -> Result<Credits, QueryError> {
+            let amount = Credits::parse_exact(&text).map_err(|error| QueryError::Amount { parameter, error })?;
+            let rate = amount;
+            if rate < Credits::ZERO { Err(QueryError::NegativeRate { parameter, rate }) } else { Ok(amount) }
+        };
+        Ok(Order {
+            job,
+            deadline_ms: number("deadline", deadline)?.ok_or(missing("deadline"))?,
+            max_rate: amount("maxRate", max_rate.ok_or(missing("maxRate"))?)?,
+            max_cost: max_cost.map(|text| amount("maxCost", text)).transpose()?,
+        })
     }
 }
 

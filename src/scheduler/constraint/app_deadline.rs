@@ -3,7 +3,7 @@
 use super::JobWork;
 
 /// A deadline, with what is to be done until then. Kept with the app: another policy may rule meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppDeadline {
     /// When it is due, epoch microseconds.
     pub due_us: i64,

@@ -3,7 +3,7 @@
 use super::key_spread::KeySpread;
 
 /// The work of a job that has not begun, or what is left of one. Durations are microseconds, rounded up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobWork {
     /// Maps.
     pub maps: u32,

@@ -74,7 +74,7 @@ impl Model {
     }
 
     /// Time of one round of maps.
-    pub(super) fn map_round_us(self, work: &JobWork) -> u64 {
+    pub fn map_round_us(self, work: &JobWork) -> u64 {
         work.longest_map_us.saturating_add(self.wait_us())
     }
 

@@ -169,6 +169,15 @@ impl Digest {
                 self.units(rate.units());
             }
             MarketFact::AccountRemoved { queue } => self.bytes(queue.as_str().as_bytes()),
+            MarketFact::OrderSet { order, .. } => {
+                self.job(order.job);
+                self.word(order.deadline_ms.cast_unsigned());
+                self.units(order.max_rate.units());
+            }
+            MarketFact::OrderEnded { job, end, .. } => {
+                self.job(*job);
+                self.word(*end as u64);
+            }
             MarketFact::Ledger(entry) => self.entry(entry),
             MarketFact::Stamp(stamp) => {
                 self.bytes(stamp.user.as_bytes());

@@ -130,6 +130,7 @@ impl Auditor {
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
+            MarketFact::OrderSet { .. } | MarketFact::OrderEnded { .. } => Ok(()),
             MarketFact::Tick(tick) => self.tick(tick, attempts, intent, now),
         }
     }

@@ -3,7 +3,7 @@
 use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
-use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, QueueTick, Reason, Tick};
+use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, QueueTick, Reason, Tick};
 use crate::model::{Credits, FactNumber};
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
@@ -27,7 +27,29 @@ pub(super) fn record(
             let remove = "DELETE FROM account WHERE queue = ?1";
             update_row(transaction, missed_updates, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
-            execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])
+            execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])?;
+            execute("DELETE FROM market_order WHERE queue = ?1", params![queue.as_str()])
+        }
+        MarketFact::OrderSet { queue, order } => {
+            let Order { job, deadline_ms, max_rate, max_cost } = order;
+            execute(
+                "INSERT OR REPLACE INTO market_order
+                     (job, queue, deadline_ms, max_rate, max_rate_units, max_cost, max_cost_units)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    job.to_string(),
+                    queue.as_str(),
+                    deadline_ms,
+                    max_rate.to_string(),
+                    units(*max_rate),
+                    max_cost.map(|cost| cost.to_string()),
+                    max_cost.map(units)
+                ],
+            )
+        }
+        MarketFact::OrderEnded { job, .. } => {
+            let end = "DELETE FROM market_order WHERE job = ?1";
+            update_row(transaction, missed_updates, number, end, params![job.to_string()])
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => execute(

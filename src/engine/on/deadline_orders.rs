@@ -1,0 +1,88 @@
+//! Deadline orders: placed and taken back by their owners, ended with their jobs.
+
+use crate::engine::core::Engine;
+use crate::engine::state::Fact;
+use crate::market::{Answer, MarketError, Operation, Order, OrderEnd, OrderError};
+use crate::model::{Credits, JobId, Now, QueueName};
+
+// === impl Engine: orders ===
+
+impl Engine {
+    /// Performs what the market permits of orders; passes other answers through.
+    pub(super) fn perform_order(&mut self, answer: Answer, now: Now) -> Result<Answer, MarketError> {
+        match answer {
+            Answer::Permitted(Operation::Bid { queue, order }) => {
+                self.place_order(&queue, order, now)?;
+                Ok(self.answer_orders(&queue))
+            }
+            Answer::Permitted(Operation::Unbid { queue, job }) => {
+                if !self.end_order(queue.as_str(), job, OrderEnd::Unbid) {
+                    return Err(OrderError::NoOrder(job).into());
+                }
+                Ok(self.answer_orders(&queue))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn place_order(&mut self, queue: &QueueName, order: Order, now: Now) -> Result<(), OrderError> {
+        let id = order.job;
+        let job = self.jobs.get(id).ok_or(OrderError::UnknownJob(id))?;
+        if job.is_over() {
+            return Err(OrderError::JobOver(id));
+        }
+        if job.spec.payer() != Some(queue.as_str()) {
+            return Err(OrderError::NotPaid(id));
+        }
+        if order.deadline_ms <= now.wall_ms {
+            return Err(OrderError::Passed { deadline_ms: order.deadline_ms, now_ms: now.wall_ms });
+        }
+        let bid = self.market().and_then(|market| market.account(queue.as_str())).map(|account| account.bid());
+        if let Some(bid) = bid.filter(|bid| order.max_rate < *bid) {
+            return Err(OrderError::MaxRateBelowBid { queue: queue.clone(), max_rate: order.max_rate, bid });
+        }
+        let spent = self.cost_of(job).map_or(Credits::ZERO, |cost| cost.cost);
+        if let Some(max_cost) = order.max_cost.filter(|max_cost| *max_cost < spent) {
+            return Err(OrderError::MaxCostBelowSpent { job: id, max_cost, spent });
+        }
+        let estimate = self.estimate_now(&self.deadline_config().history, job);
+        self.set_estimate(id, estimate);
+        if let Some(market) = &mut self.market {
+            let fact = market.accounts.set_order(queue.clone(), order);
+            market.standings.remove(&id);
+            self.outbox.record(Fact::Market(fact));
+        }
+        self.renew_deadline(id);
+        Ok(())
+    }
+
+    /// Ends the order for a job; whether there was one.
+    pub(super) fn end_order(&mut self, queue: &str, job: JobId, end: OrderEnd) -> bool {
+        let Some(market) = &mut self.market else { return false };
+        let Some(fact) = market.accounts.end_order(queue, job, end) else { return false };
+        market.standings.remove(&job);
+        self.outbox.record(Fact::Market(fact));
+        self.renew_deadline(job);
+        true
+    }
+
+    /// Ends the order for a job that is over.
+    pub(super) fn end_order_of(&mut self, id: JobId) {
+        let payer = self.jobs.get(id).and_then(|job| job.spec.payer()).map(str::to_owned);
+        if let Some(queue) = payer {
+            self.end_order(&queue, id, OrderEnd::JobOver);
+        }
+    }
+
+    /// Ends the orders whose deadlines have passed.
+    pub(super) fn end_passed_orders(&mut self, now: Now) {
+        let Some(market) = self.ruling_market() else { return };
+        let passed = market.orders().flat_map(|(queue, orders)| {
+            let passed = orders.filter(|order| order.deadline_ms <= now.wall_ms);
+            passed.map(move |order| (queue.clone(), order.job))
+        });
+        for (queue, job) in passed.collect::<Vec<_>>() {
+            self.end_order(queue.as_str(), job, OrderEnd::Passed);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The rates of orders: before each tick, queue by queue in the order of names, against the bids so far.
+
+use std::collections::BTreeMap;
+
+use crate::api::OrderState;
+use crate::engine::core::Engine;
+use crate::engine::state::{JobCosts, OrderStanding};
+use crate::market::{OpenBids, Order};
+use crate::model::{Credits, JobId, Kind, Now, PerKind, QueueName};
+use crate::scheduler::{AppId, Scheduler};
+
+use super::order_need::OrderNeed;
+
+/// An order with what its job needs.
+pub(super) struct OpenOrder {
+    order: Order,
+    /// Its job's place among those of its queue: submission time, epoch ms, and app.
+    place: (i64, AppId),
+    need: OrderNeed,
+}
+
+/// The orders of one queue, the earliest deadline first.
+pub(super) struct QueueOrders {
+    queue: QueueName,
+    orders: Vec<OpenOrder>,
+}
+
+// === impl Engine: open orders ===
+
+impl Engine {
+    /// The orders that may count in the next interval.
+    pub(super) fn open_orders(&self, now: Now) -> Vec<QueueOrders> {
+        let Some(market) = self.ruling_market() else { return Vec::new() };
+        let open = |order: &Order| {
+            let job = self.jobs.get(order.job).filter(|job| !job.is_over())?;
+            Some(OpenOrder { order: *order, place: (job.submit_ms, job.app), need: self.order_need(job, order, now) })
+        };
+        let queues = market.orders().map(|(queue, orders)| {
+            let mut orders: Vec<OpenOrder> = orders.filter_map(open).collect();
+            orders.sort_by_key(|open| (open.order.deadline_ms, open.place));
+            QueueOrders { queue: queue.clone(), orders }
+        });
+        queues.filter(|queue| !queue.orders.is_empty()).collect()
+    }
+}
+
+/// Lets queues bid for their orders; returns how each order stands.
+pub(super) fn raise_bids(
+    queues: &[QueueOrders],
+    bids: &mut OpenBids<'_>,
+    costs: &JobCosts,
+    scheduler: &Scheduler,
+) -> BTreeMap<JobId, OrderStanding> {
+    let mut standings = BTreeMap::new();
+    for QueueOrders { queue, orders } in queues {
+        // An idle queue buys nothing.
+        let Some(place) = bids.place(queue.as_str()) else { continue };
+        let charge = bids.charge(place);
+        let mut counting: Vec<&OpenOrder> = orders.iter().collect();
+        loop {
+            let found = find_rate(&counting, bids, place);
+            let quota = bids.quota(place, found.rate);
+            let is_spent = |open: &&OpenOrder| {
+                let Some(most) = open.order.max_cost else { return false };
+                let cost = costs.after(queue.as_str(), open.place, &charge, scheduler);
+                let slots: i128 = Kind::ALL.map(|kind| i128::from(quota[kind].min(open.need.most[kind]))).iter().sum();
+                // Only what is beyond the owner's own bid is bought by an order.
+                found.rate > bids.rate(place) && cost.units() + found.rate.units() * slots > most.units()
+            };
+            let spent = counting.iter().position(is_spent);
+            if let Some(index) = spent {
+                let standing = OrderStanding { state: OrderState::Spent, sufficient_rate: None };
+                standings.insert(counting.remove(index).order.job, standing);
+                continue;
+            }
+            standings.extend(found.standings);
+            if let Some(job) = found.by {
+                bids.raise(place, found.rate, job);
+            }
+            break;
+        }
+    }
+    standings
+}
+
+/// What a queue bids for its orders.
+struct FoundRate {
+    rate: Credits,
+    /// The order that sets it; none: the owner's bid does.
+    by: Option<JobId>,
+    standings: Vec<(JobId, OrderStanding)>,
+}
+
+/// The least rate that buys what the orders need, each as far as its highest rate goes.
+fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize) -> FoundRate {
+    let own = bids.rate(place);
+    let mut found = FoundRate { rate: own, by: None, standings: Vec::new() };
+    let mut needed = PerKind::<u32>::default();
+    for open in orders {
+        for kind in Kind::ALL {
+            needed[kind] = needed[kind].saturating_add(open.need.slots[kind]);
+        }
+        let least = match is_within(needed, bids.quota(place, own)) {
+            true => Some(own),
+            false => bids.least_rate(place, needed),
+        };
+        let most = open.order.max_rate.min(bids.balance(place));
+        let rate = least.unwrap_or(most).min(most);
+        if rate > found.rate {
+            (found.rate, found.by) = (rate, Some(open.order.job));
+        }
+        let is_bought = is_within(needed, bids.quota(place, found.rate));
+        let is_kept = is_bought && open.need.is_feasible;
+        let standing = OrderStanding {
+            state: if is_kept { OrderState::OnTime } else { OrderState::AtRisk },
+            sufficient_rate: least.filter(|least| !is_bought && *least > open.order.max_rate),
+        };
+        found.standings.push((open.order.job, standing));
+    }
+    found
+}
+
+fn is_within(needed: PerKind<u32>, quota: PerKind<u32>) -> bool {
+    Kind::ALL.into_iter().all(|kind| needed[kind] <= quota[kind])
+}

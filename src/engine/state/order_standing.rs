@@ -1,0 +1,21 @@
+//! How an order stood at the last tick.
+
+use crate::api::OrderState;
+use crate::model::Credits;
+
+/// How an order stood at the last tick. Not durable: the next tick finds it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderStanding {
+    /// Its state.
+    pub state: OrderState,
+    /// The rate that would have done where its own highest one did not.
+    pub sufficient_rate: Option<Credits>,
+}
+
+// === impl OrderStanding ===
+
+impl Default for OrderStanding {
+    fn default() -> Self {
+        Self { state: OrderState::New, sufficient_rate: None }
+    }
+}

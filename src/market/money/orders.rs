@@ -1,0 +1,50 @@
+//! The orders that stand.
+
+use crate::model::{JobId, QueueName};
+
+use super::fact::MarketFact;
+use super::order::{Order, OrderEnd};
+use super::state::Market;
+
+// === impl Market: orders ===
+
+impl Market {
+    /// The queues with orders, by name, each with its orders, by job.
+    pub fn orders(&self) -> impl Iterator<Item = (&QueueName, impl Iterator<Item = &Order>)> {
+        self.orders.iter().map(|(queue, orders)| (queue, orders.values()))
+    }
+
+    /// The orders of a queue, by job.
+    pub fn orders_of(&self, queue: &str) -> impl Iterator<Item = &Order> {
+        self.orders.get(queue).into_iter().flat_map(|orders| orders.values())
+    }
+
+    /// The order for a job of a queue.
+    pub fn order(&self, queue: &str, job: JobId) -> Option<&Order> {
+        self.orders.get(queue)?.get(&job)
+    }
+
+    /// Lets an order stand, instead of an earlier one for its job.
+    pub fn set_order(&mut self, queue: QueueName, order: Order) -> MarketFact {
+        let fact = MarketFact::OrderSet { queue, order };
+        self.apply(&fact);
+        fact
+    }
+
+    /// Ends the order for a job of a queue; none: there is none.
+    pub fn end_order(&mut self, queue: &str, job: JobId, end: OrderEnd) -> Option<MarketFact> {
+        let (queue, orders) = self.orders.get_key_value(queue)?;
+        let fact = orders.contains_key(&job).then(|| MarketFact::OrderEnded { queue: queue.clone(), job, end })?;
+        self.apply(&fact);
+        Some(fact)
+    }
+
+    pub(super) fn forget_order(&mut self, queue: &QueueName, job: JobId) {
+        if let Some(orders) = self.orders.get_mut(queue) {
+            orders.remove(&job);
+            if orders.is_empty() {
+                self.orders.remove(queue);
+            }
+        }
+    }
+}

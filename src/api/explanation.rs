@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, OrderClass, PerKind};
 
+use super::order_status::OrderStatus;
+
 /// A job, the slots that it holds, and the reasons why it has no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
@@ -26,6 +28,9 @@ pub struct Explanation {
     /// Cost up to the last tick; absent without a market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Credits>,
+    /// Its deadline order; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderStatus>,
     /// Why it has no more slots, the most important reason first.
     pub why: Vec<PendingReason>,
     /// The holders of the cluster's slots.

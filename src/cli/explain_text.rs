@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::api::{Buyer, Explanation, Holders, Preempted};
 use crate::model::OrderClass;
 
-use super::market_text::{Form, columns, format_utc, json, lines};
+use super::market_text::{Form, columns, format_utc, json, lines, order_text};
 
 /// The whole explanation.
 pub(super) fn render_explanation(explanation: &Explanation, form: Form) -> String {
@@ -43,7 +43,7 @@ pub(super) fn render_status(explanation: &Explanation, form: Form) -> String {
 }
 
 fn head(explanation: &Explanation) -> String {
-    let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
+    let Explanation { job, name, user, queue, state, tasks, cost, order, .. } = explanation;
     let mut text = format!("{job} {state}: {name:?} of {user} in queue {queue}\n");
     for (what, tasks) in [("maps", &tasks.map), ("reduces", &tasks.reduce)] {
         let (total, finished, running, pending) = (tasks.total, tasks.finished, tasks.running, tasks.pending);
@@ -51,6 +51,9 @@ fn head(explanation: &Explanation) -> String {
     }
     if let Some(cost) = cost {
         let _ = writeln!(text, "  cost     {cost} up to the last tick");
+    }
+    if let Some(order) = order {
+        let _ = writeln!(text, "  order    {}", order_text(order));
     }
     text
 }

@@ -9,6 +9,7 @@ use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::api::OrderStatus;
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 
 /// Output form.
@@ -18,37 +19,62 @@ pub(super) enum Form {
     Json,
 }
 
-/// Time that each queue's money lasts, seconds; queues that pay nothing are missing.
-pub(super) type Lasts = BTreeMap<String, u64>;
+/// Queues as they are now, by name, as far as the server says.
+pub(super) type LiveQueues = BTreeMap<String, LiveQueue>;
 
-/// A queue as published at the last tick, and the time that its money lasts.
+/// What a queue published at the last tick lacks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LiveQueue {
+    /// Time that its money lasts, seconds; none: it pays nothing.
+    pub(super) lasts_s: Option<u64>,
+    /// Its deadline orders.
+    pub(super) orders: Vec<OrderStatus>,
+}
+
+/// A queue as published at the last tick, and how it is now.
 #[derive(Serialize)]
 pub(super) struct Published<'a> {
     #[serde(flatten)]
     line: &'a QueueLine,
     #[serde(skip_serializing_if = "Option::is_none")]
     lasts_s: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    orders: &'a [OrderStatus],
 }
 
 // === impl Published ===
 
 impl<'a> Published<'a> {
-    pub(super) fn of(line: &'a QueueLine, lasts: &Lasts) -> Self {
-        Published { line, lasts_s: lasts.get(&line.queue).copied() }
+    pub(super) fn of(line: &'a QueueLine, live: &'a LiveQueues) -> Self {
+        let live = live.get(&line.queue);
+        let orders = live.map_or(&[][..], |live| &live.orders);
+        Published { line, lasts_s: live.and_then(|live| live.lasts_s), orders }
     }
 }
 
 /// Queues as published, one a line.
-pub(super) fn render_published(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
-    let published: Vec<_> = queues.iter().map(|line| Published::of(line, lasts)).collect();
+pub(super) fn render_published(queues: &[QueueLine], live: &LiveQueues, form: Form) -> String {
+    let published: Vec<_> = queues.iter().map(|line| Published::of(line, live)).collect();
     if form == Form::Json {
         return json(&published);
     }
     let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
-    for Published { line, lasts_s } in published {
+    let mut orders = String::new();
+    for Published { line, lasts_s, orders: standing } in published {
         table.add_row(cells(line).into_iter().chain([format_duration(lasts_s)]));
+        for order in standing {
+            orders.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
+        }
     }
-    lines(&table)
+    lines(&table) + &orders
+}
+
+/// What an order bids and how it stands.
+pub(super) fn order_text(order: &OrderStatus) -> String {
+    let OrderStatus { deadline_ms, max_rate, max_cost, state, sufficient_rate, .. } = order;
+    let cost = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
+    let sufficient = sufficient_rate.map(|rate| format!("; a rate of {rate} would do")).unwrap_or_default();
+    format!("done by {}, rate at most {max_rate}{cost}, {}{sufficient}", format_utc(*deadline_ms), state.name())
 }
 
 /// A queue after a change; its bid applies from the next tick on.
@@ -176,7 +202,7 @@ mod tests {
     #[test]
     fn queues_are_lines_of_a_table() {
         let queues = [line("alice", "1000000.000000000001"), line("bob@example.org", "2.0")];
-        let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
+        let lasts = LiveQueues::from([("alice".to_owned(), LiveQueue { lasts_s: Some(93_784), orders: Vec::new() })]);
         insta::assert_snapshot!(render_published(&queues, &lasts, Form::Table), @"
         QUEUE                          BUDGET  RATE        SHARE  USED  PENDING  LASTS
         alice            1000000.000000000001   0.5  0.333333333    12        3  1d 2h
@@ -191,7 +217,7 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
+        let lasts = LiveQueues::from([("alice".to_owned(), LiveQueue { lasts_s: Some(93_784), orders: Vec::new() })]);
         insta::assert_snapshot!(render_published(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
         [
           {

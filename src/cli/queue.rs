@@ -1,10 +1,13 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
+use crate::api::QueueStatus;
 use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, Lasts, Published, json, render_published, render_queue, render_quote, render_removed};
+use super::market_text::{
+    Form, LiveQueue, LiveQueues, Published, json, render_published, render_queue, render_quote, render_removed,
+};
 use super::since::parse_time_ms;
 use super::statement_text::render_statement;
 
@@ -102,18 +105,18 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => {
             let answer = request(market, "infos".to_owned())?;
-            let lasts = lasts(market, None)?;
-            Ok(render_published(&answer.queues, &lasts, market.form()))
+            let live = live_queues(market, None)?;
+            Ok(render_published(&answer.queues, &live, market.form()))
         }
         QueueCommand::Info { queue, market } => {
             let own = market.signer.user()?;
             let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
             let queue = queue.as_ref().unwrap_or(&own);
             let line = only(request(market, query)?, queue);
-            let lasts = lasts(market, Some(queue))?;
+            let live = live_queues(market, Some(queue))?;
             Ok(match market.form() {
-                Form::Json => json(&Published::of(&line, &lasts)),
-                Form::Table => render_published(&[line], &lasts, Form::Table),
+                Form::Json => json(&Published::of(&line, &live)),
+                Form::Table => render_published(&[line], &live, Form::Table),
             })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
@@ -151,13 +154,16 @@ fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, Mark
     wait_for(async { Ok(market.client().request_signed(&query, &signer).await?) })
 }
 
-/// The time that the money of one queue lasts, or of all; empty if the server does not provide it.
-fn lasts(market: &MarketArguments, queue: Option<&str>) -> Result<Lasts, MarketCommandError> {
+/// One queue as it is now, or all; empty if the server does not provide it.
+fn live_queues(market: &MarketArguments, queue: Option<&str>) -> Result<LiveQueues, MarketCommandError> {
     let signer = market.signer()?;
     let statuses = wait_for(async { Ok(market.client().queue_statuses(queue, &signer).await?) });
     match statuses {
-        Ok(queues) => Ok(queues.into_iter().filter_map(|of| Some((of.queue.to_string(), of.lasts_s?))).collect()),
-        Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Lasts::new()),
+        Ok(queues) => {
+            let live = |of: QueueStatus| (of.queue.to_string(), LiveQueue { lasts_s: of.lasts_s, orders: of.orders });
+            Ok(queues.into_iter().map(live).collect())
+        }
+        Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(LiveQueues::new()),
         Err(error) => Err(error),
     }
 }

@@ -1,6 +1,6 @@
 //! What a job.xml says of the job's deadline.
 
-use crate::model::PartsPerMillion;
+use crate::model::{Credits, OrderTerms, PartsPerMillion};
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::configuration::Configuration;
@@ -23,6 +23,31 @@ pub(super) fn deadline(configuration: &Configuration) -> Result<Option<DeadlineS
         (None, None) => return Ok(None),
     };
     Ok(Some(DeadlineSpec { due, map, reduce, copy_us_per_mb, filter_millionths, keys }))
+}
+
+/// What the order for the deadline may bid; none of a job without one.
+pub(super) fn order_terms(configuration: &Configuration) -> Result<Option<OrderTerms>, JobConfError> {
+    let max_rate = amount(configuration, &keys::JOB_MAX_RATE)?;
+    let max_cost = amount(configuration, &keys::JOB_MAX_COST)?;
+    let needs = |key: &Key, other: &Key| JobConfError::NeedsOther {
+        key: key.name.to_owned(),
+        other_key: other.name.to_owned(),
+    };
+    match max_rate {
+        None if max_cost.is_some() => Err(needs(&keys::JOB_MAX_COST, &keys::JOB_MAX_RATE)),
+        None => Ok(None),
+        Some(_) if deadline(configuration)?.is_none() => Err(needs(&keys::JOB_MAX_RATE, &keys::JOB_DEADLINE)),
+        Some(max_rate) => Ok(Some(OrderTerms { max_rate, max_cost })),
+    }
+}
+
+/// Credits of which none is owed.
+fn amount(configuration: &Configuration, key: &Key) -> Result<Option<Credits>, ConfigError> {
+    let Some(text) = configuration.text(key)? else { return Ok(None) };
+    match Credits::parse_exact(text.trim()) {
+        Ok(amount) if amount >= Credits::ZERO => Ok(Some(amount)),
+        _ => Err(configuration.required(key)?.bad_value("credits from 0 to 1000000000000, with at most 12 decimals")),
+    }
 }
 
 /// A cost in one of its two forms.

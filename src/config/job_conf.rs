@@ -1,11 +1,11 @@
 //! One job's configuration: about thirty typed values of its job.xml. The rest of the file is not kept.
 
-use crate::model::{EndNotification, PartsPerMillion, Priority};
+use crate::model::{EndNotification, OrderTerms, PartsPerMillion, Priority};
 use crate::scheduler::constraint::DeadlineSpec;
 use crate::wire::limits::WORKFLOW_BYTES;
 
 use super::configuration::Configuration;
-use super::deadline_conf::deadline;
+use super::deadline_conf::{deadline, order_terms};
 use super::error::{ConfigError, excerpt};
 use super::job_conf_error::JobConfError;
 use super::keys::Key;
@@ -95,6 +95,8 @@ pub struct JobConf {
     pub cancel_delegation_tokens: bool,
     /// Its deadline.
     pub deadline: Option<DeadlineSpec>,
+    /// What the order for it may bid.
+    pub order: Option<OrderTerms>,
     /// Call at its end.
     pub end_notification: Option<EndNotification>,
     /// Place in a workflow.
@@ -168,6 +170,7 @@ impl JobConf {
                 || text(&keys::KEEP_TASK_FILES_PATTERN)?.is_some(),
             cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
             deadline: deadline(configuration)?,
+            order: order_terms(configuration)?,
             end_notification: end_notification(configuration)?,
             workflow: workflow(configuration)?,
             signature: SignatureTexts {

@@ -40,6 +40,14 @@ pub enum JobConfError {
         /// The other key.
         other_key: String,
     },
+    /// A key has no effect without another.
+    #[error("{key} is set; expected {other_key} with it")]
+    NeedsOther {
+        /// The key.
+        key: String,
+        /// The other key.
+        other_key: String,
+    },
     /// Two keys name different queues.
     #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
     QueuesDiffer {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{EndNotification, PerKind, Priority};
+use crate::model::{EndNotification, OrderTerms, PerKind, Priority};
 use crate::scheduler::constraint::DeadlineSpec;
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
 
@@ -82,6 +82,9 @@ pub struct JobSpec {
     /// Its deadline, and what it states of its costs: `mapred.job.deadline.*`.
     #[serde(default)]
     pub deadline: Option<DeadlineSpec>,
+    /// What the order for its deadline may bid: `mapred.job.deadline.max.rate`, `mapred.job.deadline.max.cost`.
+    #[serde(default)]
+    pub order: Option<OrderTerms>,
     /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new
     /// interface.
     #[serde(default)]
@@ -168,6 +171,7 @@ impl JobSpec {
             pool_properties: PoolProperties::default(),
             max_running: PerKind::default(),
             deadline: None,
+            order: None,
             code: PerKind::default(),
             is_signed: None,
         }

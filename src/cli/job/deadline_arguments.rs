@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr as _;
 
 use crate::api::{DueText, parse_duration_ms};
+use crate::model::Credits;
 
 /// Options that state a deadline.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -20,6 +21,12 @@ pub struct DeadlineArguments {
     /// Map output by map input, such as 0.3; default: 1
     #[arg(long, value_name = "RATIO", requires = "deadline")]
     filter_ratio: Option<String>,
+    /// Bid up to this rate in the market for what the deadline needs
+    #[arg(long, value_name = "CREDITS", requires = "deadline")]
+    max_rate: Option<Credits>,
+    /// Cost of the job above which only the queue's own rate is bid
+    #[arg(long, value_name = "CREDITS", requires = "max_rate")]
+    max_cost: Option<Credits>,
 }
 
 // === impl DeadlineArguments ===
@@ -35,7 +42,9 @@ impl DeadlineArguments {
         let map = self.map_time.map(|ms| property("map.task.ms", &ms));
         let reduce = self.reduce_time.map(|ms| property("reduce.task.ms", &ms));
         let ratio = self.filter_ratio.as_ref().map(|ratio| property("filter.ratio", ratio));
-        [deadline, map, reduce, ratio].into_iter().flatten().collect()
+        let rate = self.max_rate.map(|rate| property("max.rate", &rate));
+        let cost = self.max_cost.map(|cost| property("max.cost", &cost));
+        [deadline, map, reduce, ratio, rate, cost].into_iter().flatten().collect()
     }
 
     /// Whether a deadline is stated.
@@ -66,6 +75,9 @@ mod tests {
         let all = properties("--deadline 20m --map-time 40s --reduce-time 1h30m --filter-ratio 0.3").unwrap();
         let expected = ["ms=1200000", "map.task.ms=40000", "reduce.task.ms=5400000", "filter.ratio=0.3"];
         assert_eq!(all, expected.map(|property| format!("mapred.job.deadline.{property}")));
+        let order = properties("--deadline 20m --max-rate 2.5 --max-cost 40").unwrap();
+        let expected = ["ms=1200000", "max.rate=2.5", "max.cost=40.0"];
+        assert_eq!(order, expected.map(|property| format!("mapred.job.deadline.{property}")));
         let at = properties("--deadline 1970-01-02T00:00Z").unwrap();
         assert_eq!(at, ["mapred.job.deadline.at.ms=86400000"]);
         assert!(properties("").unwrap().is_empty());
@@ -83,6 +95,10 @@ mod tests {
         }
         let error = properties("--deadline 5m --map-time 0s").unwrap_err();
         assert!(error.contains("'0s'") && error.contains("expected a duration above 0 such as 40s"), "{error}");
+        let error = properties("--deadline 5m --max-rate much").unwrap_err();
+        assert!(error.contains("'much'") && error.contains("--max-rate <CREDITS>"), "{error}");
+        let error = properties("--deadline 5m --max-cost 3").unwrap_err();
+        assert!(error.contains("--max-rate <CREDITS>"), "{error}");
         let error = properties("--map-time 5s").unwrap_err();
         assert!(error.contains("--deadline <DURATION|TIME>"), "{error}");
     }

@@ -82,11 +82,14 @@ fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
 fn render_deadline(job: &JobLine) -> String {
     let id = job.job;
     match &job.deadline {
+        Some(DeadlineLine { after_s, plan, .. }) if plan.starts_with("Order: ") => {
+            format!("{id}: the market keeps its deadline of {after_s} s, from the next tick on. {plan}")
+        }
         Some(DeadlineLine { after_s, state, plan, .. }) => {
             format!("{id}: the constraint scheduler keeps its deadline of {after_s} s, {state}: {plan}")
         }
         None => format!(
-            "jobtracker: warning: {id}: no scheduler keeps its deadline: the constraint scheduler does not rule"
+            "jobtracker: warning: {id}: no scheduler keeps its deadline: the constraint scheduler does not rule, and no order bids for it (--max-rate)"
         ),
     }
 }

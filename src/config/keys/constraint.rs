@@ -3,7 +3,7 @@
 use crate::scheduler::constraint::CostHistory;
 
 use super::Unit::{Count, Milliseconds};
-use super::ValueKind::{Flag, Number, OneOf, Ratio};
+use super::ValueKind::{Decimal, Flag, Number, OneOf, Ratio};
 use super::keys;
 
 const INT: i64 = i32::MAX as i64;
@@ -53,6 +53,10 @@ keys! {
         "Set by a job, instead of the time per MB: that of one reduce.";
     JOB_FILTER_RATIO = "mapred.job.deadline.filter.ratio", Ratio(MOST), None,
         "Set by a job: map output by map input. Unset: 1.";
+    JOB_MAX_RATE = "mapred.job.deadline.max.rate", Decimal, None,
+        "Set by a job under the market: its queue bids what the deadline needs, up to this rate.";
+    JOB_MAX_COST = "mapred.job.deadline.max.cost", Decimal, None,
+        "Set by a job with `mapred.job.deadline.max.rate`: what it may cost; after that only its owner's bid counts.";
     JOB_KEY_SPREAD = "mapred.job.deadline.keys", OneOf(&["uniform", "single"]), Some("uniform"),
         "Set by a job: whether its keys spread evenly over its reduces, or all may go to one.";
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::OrderTerms;
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use crate::config::configuration::Configuration;
@@ -89,4 +90,34 @@ fn a_cost_in_two_forms_is_refused() {
         let refusal = parse(&[("ms", "9"), (&per_mb, "1"), (&per_task, "1")]).unwrap_err();
         assert_eq!(refusal, format!("{PREFIX}{per_mb} and {PREFIX}{per_task} are both set; expected one of them"));
     }
+}
+
+#[test]
+fn an_order_needs_a_deadline_and_a_highest_rate() {
+    let order = |properties: &[(&str, &str)]| {
+        let line = |(name, value): &(&str, &str)| {
+            format!("<property><name>{PREFIX}{name}</name><value>{value}</value></property>")
+        };
+        let text = format!("<configuration>{}</configuration>", properties.iter().map(line).collect::<String>());
+        let conf = JobConf::parse(text.as_bytes(), 1 << 20, &Configuration::new(BTreeMap::new()), "h1");
+        conf.map(|conf| conf.order).map_err(|error| error.to_string())
+    };
+    let credits = |text: &str| text.parse().unwrap();
+    let stated = order(&[("ms", "9"), ("max.rate", "2.5"), ("max.cost", "40")]);
+    assert_eq!(stated, Ok(Some(OrderTerms { max_rate: credits("2.5"), max_cost: Some(credits("40")) })));
+    assert_eq!(order(&[("ms", "9")]), Ok(None));
+    let refusals = [
+        order(&[("max.rate", "2.5")]),
+        order(&[("ms", "9"), ("max.cost", "40")]),
+        order(&[("ms", "9"), ("max.rate", "-1")]),
+        order(&[("ms", "9"), ("max.rate", "much")]),
+        order(&[("ms", "9"), ("max.rate", "1"), ("max.cost", "1e3")]),
+    ];
+    insta::assert_snapshot!(refusals.map(Result::unwrap_err).join("\n"), @r#"
+    mapred.job.deadline.max.rate is set; expected mapred.job.deadline.ms with it
+    mapred.job.deadline.max.cost is set; expected mapred.job.deadline.max.rate with it
+    job.xml:1: mapred.job.deadline.max.rate = "-1": expected credits from 0 to 1000000000000, with at most 12 decimals
+    job.xml:1: mapred.job.deadline.max.rate = "much": expected a decimal number
+    job.xml:1: mapred.job.deadline.max.cost = "1e3": expected credits from 0 to 1000000000000, with at most 12 decimals
+    "#);
 }

@@ -76,6 +76,7 @@ fn a_recorded_wordcount_is_read() {
         keep_staging: false,
         cancel_delegation_tokens: true,
         deadline: None,
+        order: None,
         end_notification: None,
         workflow: Workflow {
             id: "",

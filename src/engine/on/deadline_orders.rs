@@ -1,9 +1,10 @@
 //! Deadline orders: placed and taken back by their owners, ended with their jobs.
 
 use crate::engine::core::Engine;
-use crate::engine::state::Fact;
-use crate::market::{Answer, MarketError, Operation, Order, OrderEnd, OrderError};
-use crate::model::{Credits, JobId, Now, QueueName};
+use crate::engine::state::{Fact, LogLevel, Refusal};
+use crate::mapreduce::JobSpec;
+use crate::market::{Account, Answer, MarketError, Operation, Order, OrderEnd, OrderError};
+use crate::model::{Credits, JobId, Now, OrderTerms, QueueName};
 
 // === impl Engine: orders ===
 
@@ -12,7 +13,7 @@ impl Engine {
     pub(super) fn perform_order(&mut self, answer: Answer, now: Now) -> Result<Answer, MarketError> {
         match answer {
             Answer::Permitted(Operation::Bid { queue, order }) => {
-                self.place_order(&queue, order, now)?;
+                self.place_order(&queue, order, now.wall_ms)?;
                 Ok(self.answer_orders(&queue))
             }
             Answer::Permitted(Operation::Unbid { queue, job }) => {
@@ -25,7 +26,23 @@ impl Engine {
         }
     }
 
-    fn place_order(&mut self, queue: &QueueName, order: Order, now: Now) -> Result<(), OrderError> {
+    /// Places the order that a job was submitted with, where the market rules. The job is new: it has cost nothing.
+    pub(super) fn place_order_of(&mut self, id: JobId, wall_ms: i64) {
+        let job = self.jobs.get(id).filter(|_| self.ruling_market().is_some());
+        let Some((queue, order)) = job.and_then(|job| submitted_order(id, &job.spec, job.submit_ms)) else { return };
+        if let Err(error) = self.place_order(&queue, order, wall_ms) {
+            self.outbox.log_line(LogLevel::Warning, format!("{id} has no order: {error}"));
+        }
+    }
+
+    /// Refuses a new job whose order could not stand.
+    pub(super) fn check_order_of(&self, id: JobId, spec: &JobSpec, wall_ms: i64) -> Result<(), Refusal> {
+        let Some((queue, order)) = submitted_order(id, spec, wall_ms) else { return Ok(()) };
+        let checked = self.check_terms(&queue, &order, wall_ms);
+        checked.map_err(|error| Refusal::Invalid(format!("Job {id} rejected by the market: {error}")))
+    }
+
+    fn place_order(&mut self, queue: &QueueName, order: Order, wall_ms: i64) -> Result<(), OrderError> {
         let id = order.job;
         let job = self.jobs.get(id).ok_or(OrderError::UnknownJob(id))?;
         if job.is_over() {
@@ -34,13 +51,7 @@ impl Engine {
         if job.spec.payer() != Some(queue.as_str()) {
             return Err(OrderError::NotPaid(id));
         }
-        if order.deadline_ms <= now.wall_ms {
-            return Err(OrderError::Passed { deadline_ms: order.deadline_ms, now_ms: now.wall_ms });
-        }
-        let bid = self.market().and_then(|market| market.account(queue.as_str())).map(|account| account.bid());
-        if let Some(bid) = bid.filter(|bid| order.max_rate < *bid) {
-            return Err(OrderError::MaxRateBelowBid { queue: queue.clone(), max_rate: order.max_rate, bid });
-        }
+        self.check_terms(queue, &order, wall_ms)?;
         let spent = self.cost_of(job).map_or(Credits::ZERO, |cost| cost.cost);
         if let Some(max_cost) = order.max_cost.filter(|max_cost| *max_cost < spent) {
             return Err(OrderError::MaxCostBelowSpent { job: id, max_cost, spent });
@@ -54,6 +65,18 @@ impl Engine {
         }
         self.renew_deadline(id);
         Ok(())
+    }
+
+    fn check_terms(&self, queue: &QueueName, order: &Order, now_ms: i64) -> Result<(), OrderError> {
+        let Order { deadline_ms, max_rate, .. } = *order;
+        if deadline_ms <= now_ms {
+            return Err(OrderError::Passed { deadline_ms, now_ms });
+        }
+        let bid = self.market().and_then(|market| market.account(queue.as_str())).map(Account::bid);
+        match bid.filter(|bid| max_rate < *bid) {
+            Some(bid) => Err(OrderError::MaxRateBelowBid { queue: queue.clone(), max_rate, bid }),
+            None => Ok(()),
+        }
     }
 
     /// Ends the order for a job; whether there was one.
@@ -85,4 +108,13 @@ impl Engine {
             self.end_order(queue.as_str(), job, OrderEnd::Passed);
         }
     }
+}
+
+/// The order that a job of that specification was submitted with, and the queue that pays for it.
+fn submitted_order(id: JobId, spec: &JobSpec, submit_ms: i64) -> Option<(QueueName, Order)> {
+    let (deadline, terms) = (spec.deadline.as_ref()?, spec.order?);
+    let OrderTerms { max_rate, max_cost } = terms;
+    let deadline_ms = deadline.due_us(submit_ms).div_euclid(1_000);
+    // The market accepts jobs of queues of their users' names alone.
+    Some((QueueName::new(&spec.user).ok()?, Order { job: id, deadline_ms, max_rate, max_cost }))
 }

@@ -81,6 +81,7 @@ impl Engine {
                 pending: job.pending()[kind],
             }),
             cost: self.cost_of(job).map(|cost| cost.cost),
+            order: self.order_status(job),
             why: self.why(&case, bidding.as_ref()),
             slots: per_kind(|kind| self.holders(&case, kind)),
             market: self.buyer(&case),

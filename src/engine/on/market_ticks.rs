@@ -106,7 +106,7 @@ impl Engine {
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
         let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);
         let tick = market.accounts.tick_with_orders(&usage, slots, now, |bids| {
-            *standings = raise_bids(&orders, bids, costs, scheduler);
+            *standings = raise_bids(&orders, bids, costs, scheduler, now.wall_ms);
         });
         let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are sorted by name, and the market returns only queues of `usage`.

@@ -50,6 +50,7 @@ pub(super) fn raise_bids(
     bids: &mut OpenBids<'_>,
     costs: &JobCosts,
     scheduler: &Scheduler,
+    at_ms: i64,
 ) -> BTreeMap<JobId, OrderStanding> {
     let mut standings = BTreeMap::new();
     for QueueOrders { queue, orders } in queues {
@@ -58,7 +59,7 @@ pub(super) fn raise_bids(
         let charge = bids.charge(place);
         let mut counting: Vec<&OpenOrder> = orders.iter().collect();
         loop {
-            let found = find_rate(&counting, bids, place);
+            let found = find_rate(&counting, bids, place, at_ms);
             let quota = bids.quota(place, found.rate);
             let is_spent = |open: &&OpenOrder| {
                 let Some(most) = open.order.max_cost else { return false };
@@ -69,7 +70,7 @@ pub(super) fn raise_bids(
             };
             let spent = counting.iter().position(is_spent);
             if let Some(index) = spent {
-                let standing = OrderStanding { state: OrderState::Spent, sufficient_rate: None };
+                let standing = OrderStanding { state: OrderState::Spent, at_ms, sufficient_rate: None };
                 standings.insert(counting.remove(index).order.job, standing);
                 continue;
             }
@@ -92,7 +93,7 @@ struct FoundRate {
 }
 
 /// The least rate that buys what the orders need, each as far as its highest rate goes.
-fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize) -> FoundRate {
+fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize, at_ms: i64) -> FoundRate {
     let own = bids.rate(place);
     let mut found = FoundRate { rate: own, by: None, standings: Vec::new() };
     let mut needed = PerKind::<u32>::default();
@@ -112,6 +113,7 @@ fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize) -> FoundR
         let is_bought = is_within(needed, bids.quota(place, found.rate));
         let is_kept = is_bought && open.need.is_feasible;
         let standing = OrderStanding {
+            at_ms,
             state: if is_kept { OrderState::OnTime } else { OrderState::AtRisk },
             sufficient_rate: least.filter(|least| !is_bought && *least > open.order.max_rate),
         };

@@ -2,8 +2,11 @@
 
 use crate::api::OrderStatus;
 use crate::engine::core::Engine;
+use crate::engine::state::{MarketState, OrderStanding};
+use crate::mapreduce::Job;
 use crate::market::{Answer, Order, QueueInfo};
 use crate::model::QueueName;
+use crate::scheduler::constraint::Seconds;
 
 // === impl Engine: orders in answers ===
 
@@ -11,18 +14,14 @@ impl Engine {
     /// The orders of a queue, by job, as queries show them.
     pub(super) fn order_statuses(&self, queue: &str) -> Vec<OrderStatus> {
         let Some(market) = &self.market else { return Vec::new() };
-        let status = |order: &Order| {
-            let standing = market.standings.get(&order.job).copied().unwrap_or_default();
-            OrderStatus {
-                job: order.job,
-                deadline_ms: order.deadline_ms,
-                max_rate: order.max_rate,
-                max_cost: order.max_cost,
-                state: standing.state,
-                sufficient_rate: standing.sufficient_rate,
-            }
-        };
-        market.accounts.orders_of(queue).map(status).collect()
+        market.accounts.orders_of(queue).map(|order| status(market, order)).collect()
+    }
+
+    /// The order for a job.
+    pub(super) fn order_status(&self, job: &Job) -> Option<OrderStatus> {
+        let market = self.market.as_ref()?;
+        let order = market.accounts.order(job.spec.payer()?, job.id)?;
+        Some(status(market, order))
     }
 
     /// A queue with its orders.
@@ -34,4 +33,29 @@ impl Engine {
             None => Answer::Frame,
         }
     }
+
+    /// What a job's scheduling information says of its order; none: it has none.
+    pub(super) fn report_order(&self, job: &Job) -> Option<String> {
+        let market = self.market.as_ref().filter(|market| market.accounts.is_ruling())?;
+        let order = market.accounts.order(job.spec.payer()?, job.id)?;
+        let standing = market.standings.get(&job.id).copied().unwrap_or_default();
+        let seconds = |ms: i64| Seconds { us: ms.saturating_mul(1_000) };
+        let at_ms = standing.at_ms.max(job.submit_ms);
+        let cost = order.max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
+        let sufficient =
+            standing.sufficient_rate.map(|rate| format!(" A rate of {rate} would do.")).unwrap_or_default();
+        Some(format!(
+            "Deadline {} s (left {} s, {}). Order: rate at most {}{cost}.{sufficient}",
+            seconds(order.deadline_ms.saturating_sub(job.submit_ms)),
+            seconds(order.deadline_ms.saturating_sub(at_ms)),
+            standing.state.name(),
+            order.max_rate,
+        ))
+    }
+}
+
+fn status(market: &MarketState, order: &Order) -> OrderStatus {
+    let Order { job, deadline_ms, max_rate, max_cost } = *order;
+    let OrderStanding { state, sufficient_rate, .. } = market.standings.get(&job).copied().unwrap_or_default();
+    OrderStatus { job, deadline_ms, max_rate, max_cost, state, sufficient_rate }
 }

@@ -158,7 +158,8 @@ impl Engine {
         if self.cluster.scheduler.group(&spec.queue).is_none() && spec.queue == user {
             return Err(unknown_queue(&spec.queue));
         }
-        market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))
+        market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))?;
+        self.check_order_of(id, spec, now.wall_ms)
     }
 
     /// Validates a submission; the signature last, so that a job refused for another reason does not use it up.
@@ -244,8 +245,10 @@ impl Engine {
             market.costs.open(&job);
         }
         self.jobs.insert_live(job);
+        let submit_ms = accepted.submit_ms;
         self.outbox.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
+        self.place_order_of(id, submit_ms);
         Ok(status)
     }
 }

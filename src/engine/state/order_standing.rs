@@ -8,6 +8,8 @@ use crate::model::Credits;
 pub struct OrderStanding {
     /// Its state.
     pub state: OrderState,
+    /// When, epoch ms.
+    pub at_ms: i64,
     /// The rate that would have done where its own highest one did not.
     pub sufficient_rate: Option<Credits>,
 }
@@ -16,6 +18,6 @@ pub struct OrderStanding {
 
 impl Default for OrderStanding {
     fn default() -> Self {
-        Self { state: OrderState::New, sufficient_rate: None }
+        Self { state: OrderState::New, at_ms: 0, sufficient_rate: None }
     }
 }

@@ -6,7 +6,7 @@ use crate::api::{OrderState, OrderStatus};
 use crate::engine::{Caller, Event, Fact};
 use crate::mapreduce::JobSpec;
 use crate::market::{Answer, Interval, MarketFact, OrderEnd, ParsedQuery, answer};
-use crate::model::{Credits, JobId, Kind, PerKind};
+use crate::model::{Credits, JobId, Kind, OrderTerms, PerKind};
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::cluster::{Cluster, Fate, spec};
@@ -231,6 +231,32 @@ fn an_order_lasts_over_restarts_until_its_job_is_over_or_its_deadline_has_passed
     assert_eq!((status(&mut cluster), end(&cluster)), (None, Some(OrderEnd::JobOver)));
     cluster.crash(1_000, hang);
     assert_eq!(status(&mut cluster), None);
+}
+
+#[test]
+fn a_job_may_bring_its_order_which_is_tested_with_it() {
+    let (mut cluster, _) = contest("bob");
+    let with = |max_rate: &str, seconds: u64| {
+        let mut job = slow("alice", 16);
+        job.deadline.as_mut().unwrap().due = Due::AfterMs(1_000 * seconds);
+        JobSpec { order: Some(OrderTerms { max_rate: credits(max_rate), max_cost: None }), ..job }
+    };
+    cluster.pass_ms(1);
+    let signature = cluster.signature("alice");
+    let refusal = cluster.submit_signed(with("0.5", 65), signature).unwrap_err().to_string();
+    assert!(
+        refusal.ends_with("rejected by the market: maxRate: 0.5 is below 1.0, which queue alice bids anyway"),
+        "{refusal}"
+    );
+    let job = submit(&mut cluster, with("100", 65));
+    tick(&mut cluster);
+    assert_eq!(interval(&cluster).by_order, Some(job));
+    let report = cluster.engine.job_status(job).value.unwrap().scheduling_info.0;
+    assert!(
+        report.starts_with("Deadline 65.0 s (left 64.") && report.ends_with("ON_TIME). Order: rate at most 100.0.")
+    );
+    cluster.crash(1_000, hang);
+    assert_eq!(status(&mut cluster).unwrap().job, job);
 }
 
 #[test]

@@ -73,7 +73,11 @@ impl Market {
                 place = bids.len();
             }
             let (_, balance) = account.charge(running);
-            bids.push(account.to_bid(balance, running));
+            let bid = account.to_bid(balance, running);
+            // What other queues' orders will bid is not known yet: most likely what they bid now.
+            let ordered = account.interval().filter(|interval| interval.by_order.is_some() && name != queue);
+            let rate = ordered.map_or(bid.rate, |interval| bid.rate.max(interval.share.rate()));
+            bids.push(Bid { rate, ..bid });
         }
         Some(Bidding { queue: queue.clone(), bids, place, slots, interval_ms })
     }

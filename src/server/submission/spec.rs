@@ -39,6 +39,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         pool_properties,
         max_running: PerKind::new(conf.map.max_running, conf.reduce.max_running),
         deadline: conf.deadline,
+        order: conf.order,
         code: PerKind::new(conf.map.code, conf.reduce.code),
         // The engine decides it.
         is_signed: None,

@@ -299,6 +299,19 @@ fn a_bid_that_nobody_made_is_noticed() {
 }
 
 #[test]
+fn a_rate_that_no_order_may_bid_is_noticed() {
+    let violation = violation_of(DYNAMIC, |step| {
+        forge_fact(step, |fact| {
+            let Fact::Market(MarketFact::Tick(tick)) = fact else { return false };
+            let mut intervals = tick.queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
+            intervals.find_map(|interval| interval.by_order.take()).is_some()
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains(" bids "), "{violation}");
+}
+
+#[test]
 fn a_stamp_that_goes_back_is_noticed() {
     let mut seen = 0;
     let violation = violation_of(DYNAMIC, |step| {

@@ -94,6 +94,11 @@ impl World<'_> {
                     None => Ok(()),
                 }
             }
+            // Where it is left out, a run is one of before there were orders.
+            40..50 if self.has(Part::Orders) => {
+                let draft = self.order(&mut random);
+                self.ask(&name, draft)
+            }
             40..55 => self.ask(&name, Draft::without_change("info".to_owned())),
             55.. => {
                 let rate = plain_rate(&mut random);
@@ -138,6 +143,20 @@ impl World<'_> {
     fn until_tick_ms(&self, interval_ms: u64) -> u64 {
         let next_mono_ms = self.checker.next_tick_mono_ms().unwrap_or(0);
         next_mono_ms.saturating_sub(self.daemon_now().mono_ms).min(interval_ms)
+    }
+
+    /// An order for a recent job, of whomever it is, or the end of one.
+    fn order(&self, random: &mut Random) -> Draft {
+        let Some(job) = random.pick(&self.recent_jobs).copied() else {
+            return Draft::without_change("info".to_owned());
+        };
+        if random.one_in(5) {
+            return Draft::new(format!("unbid={job}"), Change::Unorder(job));
+        }
+        let deadline_ms = self.now.wall_ms.saturating_add_unsigned(random.below(300_000));
+        let max_rate = plain_rate(random);
+        let max_cost = if random.one_in(2) { format!("&maxCost={}", random.below(200)) } else { String::new() };
+        Draft::new(format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}"), Change::Order(job))
     }
 
     /// A request that must not be granted.

@@ -41,6 +41,8 @@ pub enum Part {
     Replays,
     /// Bids right before and right after a tick.
     TimedBids,
+    /// Deadline orders.
+    Orders,
     /// Requests of administrators to the market.
     Administrator,
     /// Queues that are added and removed.
@@ -66,7 +68,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 24] = [
+const NAMED: [(Part, &str); 25] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -84,6 +86,7 @@ const NAMED: [(Part, &str); 24] = [
     (Part::HostileBids, "hostile-bids"),
     (Part::Replays, "replays"),
     (Part::TimedBids, "timed-bids"),
+    (Part::Orders, "orders"),
     (Part::Administrator, "administrator"),
     (Part::QueueChanges, "queue-changes"),
     (Part::Interventions, "interventions"),
@@ -128,7 +131,7 @@ impl Part {
             | Part::SlowHeartbeats
             | Part::IllTrackers
             | Part::StoreStalls => Some(Part::Faults),
-            Part::HostileBids | Part::Replays | Part::TimedBids => Some(Part::Bidders),
+            Part::HostileBids | Part::Replays | Part::TimedBids | Part::Orders => Some(Part::Bidders),
             Part::QueueChanges => Some(Part::Administrator),
             _ => None,
         }

@@ -43,7 +43,13 @@ impl Engine {
         let us = |ms: i64| ms.saturating_mul(1_000);
         let age_ms = job.newest_launch_mono_ms(Kind::Map).map(|mono_ms| now.mono_ms.saturating_sub(mono_ms));
         let map_start_us = age_ms.map(|age_ms| us(now.wall_ms.saturating_sub_unsigned(age_ms)));
-        let state = Progress { left, running, now_us: us(now.wall_ms), map_start_us };
+        // Second attempts, and those that outlive their tasks, take slots too.
+        let most = |kind: Kind| {
+            let attempts = if job.spec.speculative[kind] { 2 } else { 1 };
+            left[kind].saturating_mul(attempts).saturating_add(running[kind])
+        };
+        let most = PerKind::new(most(Kind::Map), most(Kind::Reduce));
+        let state = Progress { left, running, most, now_us: us(now.wall_ms), map_start_us };
         need(&work, Model::Whole { wait_us }, &state, us(order.deadline_ms))
     }
 
@@ -71,6 +77,8 @@ struct Progress {
     left: PerKind<u32>,
     /// Slots that it holds.
     running: PerKind<u32>,
+    /// The most slots that it can use.
+    most: PerKind<u32>,
     now_us: i64,
     /// When the newest of its running maps was launched.
     map_start_us: Option<i64>,
@@ -85,13 +93,13 @@ fn need(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> 
         _ => reduces_needed(work, model, progress, deadline_us),
     };
     let reduces = if left.map == 0 { reduces } else { running.reduce.min(left.reduce) };
-    OrderNeed { slots: PerKind::new(maps, reduces), is_feasible: maps_fit && reduces_fit, most: left }
+    OrderNeed { slots: PerKind::new(maps, reduces), is_feasible: maps_fit && reduces_fit, most: progress.most }
 }
 
 /// The least maps at a time, and whether they keep the deadline. What runs on so many slots ends with its round; the rest
 /// needs what the model says.
 fn maps_needed(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> (u32, bool) {
-    let Progress { left, running, now_us, map_start_us } = *progress;
+    let Progress { left, running, now_us, map_start_us, .. } = *progress;
     let latest_us = model.latest_reduce_start_us(work, deadline_us);
     let round_us = model.map_round_us(work);
     let round_end_us = map_start_us.map_or(now_us, |start_us| start_us.saturating_add_unsigned(round_us)).max(now_us);

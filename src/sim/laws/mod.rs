@@ -291,8 +291,7 @@ impl LawChecker {
                     auditor.apply(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
-                    auditor.record_job_costs(jobs);
-                    Ok(())
+                    auditor.record_job_costs(jobs).map_err(|text| (Law::Money, text))
                 }
                 (Fact::SchedulerChosen { choice, .. }, _) => {
                     self.choice = choice.clone();

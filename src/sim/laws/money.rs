@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{Engine, JobCost};
-use crate::market::{Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick};
+use crate::market::{
+    Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order, OrderEnd, Reason, Stamp, Tick,
+};
 use crate::model::{Credits, JobId, Kind, Now, PerKind};
 
 use super::attempts::AttemptModel;
@@ -45,6 +47,10 @@ pub(in crate::sim) enum Change {
     Open(String),
     /// The end of a queue.
     Close(String),
+    /// An order for a job.
+    Order(JobId),
+    /// The end of the order for a job.
+    Unorder(JobId),
 }
 
 /// A queue's account according to the facts.
@@ -77,6 +83,12 @@ pub(super) struct Auditor {
     had_tick: bool,
     /// It rules since this step.
     begins_to_rule: bool,
+    /// The orders that stand, each with its queue.
+    orders: BTreeMap<JobId, (String, Order)>,
+    /// The jobs whose orders set the rates of open intervals, with what they could cost when these were opened.
+    open_by_order: BTreeMap<JobId, Credits>,
+    /// The same of the intervals that this step has closed.
+    closed_by_order: BTreeMap<JobId, Credits>,
     /// The cost of each job and of all jobs, units.
     costs: BTreeMap<JobId, i128>,
     total_job_cost: i128,
@@ -104,6 +116,9 @@ impl Auditor {
             used_stamp: None,
             had_tick: false,
             begins_to_rule: false,
+            orders: BTreeMap::new(),
+            open_by_order: BTreeMap::new(),
+            closed_by_order: BTreeMap::new(),
             costs: BTreeMap::new(),
             total_job_cost: 0,
             slots: PerKind::default(),
@@ -130,17 +145,52 @@ impl Auditor {
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
-            MarketFact::OrderSet { .. } | MarketFact::OrderEnded { .. } => Ok(()),
+            MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
+            MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
             MarketFact::Tick(tick) => self.tick(tick, attempts, intent, now),
         }
     }
 
+    fn set_order(&mut self, queue: &str, order: Order, intent: &Intent, now: Now) -> Result<(), String> {
+        self.allow_order(queue, intent, &Change::Order(order.job))?;
+        let rate = self.accounts.get(queue).map(|account| account.rate);
+        if order.deadline_ms <= now.wall_ms || rate.is_none_or(|rate| order.max_rate < rate) {
+            return Err(format!("{order:?} stands for {queue}, which bids {rate:?}"));
+        }
+        self.orders.insert(order.job, (queue.to_owned(), order));
+        Ok(())
+    }
+
+    fn end_order(&mut self, job: JobId, end: OrderEnd, intent: &Intent, now: Now) -> Result<(), String> {
+        let Some((queue, order)) = self.orders.remove(&job) else { return Err(format!("no order for {job} ends")) };
+        match end {
+            OrderEnd::Unbid => self.allow_order(&queue, intent, &Change::Unorder(job)),
+            OrderEnd::Passed if order.deadline_ms > now.wall_ms => Err(format!("{order:?} ends before its deadline")),
+            OrderEnd::Passed | OrderEnd::JobOver => Ok(()),
+        }
+    }
+
+    /// Checks that the owner of a queue, or an administrator, asks for the change.
+    fn allow_order(&self, queue: &str, intent: &Intent, change: &Change) -> Result<(), String> {
+        let refuse = || Err(format!("{change:?} of {queue} comes of {intent:?}"));
+        let Intent::Request { user, is_administrator, change: asked } = intent else { return refuse() };
+        let is_signed = self.used_stamp.as_ref() == Some(&(Consumer::Servlet, user.clone()));
+        if asked == change && (*is_administrator || user == queue) && is_signed { Ok(()) } else { refuse() }
+    }
+
     /// Adds the costs charged to jobs.
-    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) {
+    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) -> Result<(), String> {
         for charged in jobs {
+            if let Some(most) = self.closed_by_order.get(&charged.job).filter(|most| charged.cost > **most) {
+                return Err(format!(
+                    "the order for {} has brought its cost to {}, beyond {most}",
+                    charged.job, charged.cost
+                ));
+            }
             let units = charged.cost.units();
             self.total_job_cost += units - self.costs.insert(charged.job, units).unwrap_or(0);
         }
+        Ok(())
     }
 
     /// When the next tick is due, by the daemon's monotonic clock, ms; none while another scheduler rules.
@@ -183,6 +233,7 @@ impl Auditor {
     pub(super) fn end_step(&mut self, intent: &Intent, engine: &Engine, now: Now) -> Result<(), String> {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
+        self.closed_by_order.clear();
         let is_timely = std::mem::take(&mut self.begins_to_rule) || *intent == Intent::Timer;
         let is_due = is_timely && self.interval_ms.is_some() && now.mono_ms >= self.next_tick_mono_ms;
         if is_due && !had_tick {
@@ -376,6 +427,7 @@ impl Auditor {
             return Err(format!("tick {number} comes where tick {} is not due", self.ticks));
         }
         self.had_tick = true;
+        self.closed_by_order = std::mem::take(&mut self.open_by_order);
         let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
         self.next_tick_mono_ms += (missed + 1) * interval_ms;
         for entry in tick.charges() {
@@ -404,8 +456,20 @@ impl Auditor {
             }
             account.open = account.next.take();
             let Some(interval) = &account.open else { continue };
-            let is_funded = account.rate > Credits::ZERO && account.balance >= account.rate;
-            let expected = if is_funded { account.rate } else { Credits::ZERO };
+            let bid = match interval.by_order {
+                None => account.rate,
+                Some(job) => {
+                    let rate = interval.share.rate();
+                    let may = |order: &Order| rate > account.rate && rate <= order.max_rate;
+                    let order = self.orders.get(&job).filter(|(of, order)| of == queue && may(order));
+                    if order.is_none() {
+                        return Err(format!("{queue} bids {} and no order buys {interval:?}", account.rate));
+                    }
+                    rate
+                }
+            };
+            let is_funded = bid > Credits::ZERO && account.balance >= bid;
+            let expected = if is_funded { bid } else { Credits::ZERO };
             if interval.share.rate() != expected || (is_funded && interval.share.price() != price) {
                 return Err(format!("{queue} bids {} with {} and gets {interval:?}", account.rate, account.balance));
             }
@@ -415,6 +479,9 @@ impl Auditor {
             }
             rates += interval.share.rate().units();
         }
+        let by_order = self.accounts.values().filter_map(|account| account.open?.by_order);
+        let capped = by_order.filter_map(|job| Some((job, self.orders.get(&job)?.1.max_cost?)));
+        self.open_by_order = capped.collect();
         if rates == price.units() {
             Ok(())
         } else {

@@ -14,9 +14,9 @@ mod tests;
 
 pub use money::{
     Account, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer, Interval, KeyId, LedgerAccount,
-    LedgerEntry, LedgerTotals, MAX_QUEUES, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd, Published,
-    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Stamp, Tick,
-    budget_file,
+    LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, Market, MarketConfig, MarketFact, OpenBids, Order,
+    OrderEnd, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
+    RoundingRemainder, Share, Stamp, Tick, budget_file,
 };
 pub use requests::{
     Acl, AclEntry, AclError, Answer, Denial, ErrorClass, HandledRequest, HistoryPage, JobDenied, JobSignature, Key,

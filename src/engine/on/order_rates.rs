@@ -11,6 +11,9 @@ use crate::scheduler::{AppId, Scheduler};
 
 use super::order_need::OrderNeed;
 
+/// Orders that could cost too much are left out one by one so often, then all at once.
+const ROUNDS_ONE_BY_ONE: u32 = 4;
+
 /// An order with what its job needs.
 pub(super) struct OpenOrder {
     order: Order,
@@ -58,27 +61,35 @@ pub(super) fn raise_bids(
         let Some(place) = bids.place(queue.as_str()) else { continue };
         let charge = bids.charge(place);
         let mut counting: Vec<&OpenOrder> = orders.iter().collect();
-        loop {
+        for round in 1.. {
             let found = find_rate(&counting, bids, place, at_ms);
-            let quota = bids.quota(place, found.rate);
-            let is_spent = |open: &&OpenOrder| {
+            let is_spent = |open: &OpenOrder| {
                 let Some(most) = open.order.max_cost else { return false };
                 let cost = costs.after(queue.as_str(), open.place, &charge, scheduler);
-                let slots: i128 = Kind::ALL.map(|kind| i128::from(quota[kind].min(open.need.most[kind]))).iter().sum();
+                let most_slots = |kind: Kind| i128::from(found.quota[kind].min(open.need.most[kind]));
+                let slots: i128 = Kind::ALL.map(most_slots).iter().sum();
                 // Only what is beyond the owner's own bid is bought by an order.
-                found.rate > bids.rate(place) && cost.units() + found.rate.units() * slots > most.units()
+                found.by.is_some() && cost.units() + found.rate.units() * slots > most.units()
             };
-            let spent = counting.iter().position(is_spent);
-            if let Some(index) = spent {
-                let standing = OrderStanding { state: OrderState::Spent, at_ms, sufficient_rate: None };
-                standings.insert(counting.remove(index).order.job, standing);
-                continue;
+            let (mut spent, rest): (Vec<&OpenOrder>, Vec<&OpenOrder>) =
+                counting.iter().copied().partition(|open| is_spent(open));
+            if spent.is_empty() {
+                standings.extend(found.standings);
+                if let Some(job) = found.by {
+                    bids.raise(place, found.rate, job);
+                }
+                break;
             }
-            standings.extend(found.standings);
-            if let Some(job) = found.by {
-                bids.raise(place, found.rate, job);
+            // Without the first of them the others may count again; but a tick must not take for ever.
+            if round < ROUNDS_ONE_BY_ONE {
+                spent.truncate(1);
+                let first = spent[0].order.job;
+                counting.retain(|open| open.order.job != first);
+            } else {
+                counting = rest;
             }
-            break;
+            let standing = OrderStanding { state: OrderState::Spent, at_ms, sufficient_rate: None };
+            standings.extend(spent.iter().map(|open| (open.order.job, standing)));
         }
     }
     standings
@@ -87,6 +98,8 @@ pub(super) fn raise_bids(
 /// What a queue bids for its orders.
 struct FoundRate {
     rate: Credits,
+    /// What that buys.
+    quota: PerKind<u32>,
     /// The order that sets it; none: the owner's bid does.
     by: Option<JobId>,
     standings: Vec<(JobId, OrderStanding)>,
@@ -94,30 +107,27 @@ struct FoundRate {
 
 /// The least rate that buys what the orders need, each as far as its highest rate goes.
 fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize, at_ms: i64) -> FoundRate {
-    let own = bids.rate(place);
-    let mut found = FoundRate { rate: own, by: None, standings: Vec::new() };
+    let rate = bids.rate(place);
+    let mut found = FoundRate { rate, quota: bids.quota(place, rate), by: None, standings: Vec::new() };
     let mut needed = PerKind::<u32>::default();
     for open in orders {
         for kind in Kind::ALL {
             needed[kind] = needed[kind].saturating_add(open.need.slots[kind]);
         }
-        let least = match is_within(needed, bids.quota(place, own)) {
-            true => Some(own),
-            false => bids.least_rate(place, needed),
-        };
-        let most = open.order.max_rate.min(bids.balance(place));
-        let rate = least.unwrap_or(most).min(most);
-        if rate > found.rate {
-            (found.rate, found.by) = (rate, Some(open.order.job));
+        let mut sufficient_rate = None;
+        if !is_within(needed, found.quota) {
+            let least = bids.least_rate(place, needed);
+            let most = open.order.max_rate.min(bids.balance(place));
+            let rate = least.unwrap_or(most).min(most);
+            if rate > found.rate {
+                (found.rate, found.quota, found.by) = (rate, bids.quota(place, rate), Some(open.order.job));
+            }
+            sufficient_rate = least.filter(|least| *least > open.order.max_rate);
         }
-        let is_bought = is_within(needed, bids.quota(place, found.rate));
-        let is_kept = is_bought && open.need.is_feasible;
-        let standing = OrderStanding {
-            at_ms,
-            state: if is_kept { OrderState::OnTime } else { OrderState::AtRisk },
-            sufficient_rate: least.filter(|least| !is_bought && *least > open.order.max_rate),
-        };
-        found.standings.push((open.order.job, standing));
+        let is_bought = is_within(needed, found.quota);
+        let state = if is_bought && open.need.is_feasible { OrderState::OnTime } else { OrderState::AtRisk };
+        let sufficient_rate = sufficient_rate.filter(|_| !is_bought);
+        found.standings.push((open.order.job, OrderStanding { state, at_ms, sufficient_rate }));
     }
     found
 }

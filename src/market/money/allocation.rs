@@ -115,7 +115,21 @@ pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) ->
     let claims: Vec<Claim> =
         taking_part().map(|(_, bid)| Claim::new(bid.rate, price, slots, bid.remainder[kind])).collect();
     let before = taking_part().take_while(|(index, _)| *index < place).count();
-    round_claims(&claims, price, slots).nth(before).map_or(0, |(quota, _)| quota)
+    match rounded_claim(&claims, before, slots) {
+        Some(quota) => quota,
+        None => round_claims(&claims, price, slots).nth(before).map_or(0, |(quota, _)| quota),
+    }
+}
+
+/// What [`round_claims`] gives to one claim, without sorting all; none where more is missing or in excess than one slot
+/// for each.
+fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
+    let missing = i128::from(slots) - claims.iter().map(|claim| claim.whole.max(0)).sum::<i128>();
+    let missing = usize::try_from(missing).ok().filter(|missing| *missing <= claims.len())?;
+    let key = |index: usize| (Reverse((claims[index].whole.min(0), claims[index].part)), index);
+    let own = key(place);
+    let earlier = (0..claims.len()).filter(|index| key(*index) < own).count();
+    u32::try_from(claims[place].whole.max(0) + i128::from(earlier < missing)).ok()
 }
 
 /// The slots of one kind that a bid entitles its queue to: `whole` + `part` / (price x NANO), the part within [0, 1).
@@ -355,6 +369,18 @@ mod tests {
                 prop_assert_eq!(grant.share.rate() > Credits::ZERO, is_funded(bid.balance, bid.rate));
                 prop_assert!(i128::from(grant.remainder.map.0).abs() < NANO && i128::from(grant.remainder.reduce.0).abs() < NANO);
             }
+        }
+
+        #[test]
+        fn one_claim_is_rounded_as_all_are(
+            bids in prop::collection::vec(any_bid(), 1..20), place in 0..20usize, slots in 0..500u32,
+        ) {
+            let funded: Vec<Bid> = bids.into_iter().filter(Bid::is_funded).collect();
+            prop_assume!(!funded.is_empty());
+            let place = place % funded.len();
+            let rich = |bid: &Bid| Bid { balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()), ..*bid };
+            let (_, grants) = allocate(&funded.iter().map(rich).collect::<Vec<_>>(), PerKind::new(slots, 0));
+            prop_assert_eq!(uncut_quota(&funded, place, Kind::Map, slots), grants[place].quota.map);
         }
 
         #[test]

@@ -30,6 +30,7 @@ pub use interval::{Charge, Interval};
 pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 pub use open_bids::OpenBids;
 pub use order::{Order, OrderEnd};
+pub use orders::MAX_ORDERS_OF_QUEUE;
 pub use quote::{Bidding, Quote};
 pub use replay::{Consumer, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Stamp};
 pub use share::Share;

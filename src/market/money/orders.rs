@@ -6,9 +6,17 @@ use super::fact::MarketFact;
 use super::order::{Order, OrderEnd};
 use super::state::Market;
 
+/// Most orders of one queue: each costs every tick some time.
+pub const MAX_ORDERS_OF_QUEUE: usize = 50;
+
 // === impl Market: orders ===
 
 impl Market {
+    /// Whether a queue has as many orders as it may, not counting one for this job.
+    pub fn has_all_orders(&self, queue: &str, job: JobId) -> bool {
+        self.orders_of(queue).filter(|order| order.job != job).count() >= MAX_ORDERS_OF_QUEUE
+    }
+
     /// The queues with orders, by name, each with its orders, by job.
     pub fn orders(&self) -> impl Iterator<Item = (&QueueName, impl Iterator<Item = &Order>)> {
         self.orders.iter().map(|(queue, orders)| (queue, orders.values()))

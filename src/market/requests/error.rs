@@ -128,6 +128,14 @@ pub enum OrderError {
         /// What the job has cost.
         spent: Credits,
     },
+    /// The number of orders is at its limit.
+    #[error("bid: queue {queue} has {most} orders, the limit")]
+    TooManyOrders {
+        /// The queue.
+        queue: QueueName,
+        /// The limit.
+        most: usize,
+    },
     /// There is none.
     #[error("unbid: there is no order for {0}")]
     NoOrder(JobId),
@@ -209,7 +217,9 @@ impl MarketError {
             MarketError::Order(
                 OrderError::Passed { .. } | OrderError::MaxRateBelowBid { .. } | OrderError::MaxCostBelowSpent { .. },
             ) => ErrorClass::BadRequest,
-            MarketError::Order(OrderError::JobOver(_) | OrderError::NotPaid(_)) => ErrorClass::Conflict,
+            MarketError::Order(OrderError::JobOver(_) | OrderError::NotPaid(_) | OrderError::TooManyOrders { .. }) => {
+                ErrorClass::Conflict
+            }
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
             | MarketError::TooManyQueues(_)

@@ -22,5 +22,5 @@ pub use on::{
 };
 pub use state::{
     Caller, ClassCosts, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner,
-    InheritedTrackerConnection, JobCost, Limits, LogLevel, Refusal, SchedulerChoice, TrackerConnection,
+    InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice, TrackerConnection,
 };

@@ -37,16 +37,22 @@ pub(super) enum SimEvent {
 }
 
 /// Scheduled events, earliest first; events of one time in the order of scheduling.
-#[derive(Debug, Default)]
-pub(super) struct EventQueue {
-    heap: BinaryHeap<Reverse<(u64, u64, SimEvent)>>,
+#[derive(Debug)]
+pub(super) struct EventQueue<E = SimEvent> {
+    heap: BinaryHeap<Reverse<(u64, u64, E)>>,
     scheduled: u64,
 }
 
 // === impl EventQueue ===
 
-impl EventQueue {
-    pub(super) fn schedule(&mut self, at_mono_ms: u64, event: SimEvent) {
+impl<E: Ord> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), scheduled: 0 }
+    }
+}
+
+impl<E: Ord> EventQueue<E> {
+    pub(super) fn schedule(&mut self, at_mono_ms: u64, event: E) {
         self.scheduled += 1;
         self.heap.push(Reverse((at_mono_ms, self.scheduled, event)));
     }
@@ -56,7 +62,7 @@ impl EventQueue {
         self.heap.peek().map(|Reverse((at_mono_ms, ..))| *at_mono_ms)
     }
 
-    pub(super) fn take(&mut self) -> Option<(u64, SimEvent)> {
+    pub(super) fn take(&mut self) -> Option<(u64, E)> {
         self.heap.pop().map(|Reverse((at_mono_ms, _, event))| (at_mono_ms, event))
     }
 

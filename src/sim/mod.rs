@@ -26,6 +26,7 @@ mod shrink;
 mod switches;
 mod tracker;
 mod user;
+pub mod what_if;
 mod world;
 
 pub use cuts::{Cuts, Part, PartError};

@@ -11,6 +11,7 @@ use crate::market::MarketFact;
 
 use super::ledger_compaction::compact_ledger;
 use super::options::Retention;
+use super::past_pruning::prune_past;
 use super::retention::{count_finished, delete_some};
 use super::tick_pruning::prune_ticks;
 
@@ -98,7 +99,9 @@ impl Housekeeping {
             });
         }
         if self.are_jobs_due {
-            self.are_jobs_due = self.delete_jobs(database).unwrap_or_else(|error| {
+            let deleted = self.delete_jobs(database);
+            let done = deleted.and_then(|has_more| Ok(prune_past(database, STEP_ROWS)? | has_more));
+            self.are_jobs_due = done.unwrap_or_else(|error| {
                 tracing::warn!("cannot delete finished jobs beyond the limit, next try when a job ends: {error}");
                 false
             });

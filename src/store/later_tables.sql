@@ -19,3 +19,36 @@ CREATE TABLE IF NOT EXISTS market_order (
     max_cost TEXT,                   -- NULL: whatever the job costs
     max_cost_units TEXT
 ) STRICT, WITHOUT ROWID;
+
+-- When each tracker was there, with how many slots that count.
+CREATE TABLE IF NOT EXISTS tracker_presence (
+    tracker TEXT NOT NULL,
+    from_ms INTEGER NOT NULL,
+    until_ms INTEGER,                -- NULL: it is there
+    host TEXT NOT NULL,
+    map_slots INTEGER NOT NULL,
+    reduce_slots INTEGER NOT NULL,
+    PRIMARY KEY (tracker, from_ms)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tracker_present ON tracker_presence (tracker) WHERE until_ms IS NULL;
+CREATE INDEX IF NOT EXISTS tracker_was_there ON tracker_presence (until_ms) WHERE until_ms IS NOT NULL;
+
+-- Bids as queues set them, by the tick before; a row for each change.
+CREATE TABLE IF NOT EXISTS bid_change (
+    number INTEGER PRIMARY KEY,      -- of its fact
+    wall_ms INTEGER NOT NULL,        -- of the last tick before it; 0: there was none
+    queue TEXT NOT NULL,
+    rate_units TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS bid_change_by_queue ON bid_change (queue, number);
+
+-- Deadline orders as they were placed, changed and ended, by the tick before.
+CREATE TABLE IF NOT EXISTS order_change (
+    number INTEGER PRIMARY KEY,      -- of its fact
+    wall_ms INTEGER NOT NULL,        -- of the last tick before it; 0: there was none
+    job TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    deadline_ms INTEGER,             -- NULL: it has ended
+    max_rate_units TEXT,
+    max_cost_units TEXT
+) STRICT;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use crate::engine::{ClassCosts, ForeignState, Restored, RestoredJobs, SchedulerChoice};
+use crate::engine::{ClassCosts, ForeignState, Presence, Restored, RestoredJobs, SchedulerChoice};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -17,7 +17,7 @@ use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
-use super::{loaded_costs, loaded_jobs, loaded_market};
+use super::{loaded_costs, loaded_jobs, loaded_market, loaded_presences};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -38,6 +38,8 @@ pub struct LoadedState {
     pub choice: Option<SchedulerChoice>,
     /// What jobs have cost, by class.
     pub costs: Vec<ClassCosts>,
+    /// Trackers that were there.
+    pub presences: Vec<Presence>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -72,6 +74,7 @@ impl LoadedState {
             last_order: self.max_order,
             choice: self.choice,
             costs: self.costs,
+            presences: self.presences,
             market: self.market,
             foreign_state: ForeignState::default(),
             jobs: RestoredJobs {
@@ -112,6 +115,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
         choice: scheduler_choice(&loader)?,
         costs: loaded_costs::load(&loader)?,
+        presences: loaded_presences::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, LogLevel, Refusal, Tracker, TrackerRecovery};
+use crate::engine::state::{Effect, Fact, LogLevel, Presence, Refusal, Tracker, TrackerRecovery};
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
@@ -101,6 +101,7 @@ impl Engine {
         }
         self.trackers.connect(id, connection, now);
         self.trackers.set_busy(id, busy, &mut self.outbox.violations);
+        let mut news = None;
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
@@ -118,6 +119,7 @@ impl Engine {
             self.cluster.scheduler.set_slots(id, counted);
             self.cluster.nodes.set_slots(id, counted);
             self.cluster.nodes.set_healthy(id, tracker.healthy);
+            news = Some(Presence { tracker: tracker.name.clone(), host: tracker.host.clone(), slots: counted });
         }
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
@@ -128,6 +130,9 @@ impl Engine {
                 tracker.name, claimed.map, claimed.reduce
             );
             self.outbox.log_line(LogLevel::Warning, text);
+        }
+        if let Some(presence) = news.filter(|presence| self.trackers.presences.come(presence)) {
+            self.outbox.record(Fact::TrackerCame { presence, at_ms: now.wall_ms });
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Cluster, CostHistories, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Round, Rounds,
-    Submissions, Trackers,
+    Cluster, CostHistories, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Presences,
+    Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -42,7 +42,10 @@ impl Engine {
             outbox,
             cluster,
             jobs: JobTable::with_histories(CostHistories::restored(restored.costs)),
-            trackers: Trackers::new(now.mono_ms + config.tracker_expiry_ms / 3),
+            trackers: Trackers::new(
+                now.mono_ms + config.tracker_expiry_ms / 3,
+                Presences::restored(restored.presences),
+            ),
             host_faults: HostFaults::default(),
             launching: Launching::default(),
             submissions: Submissions::after(restored.last_order),

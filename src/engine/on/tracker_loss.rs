@@ -32,6 +32,19 @@ impl Engine {
             self.record_job_facts();
         }
         self.expire_launches(durable, now);
+        self.expire_presences(now);
+    }
+
+    /// Trackers of an earlier run that had time to come again and have not are gone since that run.
+    fn expire_presences(&mut self, now: Now) {
+        if now.mono_ms.saturating_sub(self.start.mono_ms) <= self.config.tracker_expiry_ms {
+            return;
+        }
+        let mut presences = std::mem::take(&mut self.trackers.presences);
+        for tracker in presences.take_absent(|tracker| self.trackers.id_of(tracker).is_some()) {
+            self.outbox.record(Fact::TrackerWent { tracker, at_ms: self.start.wall_ms });
+        }
+        self.trackers.presences = presences;
     }
 
     /// Removes a tracker, and ends or restarts its attempts.
@@ -51,6 +64,11 @@ impl Engine {
         // Its pending KILL_JOBs are void: should it reconnect, it is reinitialised.
         for job in &tracker.kill_jobs {
             self.acknowledge_kill_job(*job, id, name);
+        }
+        if self.trackers.presences.go(name) {
+            let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+            let at_ms = now.wall_ms.saturating_sub_unsigned(silent_ms);
+            self.outbox.record(Fact::TrackerWent { tracker: name.clone(), at_ms });
         }
         if tracker.has_launch_answer {
             self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });

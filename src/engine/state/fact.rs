@@ -9,6 +9,7 @@ use crate::scheduler::constraint::JobClass;
 
 use super::cost_histories::ClassCosts;
 use super::job_costs::JobCost;
+use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;
 
 /// One state change.
@@ -34,6 +35,20 @@ pub enum Fact {
     TrackerForgotten {
         /// Name of the tracker.
         tracker: Arc<str>,
+    },
+    /// A tracker is there, with so many slots, from now on.
+    TrackerCame {
+        /// The tracker.
+        presence: Presence,
+        /// Since when, epoch ms.
+        at_ms: i64,
+    },
+    /// A tracker is no longer there.
+    TrackerWent {
+        /// Name of the tracker.
+        tracker: Arc<str>,
+        /// When it was heard last, epoch ms.
+        at_ms: i64,
     },
     /// The job is complete: these trackers must receive KILL_JOB.
     KillJobPending {

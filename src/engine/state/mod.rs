@@ -19,6 +19,7 @@ mod market_state;
 mod order_standing;
 mod outbox;
 mod preemptions;
+mod presences;
 mod refusal;
 mod reserved_ids;
 mod rounds;
@@ -46,6 +47,7 @@ pub use live_jobs::LiveJobs;
 pub use market_state::MarketState;
 pub use order_standing::OrderStanding;
 pub use outbox::Outbox;
+pub use presences::{Presence, Presences};
 pub use refusal::Refusal;
 pub use reserved_ids::IdOwner;
 #[cfg(test)]

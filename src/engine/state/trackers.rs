@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
+use super::presences::Presences;
 use super::tracker::Tracker;
 
 /// Trackers by id. A heartbeat looks up its tracker's name once, in [`Self::id_of`]; the cost of everything else that it
@@ -24,6 +25,8 @@ pub struct Trackers {
     busy_slots: PerKind<u64>,
     // Open connections on which heartbeats came; never iterated.
     connections: FxHashSet<u64>,
+    /// What the store believes of them.
+    pub presences: Presences,
     /// When to look for silent trackers next.
     pub next_expiry_mono_ms: u64,
 }
@@ -31,9 +34,9 @@ pub struct Trackers {
 // === impl Trackers ===
 
 impl Trackers {
-    /// No trackers.
-    pub fn new(next_expiry_mono_ms: u64) -> Self {
-        Self { next_expiry_mono_ms, ..Self::default() }
+    /// No trackers; the store believes these to be there.
+    pub fn new(next_expiry_mono_ms: u64, presences: Presences) -> Self {
+        Self { next_expiry_mono_ms, presences, ..Self::default() }
     }
 
     /// Adds a tracker under a name that is free.

@@ -111,6 +111,8 @@ impl AttemptModel {
             | Fact::SchedulerChosen { .. }
             | Fact::CostsLearned(_)
             | Fact::CostsForgotten(_)
+            | Fact::TrackerCame { .. }
+            | Fact::TrackerWent { .. }
             | Fact::Market(_)
             | Fact::JobsCharged { .. } => Ok(()),
         }

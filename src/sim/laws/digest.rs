@@ -75,6 +75,8 @@ impl Digest {
                 self.bytes(answer);
             }
             Fact::TrackerForgotten { tracker } => self.bytes(tracker.as_bytes()),
+            // Decides nothing.
+            Fact::TrackerCame { .. } | Fact::TrackerWent { .. } => {}
             Fact::KillJobPending { job, trackers } => {
                 self.job(*job);
                 self.word(trackers.len() as u64);

@@ -3,8 +3,8 @@
 use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
-use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, QueueTick, Reason, Tick};
-use crate::model::{Credits, FactNumber};
+use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, OrderEnd, QueueTick, Reason, Tick};
+use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 
@@ -17,12 +17,15 @@ pub(super) fn record(
 ) -> rusqlite::Result<()> {
     let execute = |sql, values: &[&dyn rusqlite::ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
     match fact {
-        MarketFact::Account { queue, balance, rate } => execute(
-            "INSERT INTO account (queue, balance, balance_units, rate, rate_units) VALUES (?1, ?2, ?3, ?4, ?5)
+        MarketFact::Account { queue, balance, rate } => {
+            record_bid(transaction, number, queue, *rate)?;
+            execute(
+                "INSERT INTO account (queue, balance, balance_units, rate, rate_units) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (queue) DO UPDATE SET balance = excluded.balance, balance_units = excluded.balance_units,
                  rate = excluded.rate, rate_units = excluded.rate_units",
-            params![queue.as_str(), balance.to_string(), units(*balance), rate.to_string(), units(*rate)],
-        ),
+                params![queue.as_str(), balance.to_string(), units(*balance), rate.to_string(), units(*rate)],
+            )
+        }
         MarketFact::AccountRemoved { queue } => {
             let remove = "DELETE FROM account WHERE queue = ?1";
             update_row(transaction, missed_updates, number, remove, params![queue.as_str()])?;
@@ -31,6 +34,7 @@ pub(super) fn record(
             execute("DELETE FROM market_order WHERE queue = ?1", params![queue.as_str()])
         }
         MarketFact::OrderSet { queue, order } => {
+            record_order_change(transaction, number, queue, order.job, Some(order))?;
             let Order { job, deadline_ms, max_rate, max_cost } = order;
             execute(
                 "INSERT OR REPLACE INTO market_order
@@ -47,7 +51,10 @@ pub(super) fn record(
                 ],
             )
         }
-        MarketFact::OrderEnded { job, .. } => {
+        MarketFact::OrderEnded { queue, job, end } => {
+            if *end == OrderEnd::Unbid {
+                record_order_change(transaction, number, queue, *job, None)?;
+            }
             let end = "DELETE FROM market_order WHERE job = ?1";
             update_row(transaction, missed_updates, number, end, params![job.to_string()])
         }
@@ -64,6 +71,47 @@ pub(super) fn record(
         ),
         MarketFact::Tick(tick) => record_tick(transaction, missed_updates, number, tick),
     }
+}
+
+/// Records a bid that differs from the one before.
+fn record_bid(
+    transaction: &Transaction<'_>,
+    number: FactNumber,
+    queue: &QueueName,
+    rate: Credits,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO bid_change (number, wall_ms, queue, rate_units)
+             SELECT ?1, coalesce((SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1), 0), ?2, ?3
+             WHERE NOT EXISTS (SELECT 1 FROM account WHERE queue = ?2 AND rate_units = ?3)",
+        )?
+        .execute(params![number.0.cast_signed(), queue.as_str(), units(rate)])
+        .map(drop)
+}
+
+/// Records an order as it is from now on, or that its owner took it back.
+fn record_order_change(
+    transaction: &Transaction<'_>,
+    number: FactNumber,
+    queue: &QueueName,
+    job: JobId,
+    order: Option<&Order>,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO order_change (number, wall_ms, job, queue, deadline_ms, max_rate_units, max_cost_units)
+             VALUES (?1, coalesce((SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1), 0), ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            number.0.cast_signed(),
+            job.to_string(),
+            queue.as_str(),
+            order.map(|order| order.deadline_ms),
+            order.map(|order| units(order.max_rate)),
+            order.and_then(|order| order.max_cost).map(units),
+        ])
+        .map(drop)
 }
 
 /// Records a tick: its charges, the balances after them, the intervals it opens, and its own row.

@@ -3,6 +3,7 @@
 mod costs;
 mod job;
 mod market;
+mod presences;
 mod scheduler;
 
 pub(super) use job::attempts_of;
@@ -49,6 +50,8 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM launch_answer WHERE tracker = ?1")?
             .execute(params![tracker])
             .map(drop),
+        Fact::TrackerCame { presence, at_ms } => presences::come(transaction, presence, *at_ms),
+        Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;

@@ -1,0 +1,76 @@
+//! Which trackers the store believes to be there, and with how many slots.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::PerKind;
+
+/// A tracker that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Its name.
+    pub tracker: Arc<str>,
+    /// Its host.
+    pub host: Arc<str>,
+    /// Slots that count: none while it is unhealthy.
+    pub slots: PerKind<u32>,
+}
+
+/// What the store believes, so that only news are recorded.
+#[derive(Debug, Default)]
+pub struct Presences {
+    by_tracker: BTreeMap<Arc<str>, Presence>,
+    /// Some are of an earlier run, and may not come again.
+    is_restored: bool,
+}
+
+// === impl Presences ===
+
+impl Presences {
+    /// Those of an earlier run.
+    pub fn restored(presences: Vec<Presence>) -> Self {
+        let is_restored = !presences.is_empty();
+        let by_tracker = presences.into_iter().map(|presence| (Arc::clone(&presence.tracker), presence));
+        Self { by_tracker: by_tracker.collect(), is_restored }
+    }
+
+    /// A tracker is there; returns whether that is news.
+    pub fn come(&mut self, presence: &Presence) -> bool {
+        let was = self.by_tracker.insert(Arc::clone(&presence.tracker), presence.clone());
+        was.as_ref() != Some(presence)
+    }
+
+    /// A tracker is gone; returns whether that is news.
+    pub fn go(&mut self, tracker: &str) -> bool {
+        self.by_tracker.remove(tracker).is_some()
+    }
+
+    /// Forgets those of an earlier run that are not `there` now, and returns them; called once their time is over.
+    pub fn take_absent(&mut self, is_there: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        if !std::mem::take(&mut self.is_restored) {
+            return Vec::new();
+        }
+        self.by_tracker.extract_if(.., |tracker, _| !is_there(tracker)).map(|(tracker, _)| tracker).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn presence(tracker: &str, maps: u32) -> Presence {
+        Presence { tracker: tracker.into(), host: "h".into(), slots: PerKind::new(maps, 1) }
+    }
+
+    #[test]
+    fn only_news_are_recorded() {
+        let mut presences = Presences::restored(vec![presence("a", 2), presence("b", 2)]);
+        assert!(!presences.come(&presence("a", 2)));
+        assert!(presences.come(&presence("a", 3)));
+        assert!(presences.come(&presence("c", 1)));
+        assert_eq!(presences.take_absent(|tracker| tracker != "b"), ["b".into()]);
+        assert_eq!(presences.take_absent(|_| false), []);
+        assert!(presences.go("a"));
+        assert!(!presences.go("a"));
+    }
+}

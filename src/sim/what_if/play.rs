@@ -1,0 +1,512 @@
+//! Plays a recording through the engine in virtual time.
+//!
+//! Nothing is random: the same recording and the same settings give the same ends. What is durable is so at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::engine::{
+    Caller, Effect, Engine, EngineConfig, Event, Fact, HeartbeatAnswer, IdOwner, ReadSubmission, Reply, Restored, Step,
+    SubmissionReply,
+};
+use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
+use crate::market::{
+    BudgetLine, JobSignature, KeyId, MarketConfig, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser,
+};
+use crate::model::{AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind, RunState};
+use crate::sim::event_queue::EventQueue;
+use crate::wire::{Decode, HeartbeatResponse, Reader};
+
+use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
+use super::played::{Played, PlayedJob};
+use super::recording::{MarketChange, RecordedOrder, Recording, TaskTimes, mean};
+
+/// How a recording is played.
+#[derive(Clone, Debug)]
+pub struct PlayOptions {
+    /// The engine's settings. Access lists and signatures are not asked for: what was accepted is.
+    pub config: EngineConfig,
+    /// Whether deadline orders are placed.
+    pub with_orders: bool,
+}
+
+/// What happens in a play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum PlayEvent {
+    /// A tracker comes, or has other slots: its place among those recorded.
+    Come(usize),
+    /// A change of the market: its place.
+    Market(usize),
+    /// A job is submitted: its place.
+    Submit(usize),
+    /// A job is killed, as its user did.
+    Kill(usize),
+    /// A tracker's process calls.
+    Call(usize, u32),
+}
+
+/// A job while it is played.
+#[derive(Debug, Default)]
+struct LiveJob {
+    maps: MapsDone,
+    maps_ended: Vec<bool>,
+    /// Attempts of each task that failed or will.
+    failures: BTreeMap<(Kind, i32), usize>,
+}
+
+/// A play while it lasts.
+pub struct Play<'a> {
+    recording: &'a Recording,
+    options: PlayOptions,
+    engine: Engine,
+    now: Now,
+    queue: EventQueue<PlayEvent>,
+    /// By name.
+    tracker_places: BTreeMap<Arc<str>, usize>,
+    trackers: Vec<Option<PlayTracker>>,
+    racks: BTreeMap<&'a str, &'a str>,
+    ids: BTreeMap<JobId, usize>,
+    id_of: Vec<Option<JobId>>,
+    live: FxHashMap<usize, LiveJob>,
+    /// Attempts that hold slots: since when and how many. Never iterated.
+    launched: FxHashMap<AttemptId, (i64, u32)>,
+    /// Jobs that are neither over nor refused.
+    left: usize,
+    connections: u64,
+    usual: PerKind<TaskTimes>,
+    played: Played,
+    journal: &'a mut dyn FnMut(&[Fact]),
+}
+
+/// Who asks the market in the place of all.
+const ADMINISTRATOR: &str = "root";
+
+/// How long a play may last beyond the end of what was recorded, in its own length; and at least, ms.
+const LONGEST_OVERTIME: i64 = 3;
+const LEAST_OVERTIME_MS: i64 = 6 * 3_600_000;
+
+/// Between the first calls of trackers that are there from the beginning, ms.
+const FIRST_CALLS_MS: u64 = 7;
+
+// === impl Play ===
+
+impl<'a> Play<'a> {
+    /// Plays a recording to its end.
+    pub fn run(recording: &Recording, options: PlayOptions) -> Played {
+        Play::run_with(recording, options, &mut |_| {})
+    }
+
+    /// The same; `journal` gets all facts.
+    pub fn run_with(recording: &'a Recording, options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Played {
+        let mut play = Self::new(recording, options, journal);
+        play.begin();
+        let end_ms = play.latest_end_ms();
+        while play.left > 0 && play.now.wall_ms < end_ms && play.advance() {}
+        play.played.end_ms = play.now.wall_ms;
+        play.played
+    }
+
+    fn new(recording: &'a Recording, mut options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Self {
+        let config = &mut options.config;
+        config.acls_enabled = false;
+        config.daemon_user = ADMINISTRATOR.to_owned();
+        // Each submission is signed anew, and many may come in one ms.
+        config.market = config.market.map(|market| MarketConfig { job_signature_uses: u32::MAX, ..market });
+        let now = Now { mono_ms: 1, wall_ms: recording.start_ms };
+        let engine = Engine::new(options.config.clone(), Restored::default(), now);
+        let hosts = recording.jobs.iter().flat_map(|job| job.splits.hosts());
+        let racks = hosts.map(|host| (host.host.as_str(), host.rack.as_str())).collect();
+        let usual = |kind| {
+            let all = recording.jobs.iter().flat_map(|job| job.times.tasks[kind].iter().flatten().copied());
+            mean(all).unwrap_or_default()
+        };
+        let jobs = recording.jobs.len();
+        Self {
+            recording,
+            engine,
+            now,
+            queue: EventQueue::default(),
+            tracker_places: BTreeMap::new(),
+            trackers: Vec::new(),
+            racks,
+            ids: BTreeMap::new(),
+            id_of: vec![None; jobs],
+            live: FxHashMap::default(),
+            launched: FxHashMap::default(),
+            left: jobs,
+            connections: 0,
+            usual: PerKind::new(usual(Kind::Map), usual(Kind::Reduce)),
+            played: Played { jobs: vec![PlayedJob::default(); jobs], ..Played::default() },
+            journal,
+            options,
+        }
+    }
+
+    fn begin(&mut self) {
+        let (_, facts) = self.engine.take_start_facts();
+        self.note_facts(&facts);
+        if let Some(market) = &self.recording.market {
+            let lines = market.accounts.iter().map(|(queue, (budget, rate))| BudgetLine {
+                queue: queue.clone(),
+                budget: *budget,
+                rate: *rate,
+                is_budget_rounded: false,
+                is_rate_rounded: false,
+            });
+            self.engine.seed_budgets(lines.collect(), self.now);
+            for (place, (at_ms, _)) in market.changes.iter().enumerate() {
+                self.schedule_at(*at_ms, PlayEvent::Market(place));
+            }
+        }
+        let mut first_calls_ms = 0;
+        for (place, tracker) in self.recording.trackers.iter().enumerate() {
+            if tracker.from_ms <= self.recording.start_ms {
+                first_calls_ms += FIRST_CALLS_MS;
+                self.queue.schedule(self.now.mono_ms + first_calls_ms, PlayEvent::Come(place));
+            } else {
+                self.schedule_at(tracker.from_ms, PlayEvent::Come(place));
+            }
+        }
+        for (place, job) in self.recording.jobs.iter().enumerate() {
+            self.schedule_at(job.submit_ms, PlayEvent::Submit(place));
+        }
+    }
+
+    fn latest_end_ms(&self) -> i64 {
+        let end_ms = self.recording.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(self.recording.start_ms);
+        let overtime_ms = (end_ms - self.recording.start_ms).saturating_mul(LONGEST_OVERTIME).max(LEAST_OVERTIME_MS);
+        end_ms.saturating_add(overtime_ms)
+    }
+
+    /// Schedules an event by the wall clock; what is past happens at once.
+    fn schedule_at(&mut self, at_ms: i64, event: PlayEvent) {
+        let in_ms = u64::try_from(at_ms.saturating_sub(self.now.wall_ms)).unwrap_or(0);
+        self.queue.schedule(self.now.mono_ms + in_ms, event);
+    }
+
+    /// Processes the next event; false when there is none.
+    fn advance(&mut self) -> bool {
+        let timer_ms = self.engine.next_timer_ms().filter(|due| *due < u64::MAX);
+        let Some(next_ms) = self.queue.next_mono_ms() else { return false };
+        let timer_fires = timer_ms.is_some_and(|timer_ms| timer_ms <= next_ms);
+        let at_ms = timer_ms.filter(|_| timer_fires).unwrap_or(next_ms);
+        let passed_ms = at_ms.saturating_sub(self.now.mono_ms);
+        self.now.mono_ms += passed_ms;
+        self.now.wall_ms = self.now.wall_ms.saturating_add_unsigned(passed_ms);
+        if timer_fires {
+            let durable = FactNumber(u64::MAX);
+            self.step(Event::Timer { durable });
+            return true;
+        }
+        let Some((_, event)) = self.queue.take() else { return false };
+        match event {
+            PlayEvent::Come(place) => self.come(place),
+            PlayEvent::Market(place) => self.change_market(place),
+            PlayEvent::Submit(place) => self.submit(place),
+            PlayEvent::Kill(place) => self.kill(place),
+            PlayEvent::Call(place, process) => self.call(place, process),
+        }
+        true
+    }
+
+    fn step(&mut self, event: Event) -> Step {
+        self.played.events += 1;
+        let step = self.engine.step(event, self.now);
+        self.note_facts(&step.facts);
+        for effect in &step.effects {
+            if let Effect::ResolveRack { host } = effect {
+                let rack = self.racks.get(&**host).copied().unwrap_or(DEFAULT_RACK);
+                let resolved =
+                    self.engine.step(Event::RackResolved { host: host.clone(), rack: rack.into() }, self.now);
+                self.note_facts(&resolved.facts);
+            }
+        }
+        step
+    }
+}
+
+// === impl Play: trackers ===
+
+impl Play<'_> {
+    fn come(&mut self, place: usize) {
+        let recorded = &self.recording.trackers[place];
+        let until_ms = recorded.until_ms.unwrap_or(i64::MAX);
+        self.connections += 1;
+        let connection = self.connections;
+        let at = match self.tracker_places.get(&recorded.name) {
+            Some(at) => *at,
+            None => {
+                self.tracker_places.insert(Arc::clone(&recorded.name), self.trackers.len());
+                self.trackers.push(Some(PlayTracker::new(recorded, connection)));
+                self.trackers.len() - 1
+            }
+        };
+        let Some(tracker) = self.trackers[at].as_mut() else { return };
+        tracker.fake.slots = recorded.slots;
+        // Only its slots have changed, for it is there without a gap.
+        let is_same = tracker.until_ms == recorded.from_ms;
+        tracker.until_ms = until_ms;
+        if is_same {
+            return;
+        }
+        tracker.process += 1;
+        let process = tracker.process;
+        let was = std::mem::replace(&mut tracker.connection, connection);
+        if process > 1 {
+            tracker.fake.restart();
+            self.step(Event::ConnectionClosed { connection: was });
+        }
+        self.call(at, process);
+    }
+
+    fn call(&mut self, place: usize, process: u32) {
+        let Some(mut tracker) = self.trackers[place].take() else { return };
+        if tracker.process == process {
+            if self.now.wall_ms > tracker.until_ms {
+                self.step(Event::ConnectionClosed { connection: tracker.connection });
+            } else {
+                let pause_ms = self.report(&mut tracker);
+                self.queue.schedule(self.now.mono_ms + pause_ms, PlayEvent::Call(place, process));
+            }
+        }
+        self.trackers[place] = Some(tracker);
+    }
+
+    /// Sends a heartbeat and obeys its answer; returns when the next one is due, ms from now.
+    fn report(&mut self, tracker: &mut PlayTracker) -> u64 {
+        const AFTER_REFUSAL_MS: u64 = 10_000;
+        let live = &self.live;
+        let maps = |job: usize| live.get(&job).map(|job| job.maps).unwrap_or_default();
+        let request = tracker.request(self.now.wall_ms, maps);
+        let step = self.step(Event::Heartbeat { request, connection: tracker.connection });
+        let decoded;
+        let answer = match &step.reply {
+            Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)) => answer,
+            Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => {
+                // The engine has just encoded it.
+                let Ok(answer) = HeartbeatResponse::decode(&mut Reader::new(body)) else { return AFTER_REFUSAL_MS };
+                decoded = answer;
+                &decoded
+            }
+            _ => {
+                tracker.fake.restart();
+                return AFTER_REFUSAL_MS;
+            }
+        };
+        let Self { recording, live, ids, usual, now, .. } = self;
+        tracker.fake.obey(answer, |task| {
+            let id = task.status.attempt;
+            let place = ids.get(&id.task.job).copied().unwrap_or_default();
+            let Some(times) = recording.jobs.get(place).map(|job| &job.times) else {
+                return PlayedAttempt::new(place, TaskTimes::default(), true, now.wall_ms);
+            };
+            let (times, succeeds) = match () {
+                () if task.task_cleanup => (TaskTimes::default(), true),
+                () if task.job_setup => (times.setup, true),
+                () if task.job_cleanup.is_some() => (times.cleanup, true),
+                () => {
+                    let (kind, number) = (id.task.kind, id.task.number);
+                    let live = live.entry(place).or_default();
+                    let failed = live.failures.entry((kind, number)).or_default();
+                    let (times, succeeds) = times.of_attempt(kind, number, *failed, usual[kind]);
+                    *failed += usize::from(!succeeds);
+                    (times, succeeds)
+                }
+            };
+            PlayedAttempt::new(place, times, succeeds, now.wall_ms)
+        });
+        tracker.fake.commit_permitted();
+        u64::try_from(answer.interval_ms).unwrap_or(1).max(1)
+    }
+}
+
+// === impl Play: jobs ===
+
+impl Play<'_> {
+    fn submit(&mut self, place: usize) {
+        let recorded = &self.recording.jobs[place];
+        let user = recorded.spec.user.as_str();
+        let Reply::JobId(id) = self.step(Event::NewJobId { owner: IdOwner::named(user) }).reply else {
+            return self.refuse(place, "no job id".to_owned());
+        };
+        self.ids.insert(id, place);
+        self.id_of[place] = Some(id);
+        let maps = recorded.spec.maps;
+        let live = LiveJob {
+            maps: MapsDone { left: maps, all: maps, last_end_ms: i64::MIN },
+            maps_ended: vec![false; maps as usize],
+            failures: BTreeMap::new(),
+        };
+        self.live.insert(place, live);
+        let spec = self.spec(place);
+        let caller = Caller::named(user);
+        let timestamp_ms = self.now.wall_ms;
+        let read = ReadSubmission {
+            id,
+            caller: caller.clone(),
+            spec,
+            splits: Arc::clone(&recorded.splits),
+            credentials: Default::default(),
+            signature: JobSignature::Verified { user: signer(user, MarketRole::User), timestamp_ms },
+            token_secret: [0; 20],
+        };
+        let events = [
+            Event::SubmissionRequested { id, caller },
+            Event::SubmissionRead(Box::new(read)),
+            Event::SystemDirWritten { id },
+        ];
+        for event in events {
+            match self.step(event).reply {
+                Reply::Refused(refusal) => return self.refuse(place, refusal.to_string()),
+                Reply::Submission(SubmissionReply::Accepted(_)) => break,
+                _ => {}
+            }
+        }
+        if recorded.state == RunState::Killed {
+            let after_ms = recorded.finish_ms.saturating_sub(recorded.submit_ms);
+            self.schedule_at(self.now.wall_ms.saturating_add(after_ms), PlayEvent::Kill(place));
+        }
+    }
+
+    /// As it was submitted; in the first queue where its own does not exist.
+    fn spec(&mut self, place: usize) -> Arc<JobSpec> {
+        let recorded = &self.recording.jobs[place];
+        let config = &self.options.config;
+        let needs_queue =
+            config.policy.has_queues() && !config.queues.iter().any(|queue| queue.name == recorded.spec.queue);
+        let other = config.queues.first().filter(|_| needs_queue).map(|queue| queue.name.clone());
+        let drops_order = !self.options.with_orders && recorded.spec.order.is_some();
+        if other.is_none() && !drops_order {
+            return Arc::clone(&recorded.spec);
+        }
+        let mut spec = JobSpec::clone(&recorded.spec);
+        if let Some(queue) = other {
+            spec.queue = queue;
+            self.played.moved += 1;
+        }
+        if drops_order {
+            spec.order = None;
+        }
+        Arc::new(spec)
+    }
+
+    fn refuse(&mut self, place: usize, why: String) {
+        self.played.jobs[place].refusal = Some(why);
+        self.live.remove(&place);
+        self.left -= 1;
+    }
+
+    fn kill(&mut self, place: usize) {
+        if let Some(id) = self.id_of[place].filter(|_| self.live.contains_key(&place)) {
+            self.step(Event::KillJob { id, caller: Caller::named(ADMINISTRATOR) });
+        }
+    }
+
+    fn note_facts(&mut self, facts: &[Fact]) {
+        (self.journal)(facts);
+        for fact in facts {
+            match fact {
+                Fact::Job(fact) => self.note_job_fact(fact),
+                Fact::JobsCharged { jobs, .. } => {
+                    for charged in jobs {
+                        if let Some(place) = self.ids.get(&charged.job) {
+                            self.played.jobs[*place].cost = charged.cost;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn note_job_fact(&mut self, fact: &JobFact) {
+        let Some(place) = self.ids.get(&fact.job()).copied() else { return };
+        let played = &mut self.played.jobs[place];
+        match fact {
+            JobFact::AttemptLaunched { attempt, role, slots, at_ms, .. } => {
+                if *role == AttemptRole::Work {
+                    played.first_launch_ms.get_or_insert(*at_ms);
+                }
+                self.launched.insert(*attempt, (*at_ms, *slots));
+            }
+            JobFact::AttemptEnded(ended) => {
+                if let Some((launch_ms, slots)) = self.launched.remove(&ended.attempt) {
+                    let held_ms = u64::try_from(self.now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
+                    played.slot_ms += held_ms * u64::from(slots);
+                    let is_killed = matches!(ended.state, AttemptState::Killed | AttemptState::KilledUnclean);
+                    played.kills += u64::from(is_killed);
+                }
+                let task = ended.attempt.task;
+                let is_map = task.kind == Kind::Map && ended.state == AttemptState::Succeeded;
+                let live = self.live.get_mut(&place).filter(|_| is_map);
+                let Some(live) = live else { return };
+                let ended_before = usize::try_from(task.number).ok().and_then(|map| live.maps_ended.get_mut(map));
+                // Setup and cleanup have numbers after the last map.
+                if ended_before.is_some_and(|before| !std::mem::replace(before, true)) {
+                    live.maps.left = live.maps.left.saturating_sub(1);
+                    live.maps.last_end_ms = live.maps.last_end_ms.max(ended.finish_ms);
+                }
+            }
+            JobFact::Ended { state, finish_ms, .. } => {
+                played.end = Some((*state, *finish_ms));
+                self.live.remove(&place);
+                self.left -= 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+// === impl Play: the market ===
+
+impl Play<'_> {
+    fn change_market(&mut self, place: usize) {
+        let Some((_, change)) = self.recording.market.as_ref().and_then(|market| market.changes.get(place)) else {
+            return;
+        };
+        let operation = match change {
+            MarketChange::Money(queue, amount) => {
+                if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
+                    self.ask(&format!("addQueue={queue}"));
+                }
+                format!("addBudget={amount}&queue={queue}")
+            }
+            MarketChange::Bid(queue, rate) => {
+                if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
+                    self.ask(&format!("addQueue={queue}"));
+                }
+                format!("setSpending={rate}&queue={queue}")
+            }
+            MarketChange::Order(_) | MarketChange::OrderTakenBack(_) if !self.options.with_orders => return,
+            MarketChange::Order(RecordedOrder { job, deadline_ms, max_rate, max_cost }) => {
+                let Some(id) = self.played_id(*job) else { return };
+                let max_cost = max_cost.map(|cost: Credits| format!("&maxCost={cost}")).unwrap_or_default();
+                format!("bid={id}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}")
+            }
+            MarketChange::OrderTakenBack(job) => {
+                let Some(id) = self.played_id(*job) else { return };
+                format!("unbid={id}")
+            }
+        };
+        self.ask(&operation);
+    }
+
+    fn played_id(&self, recorded: JobId) -> Option<JobId> {
+        let place = self.recording.jobs.iter().position(|job| job.id == recorded)?;
+        self.id_of[place]
+    }
+
+    /// Asks the market as its administrator.
+    fn ask(&mut self, operation: &str) {
+        let raw = format!("{operation}&user={ADMINISTRATOR}&timestamp={}", self.now.wall_ms);
+        let Ok(query) = ParsedQuery::parse(&raw) else { return };
+        let verified = Some(signer(ADMINISTRATOR, MarketRole::Admin));
+        self.step(Event::Market(Box::new(ServletRequest { verified, query })));
+    }
+}
+
+fn signer(user: &str, role: MarketRole) -> VerifiedUser {
+    VerifiedUser { user: user.to_owned(), role, key_id: KeyId(0) }
+}

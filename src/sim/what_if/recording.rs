@@ -1,0 +1,155 @@
+//! What was recorded of a stretch of time: jobs with the times of their tasks, trackers, and what moved the market.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::model::{Credits, JobId, Kind, PerKind, QueueName, RunState};
+
+/// Everything that a play needs. Lists are in the order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// Jobs that were submitted then and are over.
+    pub jobs: Vec<RecordedJob>,
+    /// When trackers were there.
+    pub trackers: Vec<RecordedTracker>,
+    /// The market; none where there was none.
+    pub market: Option<RecordedMarket>,
+    /// When the play begins, epoch ms.
+    pub start_ms: i64,
+    /// Jobs of that time that are not over: they are left out.
+    pub unfinished: usize,
+}
+
+/// A job as it was.
+#[derive(Clone, Debug)]
+pub struct RecordedJob {
+    /// Its id.
+    pub id: JobId,
+    /// As it was submitted, with its last deadline.
+    pub spec: Arc<JobSpec>,
+    /// Its splits.
+    pub splits: Arc<SplitTable>,
+    /// When it was submitted, epoch ms.
+    pub submit_ms: i64,
+    /// When it ended, epoch ms.
+    pub finish_ms: i64,
+    /// SUCCEEDED, FAILED or KILLED.
+    pub state: RunState,
+    /// What its tasks took.
+    pub times: JobTimes,
+}
+
+/// What the tasks of a job took.
+#[derive(Clone, Debug, Default)]
+pub struct JobTimes {
+    /// Of each task by its number; none where it never succeeded.
+    pub tasks: PerKind<Vec<Option<TaskTimes>>>,
+    /// Of attempts that failed, the first one first.
+    pub failures: BTreeMap<(Kind, i32), Vec<TaskTimes>>,
+    /// Of its setup and its cleanup.
+    pub setup: TaskTimes,
+    /// Of its cleanup.
+    pub cleanup: TaskTimes,
+}
+
+/// What an attempt took, ms, and what it made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskTimes {
+    /// From its launch to the start of its process.
+    pub delay_ms: u32,
+    /// Of a map: from the start of its process to its end. Of a reduce: from then or the end of the job's last map,
+    /// whichever was later, to the end of its copying.
+    pub first_ms: u32,
+    /// Of a reduce: from there to its end.
+    pub rest_ms: u32,
+    /// Bytes of a map's output; -1: unknown.
+    pub output_bytes: i64,
+}
+
+/// When a tracker was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedTracker {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its host.
+    pub host: Arc<str>,
+    /// Slots that counted.
+    pub slots: PerKind<u32>,
+    /// Since when, epoch ms.
+    pub from_ms: i64,
+    /// Until when; none: it is there.
+    pub until_ms: Option<i64>,
+}
+
+/// What moved the market.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedMarket {
+    /// Queues at the start: balance and bid.
+    pub accounts: BTreeMap<QueueName, (Credits, Credits)>,
+    /// What changed later, with when, epoch ms.
+    pub changes: Vec<(i64, MarketChange)>,
+}
+
+/// One change of the market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MarketChange {
+    /// Money came to a queue, or left it (below zero) other than by a charge.
+    Money(QueueName, Credits),
+    /// A queue bids so much.
+    Bid(QueueName, Credits),
+    /// An order stands, or is changed.
+    Order(RecordedOrder),
+    /// An order was taken back.
+    OrderTakenBack(JobId),
+}
+
+/// A deadline order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedOrder {
+    /// Its job.
+    pub job: JobId,
+    /// Until when, epoch ms.
+    pub deadline_ms: i64,
+    /// The highest rate that it bids.
+    pub max_rate: Credits,
+    /// What the job may cost with it.
+    pub max_cost: Option<Credits>,
+}
+
+// === impl TaskTimes ===
+
+impl TaskTimes {
+    /// From the start of its process, or from the last map for a reduce, to its end.
+    pub fn run_ms(self) -> u64 {
+        u64::from(self.first_ms) + u64::from(self.rest_ms)
+    }
+}
+
+// === impl JobTimes ===
+
+impl JobTimes {
+    /// Times of the next attempt of a task after so many that failed, and whether it succeeds. A task that never
+    /// succeeded takes what its like took: in this job, else what is `usual`.
+    pub(super) fn of_attempt(&self, kind: Kind, task: i32, failed: usize, usual: TaskTimes) -> (TaskTimes, bool) {
+        if let Some(times) = self.failures.get(&(kind, task)).and_then(|failures| failures.get(failed)) {
+            return (*times, false);
+        }
+        let own = usize::try_from(task).ok().and_then(|task| self.tasks[kind].get(task).copied().flatten());
+        (own.or_else(|| mean(self.tasks[kind].iter().flatten().copied())).unwrap_or(usual), true)
+    }
+}
+
+/// The mean of times; none of none.
+pub(super) fn mean(times: impl Iterator<Item = TaskTimes>) -> Option<TaskTimes> {
+    let (mut count, mut sums) = (0_u64, [0_u64; 3]);
+    for TaskTimes { delay_ms, first_ms, rest_ms, .. } in times {
+        count += 1;
+        for (sum, ms) in sums.iter_mut().zip([delay_ms, first_ms, rest_ms]) {
+            *sum += u64::from(ms);
+        }
+    }
+    let [delay_ms, first_ms, rest_ms] =
+        sums.map(|sum| u32::try_from(sum.checked_div(count).unwrap_or(0)).unwrap_or(u32::MAX));
+    (count > 0).then_some(TaskTimes { delay_ms, first_ms, rest_ms, output_bytes: -1 })
+}

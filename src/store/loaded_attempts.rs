@@ -126,6 +126,13 @@ impl AttemptRow {
     }
 }
 
+/// What the ids of a job's attempts begin with, before a `_`.
+pub(super) fn job_prefix(job: JobId) -> String {
+    let mut first = job.task(Kind::Map, 0).attempt(0).to_string();
+    first.truncate(first.find("_m_").unwrap_or(first.len()));
+    first
+}
+
 /// The attempts of a job, by task and number.
 pub(super) fn attempts(
     loader: &Loader<'_>,
@@ -133,8 +140,7 @@ pub(super) fn attempts(
     counters: &mut StoredCounters,
     texts: &mut SharedTexts,
 ) -> Result<Vec<StoredAttempt>, StoreError> {
-    let first = job.task(Kind::Map, 0).attempt(0).to_string();
-    let prefix = first.split_once("_m_").map_or(&*first, |(prefix, _)| prefix);
+    let prefix = job_prefix(job);
     let rows = loader.rows_with(ATTEMPTS, params![format!("{prefix}_"), format!("{prefix}`")], AttemptRow::read)?;
     let typed = rows.into_iter().map(|row| row.typed(loader, counters, texts));
     let mut attempts: Vec<StoredAttempt> = typed.collect::<Result<_, _>>()?;

@@ -8,7 +8,8 @@ use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
 use crate::mapreduce::{
-    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobEstimate, JobOutcome, JobSpec, StoredJob,
+    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobEstimate, JobOutcome, JobSpec, SplitTable,
+    StoredJob,
 };
 use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
@@ -172,11 +173,7 @@ impl UnfinishedRow {
     /// The job, still without attempts and events.
     fn typed(self, loader: &Loader<'_>) -> Result<StoredJob, StoreError> {
         let spec = spec_of(loader, self.spec)?;
-        let splits = decode_splits(&self.splits)
-            .map_err(|error| loader.wrong("job.splits", format!("{}: {error}", self.job), "a table of splits"))?;
-        if splits.len() != spec.maps as usize {
-            return Err(loader.wrong("job.splits", format!("{} of {}", splits.len(), self.job), "one for each map"));
-        }
+        let splits = splits_of(loader, &self.job, &self.splits, &spec)?;
         let is_running = match enum_text::parse_run_state(&self.state) {
             Some(RunState::Prep) => false,
             Some(RunState::Running) => true,
@@ -219,6 +216,48 @@ impl UnfinishedRow {
             attempts: Vec::new(),
             events: Vec::new(),
         })
+    }
+}
+
+/// A finished job as it was submitted, with how and when it ended.
+pub(super) struct RecordedRow {
+    pub(super) job: String,
+    pub(super) submit_ms: i64,
+    spec: String,
+    splits: Vec<u8>,
+    pub(super) state: String,
+    pub(super) finish_ms: i64,
+    deadline: Option<String>,
+}
+
+// === impl RecordedRow ===
+
+impl RecordedRow {
+    /// Those submitted from one time to another, epoch ms, in the order of their acceptance.
+    pub(super) const SELECT: &str = "SELECT job, submit_ms, spec, splits, state, finish_ms, deadline FROM job
+         WHERE finish_ms IS NOT NULL AND submit_ms >= ?1 AND submit_ms < ?2 ORDER BY submit_ms, accept_order";
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            job: row.get(0)?,
+            submit_ms: row.get(1)?,
+            spec: row.get(2)?,
+            splits: row.get(3)?,
+            state: row.get(4)?,
+            finish_ms: row.get(5)?,
+            deadline: row.get(6)?,
+        })
+    }
+
+    /// What was submitted, and the deadline as it was changed last.
+    pub(super) fn submission(
+        &mut self,
+        loader: &Loader<'_>,
+    ) -> Result<(JobSpec, SplitTable, Option<ChangedDeadline>), StoreError> {
+        let spec = spec_of(loader, std::mem::take(&mut self.spec))?;
+        let splits = splits_of(loader, &self.job, &self.splits, &spec)?;
+        let deadline = self.deadline.take().map(|text| changed_deadline(loader, text)).transpose()?;
+        Ok((spec, splits, deadline))
     }
 }
 
@@ -274,6 +313,15 @@ impl FinishedRow {
 
 fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
     serde_json::from_str(&text).map_err(|_| loader.wrong("job.spec", text, "the JSON of a job's specification"))
+}
+
+fn splits_of(loader: &Loader<'_>, job: &str, blob: &[u8], spec: &JobSpec) -> Result<SplitTable, StoreError> {
+    let splits = decode_splits(blob)
+        .map_err(|error| loader.wrong("job.splits", format!("{job}: {error}"), "a table of splits"))?;
+    if splits.len() != spec.maps as usize {
+        return Err(loader.wrong("job.splits", format!("{} of {job}", splits.len()), "one for each map"));
+    }
+    Ok(splits)
 }
 
 fn changed_deadline(loader: &Loader<'_>, text: String) -> Result<ChangedDeadline, StoreError> {

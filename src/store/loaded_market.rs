@@ -130,10 +130,11 @@ fn load_queue_ticks(
     loader.texts(&sql)?.into_iter().map(read).collect()
 }
 
-const LEDGER: &str = "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
+pub(super) const LEDGER: &str =
+    "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
                           credit FROM ledger";
 
-struct LedgerRow {
+pub(super) struct LedgerRow {
     number: i64,
     tick: i64,
     wall_ms: i64,
@@ -148,7 +149,7 @@ struct LedgerRow {
 // === impl LedgerRow ===
 
 impl LedgerRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let map_slots: Option<u32> = row.get(5)?;
         let reduce_slots: Option<u32> = row.get(6)?;
         Ok(Self {
@@ -164,7 +165,7 @@ impl LedgerRow {
         })
     }
 
-    fn entry(self, loader: &Loader<'_>) -> Result<LedgerEntry, StoreError> {
+    pub(super) fn entry(self, loader: &Loader<'_>) -> Result<LedgerEntry, StoreError> {
         let reason = match (self.reason.as_str(), self.rate, self.slots) {
             ("endowment", ..) => Reason::Endowment,
             ("top_up", ..) => Reason::TopUp,
@@ -199,6 +200,6 @@ fn account(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Le
     }
 }
 
-fn units(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Credits, StoreError> {
+pub(super) fn units(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Credits, StoreError> {
     loader.parse(column, text, "a whole number of units of 10^-12 credit").map(Credits::from_units)
 }

@@ -128,7 +128,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
     })
 }
 
-fn scheduler_choice(loader: &Loader<'_>) -> Result<Option<SchedulerChoice>, StoreError> {
+pub(super) fn scheduler_choice(loader: &Loader<'_>) -> Result<Option<SchedulerChoice>, StoreError> {
     let Some(text) = loader.meta::<String>(SCHEDULER_CHOICE)? else { return Ok(None) };
     let wrong = |_| loader.wrong("meta.scheduler_choice", text.clone(), "a choice of a scheduler, JSON");
     serde_json::from_str(&text).map(Some).map_err(wrong)
@@ -161,7 +161,7 @@ pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate
 }
 
 #[cfg(test)]
-fn recorded(facts: &[crate::engine::Fact]) -> Connection {
+pub(super) fn recorded(facts: &[crate::engine::Fact]) -> Connection {
     use super::counter_names::CounterNames;
     use super::missed_updates::MissedUpdates;
     use super::{rows, schema};

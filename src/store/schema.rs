@@ -62,7 +62,13 @@ pub fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(&path, flags).map_err(failed)?;
     database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-    refuse_other(&path, find_schema(&database).map_err(failed)?)
+    refuse_other_versions(&path, &database)
+}
+
+/// Refuses a database of another schema version than this program's.
+pub(super) fn refuse_other_versions(path: &Path, database: &Connection) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.to_owned(), source };
+    refuse_other(path, find_schema(database).map_err(failed)?)
 }
 
 /// Opens the database for the writer, and creates the schema in an empty one.

@@ -26,7 +26,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"]),
-    ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
+    ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
     ("web", &["api", "engine", "http", "market", "model", "process_stat"]),
     (
         "server",

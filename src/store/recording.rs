@@ -1,0 +1,218 @@
+//! Reads what was recorded of a stretch of time, for a replay: jobs that are over, the times of their tasks, trackers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OpenFlags, Row, params};
+
+use crate::engine::SchedulerChoice;
+use crate::mapreduce::AttemptRole;
+use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind};
+use crate::sim::what_if::{JobTimes, RecordedJob, RecordedTracker, Recording, TaskTimes};
+
+use super::enum_text;
+use super::error::StoreError;
+use super::loaded_attempts::job_prefix;
+use super::loaded_jobs::RecordedRow;
+use super::loaded_state::scheduler_choice;
+use super::loader::Loader;
+use super::recorded_market;
+use super::schema::refuse_other_versions;
+
+/// Which jobs are wanted: those submitted from one time to another, epoch ms; the first is included.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedSpan {
+    /// From then on.
+    pub since_ms: i64,
+    /// Before then.
+    pub until_ms: i64,
+}
+
+/// A replay begins so long before the first job where nothing says better, ms.
+const LEAD_MS: i64 = 60_000;
+/// A tick or a start of the daemon up to so long before the first job is where a replay begins, ms.
+const LONGEST_LEAD_MS: i64 = 600_000;
+
+/// Reads a recording from a database, also while a daemon writes to it, and the last choice of a scheduler.
+///
+/// # Errors
+/// The database cannot be read, has another schema version, or a value in it is not valid.
+pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording, Option<SchedulerChoice>), StoreError> {
+    let failed = |source| StoreError::Database { action: "read", path: database.to_owned(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
+    refuse_other_versions(database, &connection)?;
+    let snapshot = connection.transaction().map_err(failed)?;
+    let loader = Loader::new(&snapshot, database);
+    Ok((load(&loader, &snapshot, span)?, scheduler_choice(&loader)?))
+}
+
+pub(super) fn load(loader: &Loader<'_>, database: &Connection, span: RecordedSpan) -> Result<Recording, StoreError> {
+    let bounds = params![span.since_ms, span.until_ms];
+    let rows = loader.rows_with(RecordedRow::SELECT, bounds, RecordedRow::read)?;
+    let jobs = rows.into_iter().map(|row| {
+        let (mut job, maps) = row.typed(loader)?;
+        job.times = times(loader, job.id, maps)?;
+        Ok(job)
+    });
+    let jobs = jobs.collect::<Result<Vec<RecordedJob>, StoreError>>()?;
+    let unfinished = "SELECT count(*) FROM job WHERE finish_ms IS NULL AND submit_ms >= ?1 AND submit_ms < ?2";
+    let unfinished = loader.rows_with(unfinished, bounds, |row| row.get::<_, i64>(0))?.first().copied().unwrap_or(0);
+    let start_ms = start_ms(loader, &jobs)?;
+    // Databases that no newer program has opened have none of these tables.
+    let has = |table| database.table_exists(None, table).unwrap_or(false);
+    let trackers = if has("tracker_presence") { trackers(loader, start_ms)? } else { Vec::new() };
+    let market = if has("order_change") { recorded_market::load(loader, start_ms, &jobs)? } else { None };
+    let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
+    Ok(Recording { jobs, trackers, market, start_ms, unfinished })
+}
+
+/// At the last tick or start before the first job, if there was one not long before.
+fn start_ms(loader: &Loader<'_>, jobs: &[RecordedJob]) -> Result<i64, StoreError> {
+    let first_ms = jobs.first().map_or(0, |job| job.submit_ms);
+    let sql = "SELECT max(start_ms) FROM daemon_run WHERE start_ms <= ?1
+               UNION ALL SELECT max(wall_ms) FROM tick WHERE wall_ms BETWEEN ?2 AND ?1";
+    let earliest_ms = first_ms.saturating_sub(LONGEST_LEAD_MS);
+    let found = loader.rows_with(sql, params![first_ms, earliest_ms], |row| row.get::<_, Option<i64>>(0))?;
+    let found = found.into_iter().flatten().max().filter(|at_ms| *at_ms >= earliest_ms);
+    Ok(found.unwrap_or(first_ms.saturating_sub(LEAD_MS)))
+}
+
+fn trackers(loader: &Loader<'_>, start_ms: i64) -> Result<Vec<RecordedTracker>, StoreError> {
+    let sql = "SELECT tracker, host, map_slots, reduce_slots, from_ms, until_ms FROM tracker_presence
+               WHERE until_ms IS NULL OR until_ms > ?1 ORDER BY from_ms, tracker";
+    loader.rows_with(sql, [start_ms], |row| {
+        let slots = PerKind::new(row.get(2)?, row.get(3)?);
+        Ok(RecordedTracker { name: row.get(0)?, host: row.get(1)?, slots, from_ms: row.get(4)?, until_ms: row.get(5)? })
+    })
+}
+
+const ATTEMPTS: &str = "SELECT attempt, role, state, launch_ms, start_ms, finish_ms, shuffle_finish_ms, output_bytes
+     FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
+
+/// An attempt that has ended.
+struct EndedRow {
+    id: AttemptId,
+    role: AttemptRole,
+    state: AttemptState,
+    launch_ms: i64,
+    start_ms: i64,
+    finish_ms: i64,
+    shuffle_finish_ms: i64,
+    output_bytes: i64,
+}
+
+// === impl EndedRow ===
+
+impl EndedRow {
+    fn typed(loader: &Loader<'_>, texts: [String; 3], numbers: [i64; 5]) -> Result<Self, StoreError> {
+        let [id, role, state] = texts;
+        let [launch_ms, start_ms, finish_ms, shuffle_finish_ms, output_bytes] = numbers;
+        let Some(parsed_role) = enum_text::parse_role(&role) else {
+            return Err(loader.wrong("attempt.role", role, "the role of an attempt"));
+        };
+        let Some(parsed_state) = enum_text::parse_attempt_state(&state) else {
+            return Err(loader.wrong("attempt.state", state, "the state of an attempt"));
+        };
+        let id = loader.parse("attempt.attempt", id, "an attempt id")?;
+        Ok(Self {
+            id,
+            role: parsed_role,
+            state: parsed_state,
+            launch_ms,
+            start_ms,
+            finish_ms,
+            shuffle_finish_ms,
+            output_bytes,
+        })
+    }
+
+    /// What it took, where its like may begin at `begin_ms`.
+    fn times(&self, begin_ms: i64) -> TaskTimes {
+        let between = |from: i64, to: i64| u32::try_from(to.saturating_sub(from).max(0)).unwrap_or(u32::MAX);
+        // An attempt that never began has no start.
+        let start_ms = if self.start_ms > 0 { self.start_ms } else { self.finish_ms };
+        let begin_ms = begin_ms.max(start_ms);
+        let middle_ms = match self.id.task.kind {
+            Kind::Map => self.finish_ms,
+            Kind::Reduce => self.shuffle_finish_ms.max(begin_ms),
+        };
+        TaskTimes {
+            delay_ms: between(self.launch_ms, start_ms),
+            first_ms: between(begin_ms, middle_ms),
+            rest_ms: between(middle_ms, self.finish_ms),
+            output_bytes: self.output_bytes,
+        }
+    }
+}
+
+/// What the tasks of a job took.
+fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTimes, StoreError> {
+    let prefix = job_prefix(job);
+    let read = |row: &Row<'_>| {
+        let number = |column| row.get::<_, Option<i64>>(column).map(Option::unwrap_or_default);
+        let output_bytes = row.get::<_, Option<i64>>(7)?.unwrap_or(-1);
+        let numbers = [number(3)?, number(4)?, number(5)?, number(6)?, output_bytes];
+        Ok(([row.get(0)?, row.get(1)?, row.get(2)?], numbers))
+    };
+    let rows = loader.rows_with(ATTEMPTS, params![format!("{prefix}_"), format!("{prefix}`")], read)?;
+    let typed = rows.into_iter().map(|(texts, numbers)| EndedRow::typed(loader, texts, numbers));
+    let mut attempts = typed.collect::<Result<Vec<EndedRow>, StoreError>>()?;
+    // Maps come before reduces, and of a task the first attempt first.
+    attempts.sort_unstable_by_key(|attempt| (attempt.id.task.kind, attempt.id));
+    let none = |kind| vec![None; tasks[kind] as usize];
+    let mut times = JobTimes { tasks: PerKind::new(none(Kind::Map), none(Kind::Reduce)), ..JobTimes::default() };
+    let mut last_map_ms = i64::MIN;
+    for attempt in &attempts {
+        let task = attempt.id.task;
+        match (attempt.role, attempt.state) {
+            (AttemptRole::JobSetup, AttemptState::Succeeded) => times.setup = attempt.times(i64::MIN),
+            (AttemptRole::JobCleanup, AttemptState::Succeeded) => times.cleanup = attempt.times(i64::MIN),
+            (AttemptRole::Work, AttemptState::Succeeded) => {
+                let own = attempt.times(if task.kind == Kind::Reduce { last_map_ms } else { i64::MIN });
+                if task.kind == Kind::Map {
+                    last_map_ms = last_map_ms.max(attempt.finish_ms);
+                }
+                let place = usize::try_from(task.number).ok().and_then(|number| times.tasks[task.kind].get_mut(number));
+                if let Some(place) = place {
+                    *place = Some(own);
+                }
+            }
+            (AttemptRole::Work, AttemptState::Failed) => {
+                times.failures.entry((task.kind, task.number)).or_default().push(attempt.times(i64::MIN));
+            }
+            _ => {}
+        }
+    }
+    Ok(times)
+}
+
+// === impl RecordedRow ===
+
+impl RecordedRow {
+    /// The job, without the times of its tasks, and how many it has.
+    fn typed(mut self, loader: &Loader<'_>) -> Result<(RecordedJob, PerKind<u32>), StoreError> {
+        let (mut spec, splits, deadline) = self.submission(loader)?;
+        if let Some(changed) = deadline {
+            spec.deadline = changed.spec;
+        }
+        let Some(state) = enum_text::parse_run_state(&self.state) else {
+            return Err(loader.wrong("job.state", self.state, "the state of a job"));
+        };
+        let tasks = PerKind::new(spec.maps, spec.reduces);
+        let job = RecordedJob {
+            id: loader.parse("job.job", self.job, "a job id")?,
+            spec: Arc::new(spec),
+            splits: Arc::new(splits),
+            submit_ms: self.submit_ms,
+            finish_ms: self.finish_ms,
+            state,
+            times: JobTimes::default(),
+        };
+        Ok((job, tasks))
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/recording.rs"]
+mod tests;

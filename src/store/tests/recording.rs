@@ -1,0 +1,143 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::{EngineConfig, Fact, PolicyConfig};
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::model::{Credits, Identifier, RunState};
+use crate::scheduler::FifoOptions;
+use crate::sim::what_if::{Play, PlayOptions, Played, RecordedMarket};
+use crate::store::loaded_state::recorded;
+
+const START_MS: i64 = 1_700_000_000_000;
+
+#[derive(Clone, Debug)]
+struct Drawn {
+    after_ms: i64,
+    user: usize,
+    maps: Vec<(u32, u32)>,
+    reduces: Vec<(u32, u32)>,
+    fails: bool,
+}
+
+fn drawn_job() -> impl Strategy<Value = Drawn> {
+    let tasks = |most| proptest::collection::vec((0_u32..3_000, 1_u32..40_000), 0..most);
+    (0_i64..60_000, 0_usize..2, tasks(9), tasks(4), any::<bool>())
+        .prop_map(|(after_ms, user, maps, reduces, fails)| Drawn { after_ms, user, maps, reduces, fails })
+}
+
+fn recording(drawn: &[Drawn], trackers: &[(u32, u32, i64)]) -> Recording {
+    let mut submit_ms = START_MS + 1;
+    let jobs = drawn.iter().enumerate().map(|(place, job)| {
+        submit_ms += if place == 0 { job.after_ms / 20 } else { job.after_ms };
+        let user = ["ann", "bob"][job.user];
+        let mut splits = SplitTable::builder();
+        for map in 0..job.maps.len() {
+            splits.push(7, 100, [format!("h{}", map % 3).as_str()]);
+        }
+        let times = |tasks: &[(u32, u32)]| {
+            let times =
+                |&(delay_ms, first_ms): &(u32, u32)| TaskTimes { delay_ms, first_ms, rest_ms: 0, output_bytes: 9 };
+            tasks.iter().map(times).map(Some).collect::<Vec<_>>()
+        };
+        let failed = TaskTimes { delay_ms: 5, first_ms: 900, rest_ms: 0, output_bytes: -1 };
+        let failures = if job.fails && !job.maps.is_empty() {
+            BTreeMap::from([((Kind::Map, 0), vec![failed])])
+        } else {
+            BTreeMap::new()
+        };
+        RecordedJob {
+            id: JobId {
+                identifier: Identifier::from_number(202_611_230_900),
+                number: i32::try_from(place).unwrap() + 1,
+            },
+            spec: Arc::new(JobSpec {
+                speculative: PerKind::new(false, false),
+                ..JobSpec::with_defaults(user, user, job.maps.len() as u32, job.reduces.len() as u32)
+            }),
+            splits: Arc::new(splits.build(|_| "/rack".to_owned())),
+            submit_ms,
+            finish_ms: submit_ms,
+            state: RunState::Succeeded,
+            times: JobTimes {
+                tasks: PerKind::new(times(&job.maps), times(&job.reduces)),
+                failures,
+                setup: TaskTimes { first_ms: 40, ..TaskTimes::default() },
+                cleanup: TaskTimes { first_ms: 70, ..TaskTimes::default() },
+            },
+        }
+    });
+    let jobs = jobs.collect();
+    let trackers = trackers.iter().enumerate().map(|(place, (maps, reduces, from_ms))| RecordedTracker {
+        name: format!("tracker_h{place}:localhost/127.0.0.1:{}", 40_000 + place).into(),
+        host: format!("h{place}").into(),
+        slots: PerKind::new(*maps, *reduces),
+        from_ms: START_MS + 1 + from_ms,
+        until_ms: None,
+    });
+    let mut trackers: Vec<RecordedTracker> = trackers.collect();
+    trackers.sort_by_key(|tracker| (tracker.from_ms, tracker.name.clone()));
+    let account = |queue: &str, rate: i128| {
+        (queue.parse().unwrap(), (Credits::from_units(10_i128.pow(18)), Credits::from_units(rate)))
+    };
+    let accounts = BTreeMap::from([account("ann", 10_i128.pow(12)), account("bob", 3 * 10_i128.pow(12))]);
+    let market = Some(RecordedMarket { accounts, changes: Vec::new() });
+    Recording { jobs, trackers, market, start_ms: START_MS, unfinished: 0 }
+}
+
+fn options(is_market: bool) -> PlayOptions {
+    let policy = match is_market {
+        true => PolicyConfig::Dynamic { alloc_interval_ms: 5_000, kill_interval_ms: None },
+        false => PolicyConfig::Fifo(FifoOptions::default()),
+    };
+    let mut config = EngineConfig::with_defaults(Identifier::from_number(202_611_230_900), policy);
+    config.queues = ["ann", "bob"].map(crate::engine::QueueConfig::open).into();
+    PlayOptions { config, with_orders: true }
+}
+
+fn play(recording: &Recording, is_market: bool) -> (Played, Vec<Fact>) {
+    let mut facts = Vec::new();
+    let played = Play::run_with(recording, options(is_market), &mut |new| facts.extend_from_slice(new));
+    (played, facts)
+}
+
+fn read_back(facts: &[Fact]) -> Recording {
+    let database = recorded(facts);
+    let loader = Loader::new(&database, Path::new("memory"));
+    load(&loader, &database, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// A recording that a play made, played under the same settings, ends as it ended, to the ms and the unit.
+    #[test]
+    fn what_was_played_is_played_again_alike(
+        drawn in proptest::collection::vec(drawn_job(), 1..6),
+        trackers in proptest::collection::vec((1_u32..4, 1_u32..3, 0_i64..2_000), 1..5),
+        is_market in any::<bool>(),
+    ) {
+        let (first, facts) = play(&recording(&drawn, &trackers), is_market);
+        prop_assert!(first.jobs.iter().all(|job| job.end.is_some()), "{:?}", first.jobs);
+        let again = read_back(&facts);
+        prop_assert_eq!(again.start_ms, START_MS);
+        let (second, _) = play(&again, is_market);
+        prop_assert_eq!(first.jobs, second.jobs);
+        prop_assert_eq!(first.events, second.events);
+    }
+}
+
+#[test]
+fn another_policy_changes_ends_and_a_job_that_never_can_is_left() {
+    let job =
+        |after_ms, user| Drawn { after_ms, user, maps: vec![(0, 20_000); 8], reduces: vec![(0, 5_000)], fails: false };
+    let recording = recording(&[job(0, 0), job(1_000, 1)], &[(2, 1, 0)]);
+    let (fifo, _) = play(&recording, false);
+    let (market, _) = play(&recording, true);
+    let ends = |played: &Played| played.jobs.iter().map(|job| job.end.unwrap().1).collect::<Vec<_>>();
+    assert_ne!(ends(&fifo), ends(&market));
+    let without = Recording { trackers: Vec::new(), ..recording };
+    let (played, _) = play(&without, false);
+    assert!(played.jobs.iter().all(|job| job.end.is_none()));
+}

@@ -27,6 +27,8 @@ mod statement_text;
 pub mod tasktracker;
 mod terminal;
 pub mod upgrade;
+pub mod what_if;
+mod what_if_text;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -84,6 +86,8 @@ enum Command {
     Completion(completion::CompletionArguments),
     /// Simulate a cluster with faults in virtual time, and check the invariants after every step
     Simulate(simulate::SimulateArguments),
+    /// Play the jobs of the past again in virtual time, as configured and as asked, and compare
+    WhatIf(what_if::WhatIfArguments),
 }
 
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
@@ -151,6 +155,10 @@ pub fn main() -> ExitCode {
         Command::Simulate(arguments) => {
             simulate::run(&arguments).map_err(|text| (1, text)).and_then(|text| print(&text))
         }
+        Command::WhatIf(arguments) => match what_if::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

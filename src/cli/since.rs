@@ -1,15 +1,23 @@
-//! Parses the dates of `--since`.
+//! Parses the dates of `--since` and `--until`.
 
 use crate::api::parse_utc_ms;
 
 /// A text that is not a date.
 #[derive(Debug, thiserror::Error)]
-#[error("--since {0:?} is not a date such as 2026-11-21, with an optional time after a T")]
-pub struct InvalidTime(String);
+#[error("{option} {text:?} is not a date such as 2026-11-21, with an optional time after a T")]
+pub struct InvalidTime {
+    option: &'static str,
+    text: String,
+}
 
-/// Parses a date, epoch ms.
+/// Parses the date of `--since`, epoch ms.
 pub(super) fn parse_time_ms(text: &str) -> Result<i64, InvalidTime> {
-    parse_utc_ms(text).ok_or_else(|| InvalidTime(text.to_owned()))
+    parse_time_of("--since", text)
+}
+
+/// Parses the date of an option, epoch ms.
+pub(super) fn parse_time_of(option: &'static str, text: &str) -> Result<i64, InvalidTime> {
+    parse_utc_ms(text).ok_or_else(|| InvalidTime { option, text: text.to_owned() })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod build_engine;
 mod daemon;
 mod handover;
 mod market_opening;
+mod play_config;
 mod ports;
 mod process;
 mod reload;
@@ -26,6 +27,7 @@ pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
 };
+pub use play_config::play_config;
 pub use ports::as_others_name;
 pub use serve_error::ServeError;
 pub use session::Serving;

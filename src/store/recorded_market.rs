@@ -16,12 +16,13 @@ const BIDS: &str = "SELECT wall_ms, queue, rate_units FROM bid_change ORDER BY n
 const ORDERS: &str =
     "SELECT wall_ms, job, deadline_ms, max_rate_units, max_cost_units FROM order_change ORDER BY number";
 
-/// The market from `start_ms` on, epoch ms; none where no queue ever had money or a bid. Bids and orders are as old as
+/// The market from `start_ms` on, epoch ms; none where no queue ever had money or a bid. Jobs without a deadline of their
+/// own get the one of their last order. Bids and orders are as old as
 /// the tick before them: they count from the next one on.
 pub(super) fn load(
     loader: &Loader<'_>,
     start_ms: i64,
-    jobs: &[RecordedJob],
+    jobs: &mut [RecordedJob],
 ) -> Result<Option<RecordedMarket>, StoreError> {
     let mut market = RecordedMarket::default();
     load_bids(loader, start_ms, &mut market)?;
@@ -74,8 +75,8 @@ fn load_money(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -
     Ok(())
 }
 
-fn load_orders(loader: &Loader<'_>, jobs: &[RecordedJob], market: &mut RecordedMarket) -> Result<(), StoreError> {
-    let jobs: BTreeMap<JobId, &RecordedJob> = jobs.iter().map(|job| (job.id, job)).collect();
+fn load_orders(loader: &Loader<'_>, jobs: &mut [RecordedJob], market: &mut RecordedMarket) -> Result<(), StoreError> {
+    let mut jobs: BTreeMap<JobId, &mut RecordedJob> = jobs.iter_mut().map(|job| (job.id, job)).collect();
     let mut placed_at_once = BTreeSet::new();
     let read = |row: &Row<'_>| {
         let texts: [Option<String>; 2] = [row.get(3)?, row.get(4)?];
@@ -83,7 +84,10 @@ fn load_orders(loader: &Loader<'_>, jobs: &[RecordedJob], market: &mut RecordedM
     };
     for (tick_ms, job, deadline_ms, [max_rate, max_cost]) in loader.rows(ORDERS, read)? {
         let job: JobId = loader.parse("order_change.job", job, "a job id")?;
-        let Some(recorded) = jobs.get(&job) else { continue };
+        let Some(recorded) = jobs.get_mut(&job) else { continue };
+        if recorded.spec.deadline.is_none() {
+            recorded.deadline_ms = deadline_ms.or(recorded.deadline_ms);
+        }
         // The first one of a job that came with terms is its own.
         if recorded.spec.order.is_some() && placed_at_once.insert(job) {
             continue;

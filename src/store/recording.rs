@@ -55,14 +55,14 @@ pub(super) fn load(loader: &Loader<'_>, database: &Connection, span: RecordedSpa
         job.times = times(loader, job.id, maps)?;
         Ok(job)
     });
-    let jobs = jobs.collect::<Result<Vec<RecordedJob>, StoreError>>()?;
+    let mut jobs = jobs.collect::<Result<Vec<RecordedJob>, StoreError>>()?;
     let unfinished = "SELECT count(*) FROM job WHERE finish_ms IS NULL AND submit_ms >= ?1 AND submit_ms < ?2";
     let unfinished = loader.rows_with(unfinished, bounds, |row| row.get::<_, i64>(0))?.first().copied().unwrap_or(0);
     let start_ms = start_ms(loader, &jobs)?;
     // Databases that no newer program has opened have none of these tables.
     let has = |table| database.table_exists(None, table).unwrap_or(false);
     let trackers = if has("tracker_presence") { trackers(loader, start_ms)? } else { Vec::new() };
-    let market = if has("order_change") { recorded_market::load(loader, start_ms, &jobs)? } else { None };
+    let market = if has("order_change") { recorded_market::load(loader, start_ms, &mut jobs)? } else { None };
     let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
     Ok(Recording { jobs, trackers, market, start_ms, unfinished })
 }
@@ -200,12 +200,14 @@ impl RecordedRow {
             return Err(loader.wrong("job.state", self.state, "the state of a job"));
         };
         let tasks = PerKind::new(spec.maps, spec.reduces);
+        let deadline_ms = spec.deadline.as_ref().map(|deadline| deadline.due_us(self.submit_ms) / 1_000);
         let job = RecordedJob {
             id: loader.parse("job.job", self.job, "a job id")?,
             spec: Arc::new(spec),
             splits: Arc::new(splits),
             submit_ms: self.submit_ms,
             finish_ms: self.finish_ms,
+            deadline_ms,
             state,
             times: JobTimes::default(),
         };

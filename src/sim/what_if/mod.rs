@@ -2,11 +2,14 @@
 //!
 //! Invariant: a recording that a play made, played under the same settings, ends as it ended.
 
+mod figures;
+mod nodes;
 mod play;
 mod play_tracker;
 mod played;
 mod recording;
 
+pub use figures::{Compared, Figures, Spread, is_met};
 pub use play::{Play, PlayOptions};
 pub use played::{Played, PlayedJob};
 pub use recording::{

@@ -34,6 +34,8 @@ pub struct RecordedJob {
     pub submit_ms: i64,
     /// When it ended, epoch ms.
     pub finish_ms: i64,
+    /// When it was to be done, by its deadline or else its last order, epoch ms.
+    pub deadline_ms: Option<i64>,
     /// SUCCEEDED, FAILED or KILLED.
     pub state: RunState,
     /// What its tasks took.

@@ -59,6 +59,7 @@ fn recording(drawn: &[Drawn], trackers: &[(u32, u32, i64)]) -> Recording {
             splits: Arc::new(splits.build(|_| "/rack".to_owned())),
             submit_ms,
             finish_ms: submit_ms,
+            deadline_ms: None,
             state: RunState::Succeeded,
             times: JobTimes {
                 tasks: PerKind::new(times(&job.maps), times(&job.reduces)),

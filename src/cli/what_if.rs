@@ -1,0 +1,150 @@
+//! `jobtracker what-if`: plays yesterday's jobs again, as configured and as asked.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::config::settings::{SchedulerName, UnknownScheduler};
+use crate::lifecycle::{ServeError, play_config};
+use crate::sim::what_if::{Play, PlayOptions};
+use crate::store::{RecordedSpan, StoreError, database_in, read_recording};
+
+use super::exit_code::WRONG_USAGE;
+use super::serve::ConfigurationArguments;
+use super::since::{InvalidTime, parse_time_of};
+use super::what_if_text::{Answer, render};
+
+/// Play the jobs of the past again in virtual time, as configured and as asked, and compare
+#[derive(Clone, Debug, clap::Args)]
+pub struct WhatIfArguments {
+    /// Ask for this scheduler: fifo, capacity, fair, constraint, dynamic, or a class name
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Ask for this value of a configuration key; can be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Ask for this number of TaskTrackers; more than there were are like those
+    #[arg(long, value_name = "N")]
+    nodes: Option<usize>,
+    /// Ask for no deadline orders
+    #[arg(long)]
+    without_orders: bool,
+    /// Take only jobs submitted from this time on, such as 2026-11-21 or 2026-11-21T18:00
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Take only jobs submitted before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Read a backup of state.db, not the daemon's own
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Show each job
+    #[arg(long)]
+    jobs: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The daemon's configuration.
+    #[command(flatten)]
+    configuration: ConfigurationArguments,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WhatIfFailure {
+    /// The name of the scheduler.
+    #[error("--policy: {0}")]
+    Policy(#[from] UnknownScheduler),
+    /// A time.
+    #[error("{0}")]
+    Time(#[from] InvalidTime),
+    /// A configuration as it is.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// Something that `--set` has.
+    #[error("--set {0:?}: expected KEY=VALUE")]
+    Set(String),
+    /// The settings of the first play.
+    #[error("as configured: {0}")]
+    Configured(ServeError),
+    /// The settings of the second play.
+    #[error("as asked: {0}")]
+    Asked(ServeError),
+    /// The recorded state.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// Nothing to play.
+    #[error("{0}")]
+    Nothing(String),
+}
+
+// === impl WhatIfFailure ===
+
+impl WhatIfFailure {
+    /// The exit code: 1 for a state that cannot be read, 2 for wrong usage or configuration.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Store(StoreError::OtherSchema { .. }) => WRONG_USAGE,
+            Self::Store(_) => 1,
+            _ => WRONG_USAGE,
+        }
+    }
+}
+
+/// Plays both; returns what they came to.
+///
+/// # Errors
+/// [`WhatIfFailure`]
+pub fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
+    let time = |option, text: &Option<String>| text.as_deref().map(|text| parse_time_of(option, text)).transpose();
+    let span = RecordedSpan {
+        since_ms: time("--since", &arguments.since)?.unwrap_or(i64::MIN),
+        until_ms: time("--until", &arguments.until)?.unwrap_or(i64::MAX),
+    };
+    let scheduler: Option<SchedulerName> = arguments.policy.as_deref().map(str::parse).transpose()?;
+    if let Some(wrong) = arguments.set.iter().find(|set| !set.contains('=')) {
+        return Err(WhatIfFailure::Set(wrong.clone()));
+    }
+    let options = arguments.configuration.load_options();
+    let database = match &arguments.state {
+        Some(file) => file.clone(),
+        None => database_in(&options.state_dir()?),
+    };
+    let (recording, choice) = read_recording(&database, span)?;
+    let place = database.display();
+    if recording.jobs.is_empty() {
+        return Err(WhatIfFailure::Nothing(format!(
+            "{place} has no finished job that was submitted in that time ({} are not finished): expected at least one",
+            recording.unfinished
+        )));
+    }
+    if recording.trackers.is_empty() {
+        return Err(WhatIfFailure::Nothing(format!(
+            "{place} has no record of TaskTrackers of that time: programs before this command kept none"
+        )));
+    }
+    let configured = play_config(&options, choice.as_ref(), recording.start_ms).map_err(WhatIfFailure::Configured)?;
+    let mut asked = options;
+    asked.overrides.extend(arguments.set.iter().cloned());
+    let stored = choice.as_ref().filter(|_| scheduler.is_none());
+    if let Some(scheduler) = scheduler {
+        asked = asked.under(scheduler.class);
+    }
+    let asked = play_config(&asked, stored, recording.start_ms).map_err(WhatIfFailure::Asked)?;
+    let schedulers = [&configured, &asked].map(|config| config.choice.class.to_string());
+    let with_nodes = arguments.nodes.map(|nodes| recording.with_nodes(nodes));
+    let asked_recording = with_nodes.as_ref().unwrap_or(&recording);
+    let first = Play::run(&recording, PlayOptions { config: configured, with_orders: true });
+    let options = PlayOptions { config: asked, with_orders: !arguments.without_orders };
+    let second = Play::run(asked_recording, options);
+    let answer = Answer {
+        recording: &recording,
+        asked_nodes: asked_recording.nodes(),
+        schedulers,
+        set: &arguments.set,
+        without_orders: arguments.without_orders,
+        configured: &first,
+        asked: &second,
+        shows_jobs: arguments.jobs,
+    };
+    Ok(render(&answer, arguments.json))
+}

@@ -272,6 +272,27 @@ pub enum PendingReason {
         /// Slots of one task.
         slots_per_task: u32,
     },
+    /// Its reduces wait for its last map; or, with none left, for slots that no other deadline needs.
+    AfterMaps {
+        /// Whether maps are left.
+        has_maps: bool,
+    },
+    /// The least that keeps its deadline, or what the scheduler allows a job with one: no more slots than that at a time.
+    DeadlineLimit {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Most slots.
+        limit: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// All free slots are promised to jobs with deadlines.
+    PromisedToDeadlines {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+    },
     /// Its maps wait for slots near their data.
     Locality {
         /// How far from their data they may run now.
@@ -408,6 +429,20 @@ impl fmt::Display for PendingReason {
                  its tasks needs",
                 kind_word::word(*kind)
             ),
+            PendingReason::AfterMaps { has_maps: true } => {
+                formatter.write_str("its reduces start after its last map, so that they hold no slot that waits")
+            }
+            PendingReason::AfterMaps { has_maps: false } => formatter.write_str(
+                "its reduces start as soon as no other deadline needs the slots, at the latest when they must",
+            ),
+            PendingReason::DeadlineLimit { kind, limit, held } => write!(
+                formatter,
+                "its deadline needs {limit} {} slots at a time, and it holds {held}",
+                kind_word::word(*kind)
+            ),
+            PendingReason::PromisedToDeadlines { kind } => {
+                write!(formatter, "the free {} slots are promised to jobs with deadlines", kind_word::word(*kind))
+            }
             PendingReason::Locality { within, for_ms, after_heartbeats, .. } => {
                 let place = match within {
                     NearLevel::Host => "on hosts",
@@ -564,6 +599,19 @@ mod tests {
                 PendingReason::Reservation { kind, trackers: 2, slots_per_task: 3 },
                 "2 trackers keep their free map slots for it until 3 are free, as many as one of its tasks needs",
             ),
+            (
+                PendingReason::AfterMaps { has_maps: true },
+                "its reduces start after its last map, so that they hold no slot that waits",
+            ),
+            (
+                PendingReason::AfterMaps { has_maps: false },
+                "its reduces start as soon as no other deadline needs the slots, at the latest when they must",
+            ),
+            (
+                PendingReason::DeadlineLimit { kind, limit: 2, held: 2 },
+                "its deadline needs 2 map slots at a time, and it holds 2",
+            ),
+            (PendingReason::PromisedToDeadlines { kind }, "the free map slots are promised to jobs with deadlines"),
             (
                 near(NearLevel::Host, Some(4_250), None),
                 "its maps run only on hosts with their data for at least 4.2 s more",

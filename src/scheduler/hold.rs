@@ -49,6 +49,25 @@ pub enum Hold {
         /// Slots of one task.
         slots_per_task: u32,
     },
+    /// Its reduces wait for its last map, or for slots that no other deadline needs.
+    AfterMaps {
+        /// Whether maps are left.
+        has_maps: bool,
+    },
+    /// Its deadline allows it so many slots at a time.
+    DeadlineLimit {
+        /// Kind of the slots.
+        kind: Kind,
+        /// Most slots.
+        limit: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// All slots that are free are promised to apps with deadlines.
+    PromisedToDeadlines {
+        /// Kind of the slots.
+        kind: Kind,
+    },
     /// Its maps wait for slots near their input.
     Locality {
         /// The farthest level allowed now.

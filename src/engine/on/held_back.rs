@@ -23,7 +23,14 @@ pub(super) fn is_hold_on(reason: &PendingReason, of: Kind) -> bool {
 
 /// Whether a limit keeps a job from any more slots of a kind, wherever they are free.
 pub(super) fn is_limit_on(reason: &PendingReason, of: Kind) -> bool {
-    matches!(reason, PendingReason::GroupMaximum { kind, .. } | PendingReason::UserLimit { kind, .. } if *kind == of)
+    match reason {
+        PendingReason::GroupMaximum { kind, .. }
+        | PendingReason::UserLimit { kind, .. }
+        | PendingReason::DeadlineLimit { kind, .. }
+        | PendingReason::PromisedToDeadlines { kind } => *kind == of,
+        PendingReason::AfterMaps { .. } => of == Kind::Reduce,
+        _ => false,
+    }
 }
 
 fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
@@ -47,6 +54,9 @@ fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
         Hold::Reservation { kind, nodes, slots_per_task } => {
             PendingReason::Reservation { kind, trackers: nodes, slots_per_task }
         }
+        Hold::AfterMaps { has_maps } => PendingReason::AfterMaps { has_maps },
+        Hold::DeadlineLimit { kind, limit, held } => PendingReason::DeadlineLimit { kind, limit, held },
+        Hold::PromisedToDeadlines { kind } => PendingReason::PromisedToDeadlines { kind },
         Hold::Locality { farthest, until } => {
             let within = if farthest == Level::Node { NearLevel::Host } else { NearLevel::Rack };
             let (for_ms, after_heartbeats) = match until {

@@ -11,6 +11,7 @@ use crate::scheduler::constraint::{
 };
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use super::scheduler_report::why;
 use super::scheduler_switch::{done, wish};
 
 fn constraint(config: ConstraintConfig) -> PolicyConfig {
@@ -242,4 +243,24 @@ fn a_question_is_answered_as_a_submission_would_be() {
             Err(text) => assert!(text.ends_with(&answer.reason.unwrap()), "{text}"),
         }
     }
+}
+
+#[test]
+fn explain_says_what_a_deadline_holds_back() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    let id = cluster.submit(JobSpec { slowstart_millionths: 0, ..due(4, 2, 40_000) }).unwrap();
+    beat_all(&mut cluster, 6, hang);
+    insta::assert_snapshot!(why(&cluster, id).join("\n"), @"
+    its deadline needs 2 map slots at a time, and it holds 2
+    its reduces start after its last map, so that they hold no slot that waits
+    ");
+    // Its setup lasts, and its slots are promised.
+    let promised = cluster.submit(due(2, 0, 15_000)).unwrap();
+    let bob = cluster.submit(spec("bob", "default", 2, 0)).unwrap();
+    beat_all(&mut cluster, 6, |task| if task.id.task.job == promised { Fate::Hang } else { hang(task) });
+    assert_eq!((running(&cluster, bob), running(&cluster, promised)), ((0, 0), (0, 0)));
+    insta::assert_snapshot!(why(&cluster, bob).join("\n"), @"
+    the free map slots are promised to jobs with deadlines
+    1 other jobs stand before it in line for map slots
+    ");
 }

@@ -21,7 +21,7 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::view::View;
-use crate::scheduler::{AppId, AppSpec, GroupId, Level};
+use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 
 use super::deadline_job::{DeadlineJob, ReducePlan};
 use super::{
@@ -127,6 +127,29 @@ impl Constraint {
             () if held >= limit => Place::Full,
             () if !is_late && held < minimum => Place::Claim,
             () => Place::Beyond,
+        }
+    }
+
+    /// What keeps an app from slots of a kind that are free.
+    fn hold_of(&self, app: &App, kind: Kind, totals: &Totals) -> Option<Hold> {
+        let job = self.jobs.get(&app.spec.id);
+        if let Some(job) = job.filter(|job| kind == Kind::Reduce && !job.may_reduce()) {
+            return Some(Hold::AfterMaps { has_maps: !job.has_ended_maps() });
+        }
+        match job.map_or(Place::Beyond, |job| self.place(job, kind)) {
+            Place::Claim => None,
+            Place::Full => {
+                let limit = match (self.config.strategy, job) {
+                    (Strategy::Fixed(slots), _) => slots,
+                    (_, Some(job)) => job.minimum()[kind],
+                    (_, None) => 0,
+                };
+                Some(Hold::DeadlineLimit { kind, limit, held: app.held[kind] })
+            }
+            Place::Beyond => {
+                let is_free = totals.slots[kind] > totals.held[kind].saturating_add(totals.occupied[kind]);
+                (is_free && !self.has_unclaimed(kind, totals)).then_some(Hold::PromisedToDeadlines { kind })
+            }
         }
     }
 
@@ -368,6 +391,11 @@ impl Policy for Constraint {
 
     fn app_detail(&self, app: &App) -> AppDetail {
         self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, |job| AppDetail::Due(job.detail()))
+    }
+
+    fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
+        let kinds = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0);
+        kinds.filter_map(|kind| self.hold_of(app, kind, view.totals)).collect()
     }
 
     fn app_report(&self, app: &App) -> Option<String> {

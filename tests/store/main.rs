@@ -19,4 +19,5 @@ mod ledger;
 mod market;
 mod retention;
 mod stage;
+mod what_if;
 mod writer;

@@ -121,6 +121,7 @@ pub const FLOATS: &[&str] = &[
     "src/scheduler/capacity/java_float.rs",
     "src/scheduler/fair/load_cap.rs",
     "src/sim/attempt.rs",
+    "src/sim/what_if/play_tracker.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",
     "src/wire/reader.rs",

@@ -47,7 +47,7 @@ pub enum Fact {
     TrackerWent {
         /// Name of the tracker.
         tracker: Arc<str>,
-        /// When it was heard last, epoch ms.
+        /// Time of its last heartbeat, epoch ms.
         at_ms: i64,
     },
     /// The job is complete: these trackers must receive KILL_JOB.

@@ -75,6 +75,8 @@ pub struct Play<'a> {
     /// Jobs that are neither over nor refused.
     left: usize,
     connections: u64,
+    /// How long a tracker may be silent, ms.
+    silence_ms: u64,
     usual: PerKind<TaskTimes>,
     played: Played,
     journal: &'a mut dyn FnMut(&[Fact]),
@@ -86,6 +88,12 @@ const ADMINISTRATOR: &str = "root";
 /// How long a play may last beyond the end of what was recorded, in its own length; and at least, ms.
 const LONGEST_OVERTIME: i64 = 3;
 const LEAST_OVERTIME_MS: i64 = 6 * 3_600_000;
+
+/// About so many heartbeats of a play may find nothing to report; a tracker calls at least every so many ms, and more
+/// often while it has room for maps.
+const IDLE_HEARTBEATS: u64 = 1_000_000;
+const LONGEST_SILENCE_MS: u64 = 10_000;
+const LONGEST_SILENCE_WITH_ROOM_MS: u64 = 2_000;
 
 /// Between the first calls of trackers that are there from the beginning, ms.
 const FIRST_CALLS_MS: u64 = 7;
@@ -112,7 +120,7 @@ impl<'a> Play<'a> {
         let config = &mut options.config;
         config.acls_enabled = false;
         config.daemon_user = ADMINISTRATOR.to_owned();
-        // Each submission is signed anew, and many may come in one ms.
+        // Each submission has a signature of its own, and many may come in one ms.
         config.market = config.market.map(|market| MarketConfig { job_signature_uses: u32::MAX, ..market });
         let now = Now { mono_ms: 1, wall_ms: recording.start_ms };
         let engine = Engine::new(options.config.clone(), Restored::default(), now);
@@ -137,6 +145,7 @@ impl<'a> Play<'a> {
             launched: FxHashMap::default(),
             left: jobs,
             connections: 0,
+            silence_ms: longest_silence_ms(recording),
             usual: PerKind::new(usual(Kind::Map), usual(Kind::Reduce)),
             played: Played { jobs: vec![PlayedJob::default(); jobs], ..Played::default() },
             journal,
@@ -295,7 +304,7 @@ impl Play<'_> {
                 return AFTER_REFUSAL_MS;
             }
         };
-        let Self { recording, live, ids, usual, now, .. } = self;
+        let Self { recording, live, ids, usual, now, silence_ms, .. } = self;
         tracker.fake.obey(answer, |task| {
             let id = task.status.attempt;
             let place = ids.get(&id.task.job).copied().unwrap_or_default();
@@ -318,7 +327,13 @@ impl Play<'_> {
             PlayedAttempt::new(place, times, succeeds, now.wall_ms)
         });
         tracker.fake.commit_permitted();
-        u64::try_from(answer.interval_ms).unwrap_or(1).max(1)
+        let interval_ms = u64::try_from(answer.interval_ms).unwrap_or(1).max(1);
+        let has_room = tracker.fake.busy(Kind::Map) < tracker.fake.slots.map;
+        let silence_ms = if has_room { LONGEST_SILENCE_WITH_ROOM_MS.min(*silence_ms) } else { *silence_ms };
+        // At the heartbeat after the next end, as it would without the silence.
+        let until_end_ms = tracker.next_end_ms().map(|end_ms| u64::try_from(end_ms - now.wall_ms).unwrap_or(0));
+        let until_end_ms = until_end_ms.map_or(u64::MAX, |ms| ms.div_ceil(interval_ms).saturating_mul(interval_ms));
+        until_end_ms.min(silence_ms).max(interval_ms)
     }
 }
 
@@ -505,6 +520,14 @@ impl Play<'_> {
         let verified = Some(signer(ADMINISTRATOR, MarketRole::Admin));
         self.step(Event::Market(Box::new(ServletRequest { verified, query })));
     }
+}
+
+/// How long a tracker of a long play may be silent while nothing ends there, ms; 0 in a short play.
+fn longest_silence_ms(recording: &Recording) -> u64 {
+    let end_ms = recording.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(recording.start_ms);
+    let lasts_ms = u64::try_from(end_ms.saturating_sub(recording.start_ms)).unwrap_or(0);
+    let all_ms = lasts_ms.saturating_mul(u64::try_from(recording.nodes()).unwrap_or(u64::MAX));
+    (all_ms / IDLE_HEARTBEATS).min(LONGEST_SILENCE_MS)
 }
 
 fn signer(user: &str, role: MarketRole) -> VerifiedUser {

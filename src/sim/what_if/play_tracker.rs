@@ -59,6 +59,15 @@ impl PlayTracker {
         Self { fake, connection, until_ms: i64::MIN, process: 0 }
     }
 
+    /// When an attempt ends next, as far as that is known, epoch ms.
+    pub(super) fn next_end_ms(&self) -> Option<i64> {
+        let ends = self.fake.attempts.iter().filter(|attempt| attempt.is_kept()).map(|attempt| {
+            let PlayedAttempt { times, start_ms, end_ms, .. } = attempt.plan;
+            end_ms.or_else(|| (!waits_for_maps(attempt)).then(|| start_ms.saturating_add_unsigned(times.run_ms())))
+        });
+        ends.flatten().min()
+    }
+
     /// The next heartbeat, with each attempt as it is now; `maps` are those of a job.
     pub(super) fn request(&mut self, now_ms: i64, maps: impl Fn(usize) -> MapsDone) -> HeartbeatRequest {
         self.fake.attempts.iter_mut().for_each(|attempt| advance(attempt, now_ms, &maps));

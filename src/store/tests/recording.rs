@@ -1,3 +1,5 @@
+//! Recordings that plays made, read back and played again.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -14,6 +14,8 @@ use world::{BusyTracker, HOSTS, World};
 use jobtracker::engine::PolicyConfig;
 
 const QUEUES: [usize; 3] = [100, 1_000, 10_000];
+/// Deadline orders, each of another queue.
+const ORDERS: usize = 1_000;
 const RUNNING: usize = 100_000;
 const JOBS: [usize; 2] = [10, 1_000];
 const SLOTS: usize = 4;
@@ -57,6 +59,8 @@ fn ticks(criterion: &mut Criterion) {
                 took
             });
         });
+        world.order(ORDERS.min(queues));
+        group.bench_function(BenchmarkId::new("with_orders", queues), |bencher| bencher.iter(|| world.tick()));
         // With a round of preemption behind each, which finds few to kill: what it kills is told at heartbeats, and none come.
         let mut world = full_cluster(preempting(Some(1_000)), queues);
         group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| bencher.iter(|| world.tick()));

@@ -210,6 +210,7 @@ step "a streaming client that is cut off" tests/hadoop/cut-off.sh
 step "a stock job while the JobTrackers swap" tests/hadoop/swap.sh
 step "stock jobs under each scheduler, switched while they run" tests/hadoop/policies.sh
 step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
+step "a deadline bought in the market while we are killed" tests/orders.py "$sim" 50
 step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points

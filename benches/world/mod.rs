@@ -169,6 +169,21 @@ impl World {
         }
     }
 
+    /// The first jobs get deadline orders, each for an hour.
+    pub fn order(&mut self, jobs: usize) {
+        let root = VerifiedUser { user: "root".into(), role: Role::Admin, key_id: KeyId(2) };
+        for number in 1..=jobs {
+            self.now.wall_ms += 1;
+            let (now_ms, deadline_ms) = (self.now.wall_ms, self.now.wall_ms + 3_600_000);
+            let query = format!(
+                "bid=job_202611210913_{number:04}&deadline={deadline_ms}&maxRate=50&user=root&timestamp={now_ms}"
+            );
+            let request = ServletRequest { verified: Some(root.clone()), query: ParsedQuery::parse(&query).unwrap() };
+            let Reply::Market(answer) = self.step(Event::Market(Box::new(request))) else { panic!("no answer") };
+            answer.unwrap();
+        }
+    }
+
     pub fn tick(&mut self) {
         self.now.mono_ms += 1_000;
         self.now.wall_ms += 1_000;

@@ -55,6 +55,7 @@ pub(super) fn raise_bids(
     scheduler: &Scheduler,
     at_ms: i64,
 ) -> BTreeMap<JobId, OrderStanding> {
+    bids.expect_orders(queues.iter().map(|queue| queue.orders.len()).sum());
     let mut standings = BTreeMap::new();
     for QueueOrders { queue, orders } in queues {
         // An idle queue buys nothing.

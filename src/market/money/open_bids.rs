@@ -2,8 +2,11 @@
 
 use crate::model::{Credits, JobId, Kind, PerKind, QueueName};
 
-use super::allocation::{Bid, NANO, allocate, uncut_quota};
+use super::allocation::{Bid, NANO, allocate, cut_to_affordable, uncut_quota};
 use super::interval::Charge;
+
+/// Looks at bids that the search for the least rates of all orders may take: each takes forty, and a tick must not last.
+const MOST_LOOKS: usize = 5_000;
 
 /// The bids of the active queues, each with its owner's rate or that of one of its orders.
 #[derive(Debug)]
@@ -14,17 +17,36 @@ pub struct OpenBids<'a> {
     pub(super) bids: Vec<Bid>,
     /// The order whose rate a queue bids.
     pub(super) by_order: Vec<Option<JobId>>,
+    /// The sum of the rates that count, units.
+    funded_units: i128,
+    /// Rates are those that surely do, not the least.
+    is_in_closed_form: bool,
 }
 
 // === impl OpenBids ===
 
 impl<'a> OpenBids<'a> {
     pub(super) fn new(slots: PerKind<u32>) -> Self {
-        Self { slots, queues: Vec::new(), bids: Vec::new(), by_order: Vec::new() }
+        Self {
+            slots,
+            queues: Vec::new(),
+            bids: Vec::new(),
+            by_order: Vec::new(),
+            funded_units: 0,
+            is_in_closed_form: false,
+        }
+    }
+
+    /// So many orders will ask for rates and quotas. If looking at each bid for each order is too much work, rates
+    /// are from now on those that claim whole slots, which cost up to a slot's worth more than the least, and quotas
+    /// are what claims surely get.
+    pub fn expect_orders(&mut self, orders: usize) {
+        self.is_in_closed_form = orders.saturating_mul(self.bids.len()) > MOST_LOOKS;
     }
 
     /// Adds the next queue by name, after its charge for the interval that closes.
     pub(super) fn push(&mut self, queue: &'a QueueName, charge: Charge, bid: Bid) {
+        self.funded_units += funded_units(&bid);
         self.queues.push((queue, charge));
         self.bids.push(bid);
         self.by_order.push(None);
@@ -52,6 +74,9 @@ impl<'a> OpenBids<'a> {
 
     /// The slots that a rate would buy for the queue at a place.
     pub fn quota(&self, place: usize, rate: Credits) -> PerKind<u32> {
+        if self.is_in_closed_form {
+            return self.sure_quota(place, rate);
+        }
         let mut bids = self.bids.clone();
         bids[place].rate = rate;
         allocate(&bids, self.slots).1[place].quota
@@ -60,17 +85,19 @@ impl<'a> OpenBids<'a> {
     /// The least rate for which the queue at a place is sold as many slots of each kind, whether it can pay them or not;
     /// none: no rate is.
     pub fn least_rate(&self, place: usize, needed: PerKind<u32>) -> Option<Credits> {
-        let rates = Kind::ALL.map(|kind| self.least_rate_of(place, kind, needed[kind]));
+        let rates = Kind::ALL.map(|kind| match needed[kind] {
+            0 => Some(Credits::ZERO),
+            needed if needed > self.slots[kind] => None,
+            needed if self.is_in_closed_form => {
+                let (_, enough) = self.bracket(place, kind, needed);
+                Some(Credits::from_units(enough))
+            }
+            needed => self.least_rate_of(place, kind, needed),
+        });
         rates.into_iter().try_fold(Credits::ZERO, |most, rate| Some(most.max(rate?)))
     }
 
     fn least_rate_of(&self, place: usize, kind: Kind, needed: u32) -> Option<Credits> {
-        if needed == 0 {
-            return Some(Credits::ZERO);
-        }
-        if needed > self.slots[kind] {
-            return None;
-        }
         let mut bids = self.bids.clone();
         let mut is_enough = |units: i128| {
             bids[place].rate = Credits::from_units(units);
@@ -100,8 +127,7 @@ impl<'a> OpenBids<'a> {
 
     /// Rates between which the least one lies: a claim of fewer than one slot less gets too few, one of all gets enough.
     fn bracket(&self, place: usize, kind: Kind, needed: u32) -> (i128, i128) {
-        let others = self.bids.iter().enumerate().filter(|(index, bid)| *index != place && bid.is_funded());
-        let others: i128 = others.map(|(_, bid)| bid.rate.units()).sum();
+        let others = self.others_units(place);
         // The rate that claims so many billionths of a slot.
         let claims = |nanos: i128| {
             let all = i128::from(self.slots[kind]) * NANO;
@@ -115,10 +141,34 @@ impl<'a> OpenBids<'a> {
         (too_little, enough.max(too_little + 1))
     }
 
+    /// What the others bid that can pay it, units.
+    fn others_units(&self, place: usize) -> i128 {
+        self.funded_units - funded_units(&self.bids[place])
+    }
+
+    /// The whole slots that a rate claims, as far as the queue at a place can pay them.
+    fn sure_quota(&self, place: usize, rate: Credits) -> PerKind<u32> {
+        let bid = Bid { rate, ..self.bids[place] };
+        let price = self.others_units(place) + rate.units();
+        if !bid.is_funded() {
+            return PerKind::default();
+        }
+        let whole = |kind: Kind| {
+            let product = rate.units() * i128::from(self.slots[kind]);
+            let part = (product % price) * NANO + bid.remainder[kind].nanos() * price;
+            let whole = product / price + part.div_euclid(price * NANO);
+            u32::try_from(whole.max(0)).unwrap_or(u32::MAX).min(self.slots[kind])
+        };
+        let quota = PerKind::new(whole(Kind::Map), whole(Kind::Reduce));
+        cut_to_affordable(quota, bid.running, bid.balance.units() / rate.units())
+    }
+
     /// Lets the queue at a place bid the rate of an order, if that is higher than what it bids.
     pub fn raise(&mut self, place: usize, rate: Credits, order: JobId) {
         if rate > self.bids[place].rate {
+            self.funded_units -= funded_units(&self.bids[place]);
             self.bids[place].rate = rate;
+            self.funded_units += funded_units(&self.bids[place]);
             self.by_order[place] = Some(order);
         }
     }
@@ -127,6 +177,11 @@ impl<'a> OpenBids<'a> {
     pub fn balance(&self, place: usize) -> Credits {
         self.bids[place].balance
     }
+}
+
+/// The rate of a bid that its queue can pay, units.
+fn funded_units(bid: &Bid) -> i128 {
+    if bid.is_funded() { bid.rate.units() } else { 0 }
 }
 
 #[cfg(test)]

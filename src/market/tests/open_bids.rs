@@ -100,4 +100,29 @@ proptest! {
             }
         }
     }
+
+    /// With too many bids to look at, a rate claims whole slots: it is no less than the least, and surely enough.
+    #[test]
+    fn a_rate_in_closed_form_is_enough(
+        bids in prop::collection::vec(any_bid(), 1..9), place in 0..8usize, map in 0..60u32, reduce in 0..9u32,
+        needed in (0..60u32, 0..9u32),
+    ) {
+        let place = place % bids.len();
+        let (queues, slots, needed) = (names(bids.len()), PerKind::new(map, reduce), PerKind::new(needed.0, needed.1));
+        let bids: Vec<Bid> = bids.iter().map(|bid| Bid { remainder: PerKind::default(), ..*bid }).collect();
+        let mut open = open(&queues, &bids, slots);
+        let least = open.least_rate(place, needed);
+        open.expect_orders(usize::MAX);
+        let sure = open.least_rate(place, needed);
+        let (Some(least), Some(sure)) = (least, sure) else { return Ok(()) };
+        prop_assert!(sure >= least, "{} is less than {}", sure, least);
+        let mut own = bids.clone();
+        own[place] = Bid { rate: sure, balance: Credits::MAX, ..own[place] };
+        for kind in Kind::ALL.into_iter().filter(|kind| needed[*kind] > 0 && sure < Credits::MAX) {
+            prop_assert!(uncut_quota(&own, place, kind, slots[kind]) >= needed[kind], "{} buys too little", sure);
+        }
+        let quota = open.quota(place, sure);
+        let exact = super::allocate(&own, slots).1[place].quota;
+        prop_assert!(Kind::ALL.into_iter().all(|kind| quota[kind] <= exact[kind]), "{:?} of {:?}", quota, exact);
+    }
 }

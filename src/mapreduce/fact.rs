@@ -168,7 +168,7 @@ pub enum JobFact {
         /// The attempt.
         attempt: AttemptId,
     },
-    /// The attempt's task-cleanup was lost with its tracker, and waits for another one.
+    /// The attempt's task-cleanup was lost with its tracker, and waits for another one; a request for its end is over.
     TaskCleanupLost {
         /// The attempt.
         attempt: AttemptId,

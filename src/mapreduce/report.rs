@@ -263,7 +263,8 @@ impl Job {
     }
 
     /// The tracker that ran the task-cleanup of an attempt is lost: another one runs it, or none when the job ends and its
-    /// own cleanup removes everything.
+    /// own cleanup removes everything. A user's request for its end is lost with it (1.2.1
+    /// `TaskInProgress.incompleteSubTask` removes it).
     pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
@@ -271,6 +272,7 @@ impl Job {
         }
         let Some(position) = self.task(key).position(number) else { return };
         self.free_slot(key, position, context.scheduler, context.now.wall_ms);
+        self.task_mut(key).attempts[position].kill_request = None;
         context.facts.push(JobFact::TaskCleanupLost { attempt: self.task_id(key).attempt(number) });
         if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));

@@ -4,7 +4,7 @@ use crate::engine::{Caller, Event, Fact, Reply};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::model::{AttemptId, AttemptState, Kind, RunState};
-use crate::wire::Action;
+use crate::wire::{Action, HeartbeatRequest};
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
@@ -95,4 +95,33 @@ fn a_users_wish_ends_the_attempt_and_a_second_one_its_cleanup() {
     assert_eq!(response.actions, [Action::KillTask(attempt)]);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     assert_eq!(ends_of(&cluster, attempt), [AttemptState::KilledUnclean, AttemptState::Killed]);
+}
+
+#[test]
+fn a_wish_to_end_a_cleaning_up_is_lost_with_it() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.add_tracker("h1", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let attempt = id.task(Kind::Map, 0).attempt(0);
+    until_cleaning(&mut cluster, 0, first_fails_unclean);
+    let request = cluster.request(0);
+    cluster.send(0, request);
+    let caller = Caller::named("alice");
+    let wish = Event::KillTask { id: attempt, fail: false, caller };
+    assert!(matches!(cluster.step(wish).0, Reply::Boolean(true)));
+    // The tracker that cleaned up expires, and with it what was to be killed there.
+    for _ in 0..2 {
+        cluster.pass_ms(400_000);
+        let request = HeartbeatRequest { accept_new_tasks: false, ..cluster.request(1) };
+        cluster.send(1, request);
+    }
+    cluster.timer();
+    cluster.crash(1_000, |_| Fate::Hang);
+    until_cleaning(&mut cluster, 1, first_fails_unclean);
+    let request = cluster.request(1);
+    assert_eq!(cluster.send(1, request).0.actions, [], "the next one runs on");
+    cluster.crash(1_000, |_| Fate::Hang);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    assert_eq!(ends_of(&cluster, attempt), [AttemptState::FailedUnclean, AttemptState::Failed]);
 }

@@ -89,7 +89,8 @@ pub(super) fn record(
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
         }
         JobFact::TaskCleanupLost { attempt } => change(
-            "UPDATE attempt SET cleanup_tracker = NULL, cleanup_response_id = NULL, cleanup_launch_ms = NULL
+            "UPDATE attempt SET cleanup_tracker = NULL, cleanup_response_id = NULL, cleanup_launch_ms = NULL,
+                 kill_request = CASE WHEN kill_request <> 'PREEMPTED' THEN NULL ELSE kill_request END
              WHERE attempt = ?1",
             params![attempt.to_string()],
         ),

@@ -59,8 +59,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
 
 fn decoded(reply: Reply) -> HeartbeatResponse {
     match reply {
-        Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => response,
-        Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
+        Reply::Heartbeat(answer) => answer.response().unwrap().into_owned(),
         other => panic!("{other:?}"),
     }
 }

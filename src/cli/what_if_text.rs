@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{JobId, RunState};
-use crate::sim::what_if::{Compared, Figures, Played, PlayedJob, Recording, is_met};
+use crate::sim::what_if::{Compared, Figures, Played, PlayedJob, RecordedJob, Recording, is_met};
 
 use super::market_text::{columns, format_utc, json, lines};
 
@@ -98,7 +98,7 @@ fn render_json(answer: &Answer<'_>, groups: Vec<Compared>) -> String {
             cost: Some(played.cost.to_string()),
             refusal: played.refusal.clone(),
         };
-        let recorded = PlayedJob { end: Some((job.state, job.finish_ms)), ..PlayedJob::default() };
+        let recorded = as_recorded(job);
         let recorded = JsonEnd { cost: None, ..end(&recorded) };
         JsonJob { job: job.id, recorded, configured: end(configured), asked: end(asked), deadline_ms }
     });
@@ -235,7 +235,7 @@ fn jobs_table(answer: &Answer<'_>) -> String {
             Some(true) => "met".to_owned(),
             Some(false) => "missed".to_owned(),
         };
-        let recorded = PlayedJob { end: Some((job.state, job.finish_ms)), ..PlayedJob::default() };
+        let recorded = as_recorded(job);
         table.add_row([
             job.id.to_string(),
             job.spec.user.clone(),
@@ -250,6 +250,11 @@ fn jobs_table(answer: &Answer<'_>) -> String {
         ]);
     }
     lines(&table)
+}
+
+/// A job as if the recording had been a play.
+fn as_recorded(job: &RecordedJob) -> PlayedJob {
+    PlayedJob { end: Some((job.state, job.finish_ms)), ..PlayedJob::default() }
 }
 
 /// How a job ended, or that it did not.

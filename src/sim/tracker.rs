@@ -4,7 +4,7 @@
 use crate::engine::HeartbeatAnswer;
 use crate::fake_tracker::{FakeTracker, Role};
 use crate::model::AttemptId;
-use crate::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus};
+use crate::wire::{HeartbeatRequest, ResourceStatus};
 
 use super::attempt::{self, AttemptPlan, FaultModel};
 use super::daemon_run::DelayedAnswer;
@@ -89,14 +89,7 @@ impl SimTracker {
         now_mono_ms: u64,
         model: FaultModel<'_>,
     ) -> Result<Vec<AttemptId>, String> {
-        let decoded;
-        let response = match answer {
-            HeartbeatAnswer::Fresh(response) => response,
-            HeartbeatAnswer::Encoded(body) => {
-                decoded = HeartbeatResponse::decode(&mut Reader::new(body)).map_err(|error| error.to_string())?;
-                &decoded
-            }
-        };
+        let response = &*answer.response().map_err(|error| error.to_string())?;
         if !self.fake.expects(response) {
             return Err(format!("answer {} follows answer {}", response.response_id, self.fake.response_id));
         }

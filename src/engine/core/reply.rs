@@ -1,12 +1,13 @@
 //! Outputs of the engine: replies and steps.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::api::SwitchPlan;
 use crate::engine::state::{Effect, Fact, Refusal};
 use crate::market::{Answer, MarketError};
 use crate::model::{FactNumber, JobId};
-use crate::wire::{HeartbeatResponse, JobStatus};
+use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, WireError};
 
 /// The output of one event.
 #[derive(Debug)]
@@ -84,6 +85,21 @@ pub enum HeartbeatAnswer {
     Fresh(HeartbeatResponse),
     /// Encoded already: it is a fact, or resent.
     Encoded(Arc<[u8]>),
+}
+
+// === impl HeartbeatAnswer ===
+
+impl HeartbeatAnswer {
+    /// The answer as its tracker reads it.
+    ///
+    /// # Errors
+    /// The encoded answer is not one.
+    pub fn response(&self) -> Result<Cow<'_, HeartbeatResponse>, WireError> {
+        match self {
+            Self::Fresh(response) => Ok(Cow::Borrowed(response)),
+            Self::Encoded(body) => HeartbeatResponse::decode(&mut Reader::new(body)).map(Cow::Owned),
+        }
+    }
 }
 
 /// The next step of a submission.

@@ -15,8 +15,8 @@ use crate::market::{Answer, JobSignature, MarketError, ParsedQuery, ServletReque
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, RunState};
 use crate::scheduler::FifoOptions;
 use crate::wire::{
-    Action, Counter, CounterGroup, Counters, Decode, HeartbeatRequest, HeartbeatResponse, Phase, Reader,
-    ReduceProgress, ReportedCounters, TaskStatus,
+    Action, Counter, CounterGroup, Counters, HeartbeatRequest, HeartbeatResponse, Phase, ReduceProgress,
+    ReportedCounters, TaskStatus,
 };
 
 /// What a fake task does when its tracker next calls.
@@ -456,8 +456,5 @@ fn report(task: &FakeTask) -> TaskStatus {
 }
 
 pub fn decode(answer: HeartbeatAnswer) -> HeartbeatResponse {
-    match answer {
-        HeartbeatAnswer::Fresh(response) => response,
-        HeartbeatAnswer::Encoded(body) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
-    }
+    answer.response().unwrap().into_owned()
 }

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, HeartbeatAnswer, IdOwner, ReadSubmission, Reply, Restored, Step,
-    SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, IdOwner, ReadSubmission, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
 use crate::market::{
     BudgetLine, JobSignature, KeyId, MarketConfig, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser,
 };
-use crate::model::{AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind, RunState};
+use crate::model::{
+    AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind, QueueName, RunState,
+};
+use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
-use crate::wire::{Decode, HeartbeatResponse, Reader};
 
 use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
 use super::played::{Played, PlayedJob};
@@ -81,9 +82,6 @@ pub struct Play<'a> {
     played: Played,
     journal: &'a mut dyn FnMut(&[Fact]),
 }
-
-/// Who asks the market in the place of all.
-const ADMINISTRATOR: &str = "root";
 
 /// How long a play may last beyond the end of what was recorded, in its own length; and at least, ms.
 const LONGEST_OVERTIME: i64 = 3;
@@ -184,7 +182,7 @@ impl<'a> Play<'a> {
     }
 
     fn latest_end_ms(&self) -> i64 {
-        let end_ms = self.recording.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(self.recording.start_ms);
+        let end_ms = self.recording.end_ms();
         let overtime_ms = (end_ms - self.recording.start_ms).saturating_mul(LONGEST_OVERTIME).max(LEAST_OVERTIME_MS);
         end_ms.saturating_add(overtime_ms)
     }
@@ -290,22 +288,14 @@ impl Play<'_> {
         let maps = |job: usize| live.get(&job).map(|job| job.maps).unwrap_or_default();
         let request = tracker.request(self.now.wall_ms, maps);
         let step = self.step(Event::Heartbeat { request, connection: tracker.connection });
-        let decoded;
-        let answer = match &step.reply {
-            Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)) => answer,
-            Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => {
-                // The engine has just encoded it.
-                let Ok(answer) = HeartbeatResponse::decode(&mut Reader::new(body)) else { return AFTER_REFUSAL_MS };
-                decoded = answer;
-                &decoded
-            }
-            _ => {
-                tracker.fake.restart();
-                return AFTER_REFUSAL_MS;
-            }
+        let Reply::Heartbeat(answer) = &step.reply else {
+            tracker.fake.restart();
+            return AFTER_REFUSAL_MS;
         };
+        // The engine has just encoded it.
+        let Ok(answer) = answer.response() else { return AFTER_REFUSAL_MS };
         let Self { recording, live, ids, usual, now, silence_ms, .. } = self;
-        tracker.fake.obey(answer, |task| {
+        tracker.fake.obey(&answer, |task| {
             let id = task.status.attempt;
             let place = ids.get(&id.task.job).copied().unwrap_or_default();
             let Some(times) = recording.jobs.get(place).map(|job| &job.times) else {
@@ -483,15 +473,11 @@ impl Play<'_> {
         };
         let operation = match change {
             MarketChange::Money(queue, amount) => {
-                if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
-                    self.ask(&format!("addQueue={queue}"));
-                }
+                self.open_queue(queue);
                 format!("addBudget={amount}&queue={queue}")
             }
             MarketChange::Bid(queue, rate) => {
-                if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
-                    self.ask(&format!("addQueue={queue}"));
-                }
+                self.open_queue(queue);
                 format!("setSpending={rate}&queue={queue}")
             }
             MarketChange::Order(_) | MarketChange::OrderTakenBack(_) if !self.options.with_orders => return,
@@ -506,6 +492,13 @@ impl Play<'_> {
             }
         };
         self.ask(&operation);
+    }
+
+    /// Adds a queue that the market lacks.
+    fn open_queue(&mut self, queue: &QueueName) {
+        if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
+            self.ask(&format!("addQueue={queue}"));
+        }
     }
 
     fn played_id(&self, recorded: JobId) -> Option<JobId> {
@@ -524,8 +517,7 @@ impl Play<'_> {
 
 /// How long a tracker of a long play may be silent while nothing ends there, ms; 0 in a short play.
 fn longest_silence_ms(recording: &Recording) -> u64 {
-    let end_ms = recording.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(recording.start_ms);
-    let lasts_ms = u64::try_from(end_ms.saturating_sub(recording.start_ms)).unwrap_or(0);
+    let lasts_ms = u64::try_from(recording.end_ms().saturating_sub(recording.start_ms)).unwrap_or(0);
     let all_ms = lasts_ms.saturating_mul(u64::try_from(recording.nodes()).unwrap_or(u64::MAX));
     (all_ms / IDLE_HEARTBEATS).min(LONGEST_SILENCE_MS)
 }

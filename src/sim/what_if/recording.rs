@@ -119,6 +119,15 @@ pub struct RecordedOrder {
     pub max_cost: Option<Credits>,
 }
 
+// === impl Recording ===
+
+impl Recording {
+    /// When the last of its jobs ended, epoch ms.
+    pub(super) fn end_ms(&self) -> i64 {
+        self.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(self.start_ms)
+    }
+}
+
 // === impl TaskTimes ===
 
 impl TaskTimes {

@@ -39,7 +39,7 @@ impl<'a> OpenBids<'a> {
 
     /// So many orders will ask for rates and quotas. If looking at each bid for each order is too much work, rates
     /// are from now on those that claim whole slots, which cost up to a slot's worth more than the least, and quotas
-    /// are what claims surely get.
+    /// are what claims surely get as long as the balance pays them.
     pub fn expect_orders(&mut self, orders: usize) {
         self.is_in_closed_form = orders.saturating_mul(self.bids.len()) > MOST_LOOKS;
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
+use super::super::allocation::{Bid, RoundingRemainder, total, uncut_quota};
 use super::OpenBids;
 use crate::market::Charge;
 use crate::model::{Credits, JobId, Kind, PerKind, QueueName};
@@ -123,6 +123,10 @@ proptest! {
         }
         let quota = open.quota(place, sure);
         let exact = super::allocate(&own, slots).1[place].quota;
-        prop_assert!(Kind::ALL.into_iter().all(|kind| quota[kind] <= exact[kind]), "{:?} of {:?}", quota, exact);
+        prop_assert!(total(quota) <= total(exact), "{:?} of {:?}", quota, exact);
+        // What the balance cannot pay is cut from both kinds in their ratio.
+        let is_paid = sure.units() * i128::from(total(slots)) <= Credits::MAX.units();
+        let is_within = Kind::ALL.into_iter().all(|kind| quota[kind] <= exact[kind]);
+        prop_assert!(!is_paid || is_within, "{:?} of {:?}", quota, exact);
     }
 }

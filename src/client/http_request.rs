@@ -50,22 +50,27 @@ pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -
     if let Some(authorization) = authorization {
         request = request.header(AUTHORIZATION, authorization);
     }
-    send(server, request).await
+    send(server, request, String::new()).await
+}
+
+/// Sends a form, URL-encoded.
+pub(crate) async fn post_form(server: &str, path: &str, form: String) -> Result<HttpAnswer, HttpError> {
+    send(server, Request::post(path).header(CONTENT_TYPE, "application/x-www-form-urlencoded"), form).await
 }
 
 /// Sends a change, whose parameters are the path's query, as a program: no page of another site can send its header.
 pub(crate) async fn post(server: &str, path: &str) -> Result<HttpAnswer, HttpError> {
     let request =
         Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker");
-    send(server, request).await
+    send(server, request, String::new()).await
 }
 
-async fn send(server: &str, request: Builder) -> Result<HttpAnswer, HttpError> {
-    timeout(TIMEOUT, exchange(server, request)).await.map_err(|_| HttpError::TooSlow)?
+async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
+    timeout(TIMEOUT, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
 }
 
-async fn exchange(server: &str, request: Builder) -> Result<HttpAnswer, HttpError> {
-    let request = request.header(HOST, server).header(ACCEPT, "*/*").body(String::new())?;
+async fn exchange(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
+    let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
     let stream = TcpStream::connect(server).await?;
     let answer = send_request(stream, request, MAX_HEAD_BYTES).await?;
     let status = answer.status();

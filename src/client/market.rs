@@ -9,10 +9,11 @@ mod answer;
 use hyper::StatusCode;
 use serde::de::DeserializeOwned;
 
-use crate::api::{Explanation, PriceHistory, QueueStatus, QueueStatuses, Statement};
-use crate::client::http_request::{HttpAnswer, get, post};
+use crate::api::{Explanation, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Statement, WhatIfAnswer};
+use crate::client::http_request::{HttpAnswer, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::Key;
+use crate::model::Credits;
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 
@@ -26,6 +27,10 @@ const QUEUES: &str = "/scheduler/queues";
 const EXPLAIN: &str = "/scheduler/explain";
 /// Path of changes of deadlines.
 const DEADLINE: &str = "/scheduler/deadline";
+/// Path of quotes of orders.
+const ORDER_QUOTE: &str = "/scheduler/quote";
+/// Path of questions about deadlines.
+const WHAT_IF: &str = "/scheduler?whatif";
 /// Path of histories.
 const HISTORY: &str = "/scheduler/history";
 /// Maximum number of signatures for one request: other requests of the user may use its timestamps.
@@ -180,6 +185,29 @@ impl MarketClient {
         }
     }
 
+    /// Whether a job would be accepted with its deadline; `fields`: names and values of the question.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
+    pub async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
+        let answer = post_form(&self.server, WHAT_IF, joined(fields)).await;
+        self.read_json(&self.body_or_error(answer.map_err(|error| self.unreachable(error))?)?)
+    }
+
+    /// What an order would buy for such a job in the signer's queue.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the market rules.
+    pub async fn order_quote(
+        &self,
+        max_rate: Credits,
+        fields: &[(&str, String)],
+        signer: &Signer,
+    ) -> Result<OrderQuote, MarketClientError> {
+        let query = format!("order={max_rate}&queue={}&{}", escaped(&signer.user), joined(fields));
+        self.signed_json(ORDER_QUOTE, &query, signer).await
+    }
+
     async fn signed_json<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -244,6 +272,12 @@ impl MarketClient {
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
         MarketClientError::Unreachable { server: self.server.clone(), reason: reason.to_string() }
     }
+}
+
+/// Fields as a query has them.
+fn joined(fields: &[(&str, String)]) -> String {
+    let field = |(name, value): &(&str, String)| format!("{name}={}", escaped(value));
+    fields.iter().map(field).collect::<Vec<_>>().join("&")
 }
 
 /// An error in JSON.

@@ -14,7 +14,7 @@ pub use self::core::{
     PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
 };
 pub use crate::scheduler::constraint::{
-    CostHistory, DeadlineChange, DeadlineSpec, Due, JobClass, KeySpread, NewDeadline, StatedCost,
+    CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
     ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,

@@ -22,7 +22,7 @@ impl Job {
             Kind::Map => {
                 let Some(split) = self.splits.splits().get(number as usize) else { return };
                 let input = u64::try_from(split.length_bytes).unwrap_or(0);
-                costs.add_map(attempt, input, self.splits.largest_bytes());
+                costs.add_map(attempt, input, self.splits.volume().largest_bytes);
             }
             Kind::Reduce => costs.add_reduce(attempt, self.spec.reduces),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::scheduler::constraint::InputVolume;
 use crate::wire::limits::{JOB_HOSTS, SPLIT_HOSTS, is_node_name};
 
 /// A host that holds input, and its rack.
@@ -32,8 +33,8 @@ pub struct SplitTable {
     locations: Vec<u32>,
     /// Total length of the names of hosts and racks.
     name_bytes: usize,
-    /// Length of the largest split.
-    largest_bytes: u64,
+    /// What the maps read.
+    volume: InputVolume,
 }
 
 // === impl SplitTable ===
@@ -70,9 +71,9 @@ impl SplitTable {
         self.splits.is_empty()
     }
 
-    /// Length of the largest split, bytes.
-    pub fn largest_bytes(&self) -> u64 {
-        self.largest_bytes
+    /// What the maps read; a split of negative length is empty.
+    pub fn volume(&self) -> &InputVolume {
+        &self.volume
     }
 
     /// Approximate memory, bytes.
@@ -117,7 +118,7 @@ impl SplitTableBuilder {
             }
         }
         let locations = count(self.table.locations.len()) - first_location;
-        self.table.largest_bytes = self.table.largest_bytes.max(u64::try_from(length_bytes).unwrap_or(0));
+        self.table.volume.push(u64::try_from(length_bytes).unwrap_or(0));
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
-use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
-use crate::model::{JobId, QueueName};
+use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
+use crate::model::{Credits, JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
@@ -76,8 +76,17 @@ enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
+    QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
+}
+
+/// A job that might be submitted to a queue with an order.
+#[derive(Debug)]
+struct QuestionOfQueue {
+    queue: QueueName,
+    max_rate: Credits,
+    question: DeadlineQuestion,
 }
 
 // === impl OwnerHandle ===
@@ -185,6 +194,16 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn what_if(&self, question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
         self.request(|reply| Request::WhatIf(question, reply)).await
+    }
+
+    async fn quote_order(
+        &self,
+        queue: QueueName,
+        max_rate: Credits,
+        question: DeadlineQuestion,
+    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
+        let question = Box::new(QuestionOfQueue { queue, max_rate, question });
+        self.request(|reply| Request::QuoteOrder(question, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -299,6 +318,12 @@ impl Requests {
                 }
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
+                }
+                Some(Request::QuoteOrder(asked, reply)) => {
+                    let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
+                    let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));
+                    // The requester may have left.
+                    let _ = reply.send(quote);
                 }
                 Some(Request::WhatIf(question, reply)) => {
                     let now = owner.clock().now();

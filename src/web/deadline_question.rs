@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::engine::DeadlineQuestion;
-use crate::engine::{DeadlineSpec, Due, KeySpread, StatedCost};
-use crate::model::PartsPerMillion;
+use crate::engine::{DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost};
+use crate::model::{PartsPerMillion, PerKind};
 
 /// Bytes of a MB.
 const MB: u128 = 1 << 20;
 /// Bytes of a split where the number of maps is not given: a block of Hadoop 1.
 const SPLIT_BYTES: u64 = 64 << 20;
 /// Most maps of a question: as many as a job may have.
-const MOST_MAPS: u64 = 1_000_000;
+const MOST_MAPS: u32 = 1_000_000;
 
 /// A question that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,8 +25,8 @@ pub(super) enum QuestionError {
     NoForm,
     /// No such field.
     #[error(
-        "{0:?} is not a field of a question; expected volumeMb, reduces, deadlineMs, maps, mapMsPerMb, reduceMsPerMb, \
-             copyMsPerMb, mapTaskMs, reduceTaskMs, filterRatio, keys"
+        "{0:?} is not a field of a question; expected volumeMb, largestMb, reduces, deadlineMs, maps, mapMsPerMb, reduceMsPerMb, \
+             copyMsPerMb, mapTaskMs, reduceTaskMs, filterRatio, keys, user, jobName, mapClass, reduceClass"
     )]
     Unknown(String),
     /// A field that is needed.
@@ -63,8 +63,9 @@ pub(super) enum QuestionError {
     },
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 16] = [
     "volumeMb",
+    "largestMb",
     "reduces",
     "deadlineMs",
     "maps",
@@ -75,6 +76,10 @@ const NAMES: [&str; 11] = [
     "reduceTaskMs",
     "filterRatio",
     "keys",
+    "user",
+    "jobName",
+    "mapClass",
+    "reduceClass",
 ];
 
 /// Fields by name.
@@ -133,8 +138,8 @@ pub(super) fn read_question(fields: &BTreeMap<String, String>) -> Result<Deadlin
     }
     let fields = Fields(fields);
     let volume = fields.needed("volumeMb", "a decimal number of MB, 0 or above", millionths)?;
-    let bytes = u128::from(volume) * MB / 1_000_000;
-    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let to_bytes = |millionths: u64| u64::try_from(u128::from(millionths) * MB / 1_000_000).unwrap_or(u64::MAX);
+    let bytes = to_bytes(volume);
     let expected = "a whole number of ms above 0 and below 2^63";
     let deadline_ms = fields.needed("deadlineMs", expected, whole_above_zero)?;
     let reduces = fields.read("reduces", "a whole number from 0 to 2147483647", number::<i32>)?.unwrap_or(1);
@@ -147,7 +152,7 @@ pub(super) fn read_question(fields: &BTreeMap<String, String>) -> Result<Deadlin
         return Err(QuestionError::NoVolume { reduces });
     }
     let maps = fields.read("maps", "a whole number from 1 to 1000000", |text| {
-        whole_above_zero(text).filter(|maps| *maps <= MOST_MAPS)
+        number(text).filter(|maps| (1..=MOST_MAPS).contains(maps))
     })?;
     let deadline = DeadlineSpec {
         due: Due::AfterMs(deadline_ms),
@@ -163,16 +168,25 @@ pub(super) fn read_question(fields: &BTreeMap<String, String>) -> Result<Deadlin
             })?
             .unwrap_or(KeySpread::Uniform),
     };
-    Ok(DeadlineQuestion { deadline, splits_bytes: splits(bytes, maps), are_maps_known: maps.is_some(), reduces })
+    let given = |name: &'static str| fields.0.get(name).filter(|value| !value.is_empty());
+    let code = PerKind::new(given("mapClass").cloned(), given("reduceClass").cloned());
+    let class = given("user").zip(given("jobName")).map(|(user, name)| JobClass::new(user, name, &code));
+    let largest = fields.read("largestMb", "a decimal number of MB, at most volumeMb", |text| {
+        millionths(text).filter(|largest| *largest <= volume)
+    })?;
+    let mut input = input(bytes, maps);
+    // No split is smaller than all are on average.
+    input.largest_bytes = largest.map_or(0, to_bytes).max(input.largest_bytes);
+    Ok(DeadlineQuestion { deadline, input, are_maps_known: maps.is_some(), reduces, class })
 }
 
 /// Equal splits; blocks where their number is not given.
-fn splits(bytes: u64, maps: Option<u64>) -> Vec<u64> {
+fn input(bytes: u64, maps: Option<u32>) -> InputVolume {
     match maps {
-        Some(maps) => (0..maps).map(|index| bytes / maps + u64::from(index < bytes % maps)).collect(),
+        Some(maps) => InputVolume::in_equal_splits(bytes, maps),
         None => {
-            let blocks = bytes.div_ceil(SPLIT_BYTES).min(MOST_MAPS);
-            (0..blocks).map(|index| (bytes - index * SPLIT_BYTES).min(SPLIT_BYTES)).collect()
+            let blocks = InputVolume::in_blocks(bytes, SPLIT_BYTES);
+            InputVolume { splits: blocks.splits.min(MOST_MAPS), ..blocks }
         }
     }
 }
@@ -211,15 +225,14 @@ mod tests {
             ("keys", ""),
         ])
         .unwrap();
-        assert_eq!(question.splits_bytes.len(), 16, "blocks of 64 MB");
-        assert_eq!(question.splits_bytes.iter().sum::<u64>(), 975 << 20);
+        assert_eq!(question.input, InputVolume { splits: 16, bytes: 975 << 20, largest_bytes: 64 << 20 });
         assert_eq!(question.deadline.due, Due::AfterMs(600_000));
         assert_eq!(question.deadline.map, Some(StatedCost::UsPerMb(1_875_000)));
         assert_eq!(question.deadline.reduce, Some(StatedCost::TaskMs(186_875)));
         assert_eq!(question.deadline.copy_us_per_mb, Some(83_334));
         assert_eq!((question.reduces, question.deadline.keys), (6, KeySpread::Uniform));
         let few = read(&[("volumeMb", "10"), ("deadlineMs", "1"), ("maps", "3")]).unwrap();
-        assert_eq!(few.splits_bytes, [3_495_254, 3_495_253, 3_495_253]);
+        assert_eq!(few.input, InputVolume { splits: 3, bytes: 10 << 20, largest_bytes: 3_495_254 });
     }
 
     #[test]

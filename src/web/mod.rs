@@ -15,6 +15,7 @@ mod form_body;
 mod job_changes;
 mod job_forms;
 mod metrics;
+mod order_quote;
 mod owner;
 mod page_query;
 mod response;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::api::{PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
 use crate::engine::DeadlineChange;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
-use crate::model::{JobId, QueueName};
+use crate::model::{Credits, JobId, QueueName};
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -82,6 +82,18 @@ pub trait Owner: Send + Sync + 'static {
         &self,
         question: DeadlineQuestion,
     ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send;
+
+    /// What a deadline order of a queue would buy at the next tick. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come.
+    fn quote_order(
+        &self,
+        queue: QueueName,
+        max_rate: Credits,
+        question: DeadlineQuestion,
+    ) -> impl Future<Output = Result<Result<OrderQuote, MarketError>, OwnerGone>> + Send;
 
     /// A snapshot of the cluster.
     ///

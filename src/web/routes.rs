@@ -13,6 +13,7 @@ use axum::routing::{any, get};
 
 use crate::http::require_served_name;
 
+use super::order_quote::order_quote;
 use super::owner::Owner;
 use super::state::WebState;
 use super::{deadline_api, metrics, response, scheduler_api, start_page};
@@ -33,6 +34,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
+        .route("/scheduler/quote", any(order_quote::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))

@@ -82,11 +82,20 @@ pub(super) async fn request_market<O: Owner>(
         Ok(answer) => Ok(answer),
         Err(refusal) => match refusal.class() {
             ErrorClass::Denied => Err(Box::new(access_denied(query, refusal.reason_line().as_deref()))),
-            ErrorClass::BadRequest => refuse(StatusCode::BAD_REQUEST, &refusal.to_string()),
-            ErrorClass::NotFound => refuse(StatusCode::NOT_FOUND, &refusal.to_string()),
-            ErrorClass::Conflict => refuse(StatusCode::CONFLICT, &refusal.to_string()),
-            ErrorClass::Unavailable => refuse(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string()),
+            class => refuse(status_of_refusal(class), &refusal.to_string()),
         },
+    }
+}
+
+/// The status of a refusal.
+pub(super) const fn status_of_refusal(class: ErrorClass) -> StatusCode {
+    match class {
+        // As the document has it.
+        ErrorClass::Denied => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorClass::BadRequest => StatusCode::BAD_REQUEST,
+        ErrorClass::NotFound => StatusCode::NOT_FOUND,
+        ErrorClass::Conflict => StatusCode::CONFLICT,
+        ErrorClass::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

@@ -15,7 +15,7 @@ use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Largest body, bytes: eleven short fields.
+/// Largest body, bytes: sixteen short fields.
 const MAX_BYTES: usize = 4 << 10;
 
 /// Whether a query asks this.

@@ -23,10 +23,10 @@ pub struct DeadlineArguments {
     filter_ratio: Option<String>,
     /// Bid up to this rate in the market for what the deadline needs
     #[arg(long, value_name = "CREDITS", requires = "deadline")]
-    max_rate: Option<Credits>,
+    pub(super) max_rate: Option<Credits>,
     /// Cost of the job above which only the queue's own rate is bid
     #[arg(long, value_name = "CREDITS", requires = "max_rate")]
-    max_cost: Option<Credits>,
+    pub(super) max_cost: Option<Credits>,
 }
 
 // === impl DeadlineArguments ===

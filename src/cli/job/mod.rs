@@ -4,6 +4,7 @@ mod connection;
 mod counters;
 mod deadline;
 mod deadline_arguments;
+mod dry_run;
 mod error;
 mod events;
 mod interrupt;

@@ -14,6 +14,7 @@ use crate::fs::FileUri;
 
 use super::connection::{Connection, ConnectionArguments};
 use super::counters::render_counters;
+use super::dry_run::dry_run;
 use super::error::{JobCommandError, Outcome};
 use super::interrupt::{Choice, prompt};
 use super::progress::Progress;
@@ -44,6 +45,10 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     });
     let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
     let prepared = PreparedJob::new(job, &connection.configuration, &working_dir)?;
+    if arguments.dry_run {
+        let market = connection_arguments.market(&connection);
+        return dry_run(&prepared, &market, connection_arguments.signer()?.as_ref(), &arguments.deadline, form).await;
+    }
     if prepared.needs_built_in_worker() {
         print_error(
             "jobtracker: warning: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job",

@@ -66,6 +66,9 @@ pub struct SubmitArguments {
     /// Exit as soon as the job is accepted
     #[arg(long)]
     pub(super) detach: bool,
+    /// Show what the deadline needs, costs and when the job would end, and submit nothing
+    #[arg(long, requires = "deadline", conflicts_with_all = ["detach", "wait"])]
+    pub(super) dry_run: bool,
     /// JobTracker, signer, output form.
     #[command(flatten)]
     pub(super) connection: ConnectionArguments,

@@ -17,6 +17,7 @@ pub mod jobtracker;
 pub mod lines;
 pub mod logs;
 mod pattern;
+pub mod question;
 pub mod split;
 pub mod staging;
 pub mod streaming;

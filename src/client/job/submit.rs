@@ -39,9 +39,20 @@ pub struct PreparedJob {
     job: StreamingJob,
     properties: BTreeMap<String, String>,
     files: usize,
-    maps: usize,
+    input: Input,
     split_file: Vec<u8>,
     split_meta_file: Vec<u8>,
+}
+
+/// What the maps of a job read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Number of maps.
+    pub maps: usize,
+    /// Length of all splits.
+    pub bytes: u64,
+    /// Length of the largest split.
+    pub largest_bytes: u64,
 }
 
 /// A job that a JobTracker has accepted.
@@ -92,20 +103,35 @@ impl PreparedJob {
         let splits = splits(&files, job.input_format, configuration)?;
         let mut properties = configuration.properties();
         job.set(&mut properties);
-        let (maps, files) = (splits.len(), files.len());
+        let input = Input {
+            maps: splits.len(),
+            bytes: splits.iter().map(|split| split.length_bytes).sum(),
+            largest_bytes: splits.iter().map(|split| split.length_bytes).max().unwrap_or(0),
+        };
+        let files = files.len();
         let mut set = |name: &str, value: String| properties.insert(name.to_owned(), value);
-        set("mapred.map.tasks", maps.to_string());
+        set("mapred.map.tasks", input.maps.to_string());
         set("mapreduce.input.num.files", files.to_string());
         set("mapred.working.dir", working_dir.to_string());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         set("mapreduce.job.submithost", host);
         let (split_file, split_meta_file) = encode_splits(splits);
-        Ok(Self { job, properties, files, maps, split_file, split_meta_file })
+        Ok(Self { job, properties, files, input, split_file, split_meta_file })
     }
 
     /// Whether only built-in workers can run it.
     pub fn needs_built_in_worker(&self) -> bool {
         self.job.streaming_jar.is_none()
+    }
+
+    /// What its maps read.
+    pub fn input(&self) -> Input {
+        self.input
+    }
+
+    /// A property of the job.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.properties.get(name).map(String::as_str)
     }
 
     /// Number of reduces, if the submission sets it.
@@ -165,7 +191,7 @@ impl PreparedJob {
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
         let outcome = call_submit_job(jobtracker, job, staging).await;
-        outcome.map(|()| Submitted { job, files: self.files, maps: self.maps, is_signed: signing.is_some() })
+        outcome.map(|()| Submitted { job, files: self.files, maps: self.input.maps, is_signed: signing.is_some() })
     }
 
     /// Signs the job with the market's time, and selects the queue of the signer's name if it exists and no other is set.

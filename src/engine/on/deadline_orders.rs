@@ -67,7 +67,7 @@ impl Engine {
         Ok(())
     }
 
-    fn check_terms(&self, queue: &QueueName, order: &Order, now_ms: i64) -> Result<(), OrderError> {
+    pub(super) fn check_terms(&self, queue: &QueueName, order: &Order, now_ms: i64) -> Result<(), OrderError> {
         let Order { deadline_ms, max_rate, .. } = *order;
         if deadline_ms <= now_ms {
             return Err(OrderError::Passed { deadline_ms, now_ms });

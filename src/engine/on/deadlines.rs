@@ -77,8 +77,6 @@ pub(super) fn app_deadline(
     submit_ms: i64,
     believed: &Costs,
 ) -> AppDeadline {
-    let bytes = |length_bytes: i64| u64::try_from(length_bytes).unwrap_or(0);
-    let splits: Vec<u64> = splits.splits().iter().map(|split| bytes(split.length_bytes)).collect();
-    let work = deadline.work(&splits, spec.reduces, believed);
+    let work = deadline.work(splits.volume(), spec.reduces, believed);
     AppDeadline { due_us: deadline.due_us(submit_ms), work, maps: None }
 }

@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// Time between two ticks, ms; 0 unless a market rules.
-    fn alloc_interval_ms(&self) -> u64 {
+    pub(super) fn alloc_interval_ms(&self) -> u64 {
         self.ruling_market().and(self.config.policy.update_interval_ms()).unwrap_or(0)
     }
 }

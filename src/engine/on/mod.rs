@@ -30,6 +30,7 @@ mod market_queries;
 mod market_ticks;
 mod missed_deadlines;
 mod order_need;
+mod order_quote;
 mod order_rates;
 mod order_statuses;
 mod orders;

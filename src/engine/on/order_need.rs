@@ -33,7 +33,6 @@ impl Engine {
     /// What a job needs to be done by the deadline of its order.
     pub(super) fn order_need(&self, job: &Job, order: &Order, now: Now) -> OrderNeed {
         let work = self.ordered_work(job, order);
-        let wait_us = self.longest_interval_ms().saturating_mul(2_000);
         let (total, finished, running) = (job.total(), job.finished(), job.running());
         let left = match job.has_begun() {
             true => Kind::ALL.map(|kind| total[kind].saturating_sub(finished[kind])),
@@ -50,7 +49,12 @@ impl Engine {
         };
         let most = PerKind::new(most(Kind::Map), most(Kind::Reduce));
         let state = Progress { left, running, most, now_us: us(now.wall_ms), map_start_us };
-        need(&work, Model::Whole { wait_us }, &state, us(order.deadline_ms))
+        need(&work, self.order_model(), &state, us(order.deadline_ms))
+    }
+
+    /// How orders count tasks: whole, each with its wait.
+    pub(super) fn order_model(&self) -> Model {
+        Model::Whole { wait_us: self.longest_interval_ms().saturating_mul(2_000) }
     }
 
     /// All work of a job, by what it states and what is believed of it.
@@ -82,6 +86,13 @@ struct Progress {
     now_us: i64,
     /// When the newest of its running maps was launched.
     map_start_us: Option<i64>,
+}
+
+/// What a job needs that begins now.
+pub(super) fn need_of_new(work: &JobWork, model: Model, now_us: i64, deadline_us: i64) -> OrderNeed {
+    let left = PerKind::new(work.maps, work.reduces);
+    let progress = Progress { left, running: PerKind::default(), most: left, now_us, map_start_us: None };
+    need(work, model, &progress, deadline_us)
 }
 
 fn need(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> OrderNeed {

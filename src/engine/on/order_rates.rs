@@ -16,16 +16,43 @@ const ROUNDS_ONE_BY_ONE: u32 = 4;
 
 /// An order with what its job needs.
 pub(super) struct OpenOrder {
-    order: Order,
+    pub(super) order: Order,
     /// Its job's place among those of its queue: submission time, epoch ms, and app.
-    place: (i64, AppId),
-    need: OrderNeed,
+    pub(super) place: (i64, AppId),
+    pub(super) need: OrderNeed,
 }
 
 /// The orders of one queue, the earliest deadline first.
 pub(super) struct QueueOrders {
     queue: QueueName,
     orders: Vec<OpenOrder>,
+}
+
+// === impl QueueOrders ===
+
+impl QueueOrders {
+    /// Adds an order of a queue; returns what the orders before it need.
+    pub(super) fn add(all: &mut Vec<QueueOrders>, queue: &QueueName, open: OpenOrder) -> PerKind<u32> {
+        let place = match all.binary_search_by(|orders| orders.queue.cmp(queue)) {
+            Ok(place) => place,
+            Err(place) => {
+                all.insert(place, QueueOrders { queue: queue.clone(), orders: Vec::new() });
+                place
+            }
+        };
+        let orders = &mut all[place].orders;
+        let place = orders.partition_point(|other| other.rank() < open.rank());
+        orders.insert(place, open);
+        orders[..place].iter().fold(PerKind::default(), |needed, other| added(needed, other.need.slots))
+    }
+}
+
+// === impl OpenOrder ===
+
+impl OpenOrder {
+    fn rank(&self) -> (i64, (i64, AppId)) {
+        (self.order.deadline_ms, self.place)
+    }
 }
 
 // === impl Engine: open orders ===
@@ -40,7 +67,7 @@ impl Engine {
         };
         let queues = market.orders().map(|(queue, orders)| {
             let mut orders: Vec<OpenOrder> = orders.filter_map(open).collect();
-            orders.sort_by_key(|open| (open.order.deadline_ms, open.place));
+            orders.sort_by_key(OpenOrder::rank);
             QueueOrders { queue: queue.clone(), orders }
         });
         queues.filter(|queue| !queue.orders.is_empty()).collect()
@@ -112,9 +139,7 @@ fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize, at_ms: i6
     let mut found = FoundRate { rate, quota: bids.quota(place, rate), by: None, standings: Vec::new() };
     let mut needed = PerKind::<u32>::default();
     for open in orders {
-        for kind in Kind::ALL {
-            needed[kind] = needed[kind].saturating_add(open.need.slots[kind]);
-        }
+        needed = added(needed, open.need.slots);
         let mut sufficient_rate = None;
         if !is_within(needed, found.quota) {
             let least = bids.least_rate(place, needed);
@@ -131,6 +156,10 @@ fn find_rate(orders: &[&OpenOrder], bids: &OpenBids<'_>, place: usize, at_ms: i6
         found.standings.push((open.order.job, OrderStanding { state, at_ms, sufficient_rate }));
     }
     found
+}
+
+fn added(one: PerKind<u32>, other: PerKind<u32>) -> PerKind<u32> {
+    PerKind::new(one.map.saturating_add(other.map), one.reduce.saturating_add(other.reduce))
 }
 
 fn is_within(needed: PerKind<u32>, quota: PerKind<u32>) -> bool {

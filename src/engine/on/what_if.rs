@@ -3,29 +3,42 @@
 use crate::api::WhatIfAnswer;
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::model::Now;
-use crate::scheduler::constraint::{DeadlineSpec, JobEstimate, Model, TimedWork, WhatIf};
+use crate::scheduler::constraint::{
+    DeadlineSpec, InputVolume, JobClass, JobEstimate, JobWork, Model, TimedWork, WhatIf,
+};
 
 /// A job that might be submitted now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlineQuestion {
     /// Its deadline and what it states of its costs.
     pub deadline: DeadlineSpec,
-    /// The input of each of its maps, bytes.
-    pub splits_bytes: Vec<u64>,
+    /// What its maps read.
+    pub input: InputVolume,
     /// Whether it has as many maps as that; else the input may be cut as fine as the deadline needs, where the model allows.
     pub are_maps_known: bool,
     /// Its reduces.
     pub reduces: u32,
+    /// The jobs whose costs are believed of it where it states nothing; none: the configured costs are.
+    pub class: Option<JobClass>,
 }
 
 // === impl Engine: what-if ===
 
 impl Engine {
+    /// The work of a job that might be submitted.
+    pub(super) fn asked_work(&self, question: &DeadlineQuestion) -> JobWork {
+        let config = self.deadline_config();
+        let learned = |class| self.jobs.cost_histories.learned(class, &config.history);
+        let history = question.class.as_ref().map(learned).unwrap_or_default();
+        let believed = JobEstimate { history, first_maps_us_per_mb: None }.costs(&config.default_costs);
+        question.deadline.work(&question.input, question.reduces, &believed)
+    }
+
     /// What admission would say of a job now; none unless the constraint scheduler rules. Changes nothing.
     pub fn what_if(&self, question: &DeadlineQuestion, now: Now) -> Option<WhatIfAnswer> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
-        let DeadlineQuestion { deadline, splits_bytes, are_maps_known, reduces } = question;
-        let mut work = deadline.work(splits_bytes, *reduces, &JobEstimate::default().costs(&config.default_costs));
+        let DeadlineQuestion { deadline, are_maps_known, reduces, .. } = question;
+        let mut work = self.asked_work(question);
         if !are_maps_known && config.model == Model::Fluid && work.maps > 0 {
             work.maps = u32::MAX;
         }

@@ -14,7 +14,7 @@ use super::market::{credits, market};
 use super::preemption::{hang, live};
 
 /// Maps of twenty seconds each.
-fn slow(user: &str, maps: u32) -> JobSpec {
+pub(super) fn slow(user: &str, maps: u32) -> JobSpec {
     let deadline = DeadlineSpec {
         due: Due::AfterMs(600_000),
         map: Some(StatedCost::TaskMs(20_000)),
@@ -26,7 +26,7 @@ fn slow(user: &str, maps: u32) -> JobSpec {
     JobSpec { deadline: Some(deadline), ..spec(user, user, maps, 0) }
 }
 
-fn submit(cluster: &mut Cluster, spec: JobSpec) -> JobId {
+pub(super) fn submit(cluster: &mut Cluster, spec: JobSpec) -> JobId {
     cluster.pass_ms(1);
     let signature = cluster.signature(&spec.user.clone());
     cluster.submit_signed(spec, signature).unwrap()
@@ -46,7 +46,7 @@ fn contest(first: &str) -> (Cluster, JobId) {
     (cluster, jobs["alice"])
 }
 
-fn ask(cluster: &mut Cluster, user: &str, operation: &str) -> Result<Answer, String> {
+pub(super) fn ask(cluster: &mut Cluster, user: &str, operation: &str) -> Result<Answer, String> {
     cluster.pass_ms(1);
     let query = format!("{operation}&user={user}&timestamp={}", cluster.now.wall_ms);
     cluster.ask(ParsedQuery::parse(&query).unwrap(), user == "root").map_err(|error| error.to_string())
@@ -58,16 +58,16 @@ fn bid(cluster: &mut Cluster, job: JobId, seconds: i64, rest: &str) -> Result<An
     ask(cluster, "alice", &format!("bid={job}&deadline={deadline}&{rest}"))
 }
 
-fn tick(cluster: &mut Cluster) {
+pub(super) fn tick(cluster: &mut Cluster) {
     cluster.pass_ms(cluster.engine.rounds.update.due_mono_ms().saturating_sub(cluster.now.mono_ms));
     cluster.timer();
 }
 
-fn interval(cluster: &Cluster) -> Interval {
+pub(super) fn interval(cluster: &Cluster) -> Interval {
     *cluster.engine.market().unwrap().account("alice").unwrap().interval().unwrap()
 }
 
-fn rate(cluster: &Cluster) -> Credits {
+pub(super) fn rate(cluster: &Cluster) -> Credits {
     interval(cluster).share.rate()
 }
 

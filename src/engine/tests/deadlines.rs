@@ -7,7 +7,7 @@ use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
 use crate::scheduler::constraint::{
-    ConstraintConfig, DeadlineChange, DeadlineSpec, Due, KeySpread, NewDeadline, OnMissed, StatedCost,
+    ConstraintConfig, DeadlineChange, DeadlineSpec, Due, InputVolume, KeySpread, NewDeadline, OnMissed, StatedCost,
 };
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
@@ -231,9 +231,10 @@ fn a_question_is_answered_as_a_submission_would_be() {
         let spec = due(maps, 0, deadline_ms);
         let question = DeadlineQuestion {
             deadline: spec.deadline.clone().unwrap(),
-            splits_bytes: vec![0; maps as usize],
+            input: InputVolume::in_equal_splits(0, maps),
             are_maps_known: true,
             reduces: 0,
+            class: None,
         };
         let answer = cluster.engine.what_if(&question, cluster.now).unwrap();
         let submitted = cluster.submit(spec).map_err(|refusal| refusal.to_string());

@@ -30,6 +30,7 @@ mod long_read;
 mod market;
 mod market_laws;
 mod market_queries;
+mod order_quotes;
 mod policies;
 mod pool_preemption;
 mod pools;

@@ -2,8 +2,9 @@
 //!
 //! Accounts and uses are walked side by side in the order of names, so a tick looks nothing up.
 
-use crate::model::{Now, PerKind};
+use crate::model::{Now, PerKind, QueueName};
 
+use super::account::Account;
 use super::allocation::{allocate, total};
 use super::interval::Interval;
 use super::open_bids::OpenBids;
@@ -37,17 +38,14 @@ impl Market {
         let mut violations = std::mem::take(&mut self.violations);
         let mut queue_ticks = Vec::with_capacity(usage.len());
         let mut bids = OpenBids::new(slots);
-        let mut accounts = self.accounts.iter().peekable();
-        for QueueUse { queue, running, pending } in usage {
-            while accounts.next_if(|(name, _)| *name < queue).is_some() {}
-            let Some((queue, account)) = accounts.next_if(|(name, _)| *name == queue) else { continue };
+        for (queue, account, QueueUse { running, pending, .. }) in self.in_use(usage) {
             let (charge, balance) = account.charge(*running);
             let owed = account.owed(*running);
             violations.check(charge == owed, || {
                 format!("queue {queue} has {}, and its interval costs {}", account.balance(), owed.amount())
             });
             ledger.count_charge(charge.amount(), &mut violations);
-            let is_active = total(*running) > 0 || *pending > 0;
+            let is_active = is_active(*running, *pending);
             if is_active {
                 bids.push(queue, charge, account.to_bid(balance, *running));
             }
@@ -75,4 +73,33 @@ impl Market {
         self.violations = violations;
         tick
     }
+
+    /// The bids that a tick would find, before orders raise any. `usage` is by name.
+    pub fn open_bids(&self, usage: &[QueueUse], slots: PerKind<u32>) -> OpenBids<'_> {
+        let mut bids = OpenBids::new(slots);
+        for (queue, account, QueueUse { running, pending, .. }) in self.in_use(usage) {
+            if is_active(*running, *pending) {
+                let (charge, balance) = account.charge(*running);
+                bids.push(queue, charge, account.to_bid(balance, *running));
+            }
+        }
+        bids
+    }
+
+    /// The accounts that slots are used or wanted for; `usage` is by name.
+    fn in_use<'a, 'b>(
+        &'a self,
+        usage: impl IntoIterator<Item = &'b QueueUse>,
+    ) -> impl Iterator<Item = (&'a QueueName, &'a Account, &'b QueueUse)> {
+        let mut accounts = self.accounts.iter().peekable();
+        usage.into_iter().filter_map(move |queue_use| {
+            while accounts.next_if(|(name, _)| **name < queue_use.queue).is_some() {}
+            let (queue, account) = accounts.next_if(|(name, _)| **name == queue_use.queue)?;
+            Some((queue, account, queue_use))
+        })
+    }
+}
+
+fn is_active(running: PerKind<u32>, pending: u64) -> bool {
+    total(running) > 0 || pending > 0
 }

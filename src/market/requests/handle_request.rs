@@ -121,9 +121,12 @@ impl Market {
                 Err(MarketError::NotRuling)
             }
             Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
-            Operation::Bid { queue, .. } if !self.is_ruling() => {
+            Operation::Bid { queue, .. } | Operation::OrderQuote { queue, .. } if !self.is_ruling() => {
                 self.existing(&queue)?;
                 Err(MarketError::NotRuling)
+            }
+            Operation::OrderQuote { queue, max_rate } => {
+                self.on_existing(queue, |queue| Operation::OrderQuote { queue, max_rate })
             }
             Operation::Bid { queue, order } => self.on_existing(queue, |queue| Operation::Bid { queue, order }),
             Operation::Unbid { queue, job } => self.on_existing(queue, |queue| Operation::Unbid { queue, job }),
@@ -248,6 +251,7 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         }
         OperationKind::SetSpending
         | OperationKind::Quote
+        | OperationKind::OrderQuote
         | OperationKind::Bid
         | OperationKind::Unbid
         | OperationKind::QueueHistory

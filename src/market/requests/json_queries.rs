@@ -75,6 +75,14 @@ impl ParsedQuery {
     pub fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Explain, query, "job=JOB")
     }
+
+    /// Parses a request for what an order would buy.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `order` is missing.
+    pub fn parse_order_quote(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::OrderQuote, query, "order=MAXRATE&queue=QUEUE")
+    }
 }
 
 fn parse_one(kind: OperationKind, query: &str, expected: &'static str) -> Result<ParsedQuery, QueryError> {
@@ -189,11 +197,12 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
-        let ours: [(&str, ParseQuery); 4] = [
+        let ours: [(&str, ParseQuery); 5] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),
             ("job=q", ParsedQuery::parse_explain),
+            ("order=1&queue=q", ParsedQuery::parse_order_quote),
         ];
         for (query, own) in ours {
             assert!(own(query).is_ok(), "{query}");

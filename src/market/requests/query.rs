@@ -53,6 +53,8 @@ pub enum OperationKind {
     QueueHistory,
     /// `job=job`
     Explain,
+    /// `order=rate&queue=queue`
+    OrderQuote,
 }
 
 /// A request before its parameters have been parsed.
@@ -138,6 +140,13 @@ pub enum Operation {
         job: String,
         /// Whether the signer may see the names of other queues.
         sees_names: bool,
+    },
+    /// What an order for a job that is not submitted would buy.
+    OrderQuote {
+        /// Whose.
+        queue: QueueName,
+        /// The highest rate that it would bid.
+        max_rate: Credits,
     },
 }
 
@@ -256,6 +265,7 @@ impl OperationKind {
             OperationKind::QueueStatus => "queues",
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
+            OperationKind::OrderQuote => "order",
         }
     }
 
@@ -278,7 +288,8 @@ impl OperationKind {
             | OperationKind::QueueStatus
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
-            | OperationKind::Explain => false,
+            | OperationKind::Explain
+            | OperationKind::OrderQuote => false,
         }
     }
 
@@ -343,7 +354,8 @@ impl ParsedQuery {
             | OperationKind::QueueHistory
             | OperationKind::Bid
             | OperationKind::Unbid
-            | OperationKind::Explain => self.queue.as_deref(),
+            | OperationKind::Explain
+            | OperationKind::OrderQuote => self.queue.as_deref(),
             OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
                 None
             }
@@ -380,6 +392,7 @@ impl ParsedQuery {
             OperationKind::PriceHistory => Operation::PriceHistory,
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
+            OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
         })
     }
 

@@ -1,5 +1,6 @@
 //! What a unit of input costs a job.
 
+use super::input_volume::InputVolume;
 use super::job_work::JobWork;
 use super::key_spread::KeySpread;
 
@@ -26,18 +27,16 @@ pub struct Costs {
 impl Costs {
     /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
     /// copies nor reduces.
-    pub fn work(&self, splits_bytes: &[u64], reduces: u32, keys: KeySpread) -> JobWork {
-        let volume = splits_bytes.iter().map(|&bytes| u128::from(bytes)).sum();
-        let largest = splits_bytes.iter().copied().max().unwrap_or(0);
+    pub fn work(&self, input: &InputVolume, reduces: u32, keys: KeySpread) -> JobWork {
         let of_output = |us_per_mb: u64| match reduces {
             0 => 0,
-            _ => duration_us(volume, us_per_mb, self.filter_millionths.into()),
+            _ => duration_us(input.bytes, us_per_mb, self.filter_millionths.into()),
         };
         JobWork {
-            maps: u32::try_from(splits_bytes.len()).unwrap_or(u32::MAX),
+            maps: input.splits,
             reduces,
-            map_us: duration_us(volume, self.map_us_per_mb, ONE),
-            longest_map_us: duration_us(largest.into(), self.map_us_per_mb, ONE),
+            map_us: duration_us(input.bytes, self.map_us_per_mb, ONE),
+            longest_map_us: duration_us(input.largest_bytes.into(), self.map_us_per_mb, ONE),
             copy_us: of_output(self.copy_us_per_mb),
             reduce_us: of_output(self.reduce_us_per_mb),
             keys,

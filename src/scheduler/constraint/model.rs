@@ -79,7 +79,7 @@ impl Model {
     }
 
     /// Time of one round of reduces.
-    pub(super) fn reduce_round_us(self, work: &JobWork) -> u64 {
+    pub fn reduce_round_us(self, work: &JobWork) -> u64 {
         match work.reduces {
             0 => 0,
             _ => work.longest_reduce_us().saturating_add(self.wait_us()),

@@ -1,6 +1,6 @@
 //! What a job says of its deadline, as work until a moment.
 
-use super::{Costs, DeadlineSpec, Due, JobWork, StatedCost};
+use super::{Costs, DeadlineSpec, Due, InputVolume, JobWork, StatedCost};
 
 // === impl DeadlineSpec ===
 
@@ -15,7 +15,7 @@ impl DeadlineSpec {
     }
 
     /// The work of the job: by what it states, else by what is believed of it.
-    pub fn work(&self, splits_bytes: &[u64], reduces: u32, believed: &Costs) -> JobWork {
+    pub fn work(&self, input: &InputVolume, reduces: u32, believed: &Costs) -> JobWork {
         let per_mb = |stated, believed| match stated {
             Some(StatedCost::UsPerMb(us_per_mb)) => us_per_mb,
             Some(StatedCost::TaskMs(_)) | None => believed,
@@ -26,10 +26,10 @@ impl DeadlineSpec {
             copy_us_per_mb: self.copy_us_per_mb.unwrap_or(believed.copy_us_per_mb),
             filter_millionths: self.filter_millionths.unwrap_or(believed.filter_millionths),
         };
-        let mut work = costs.work(splits_bytes, reduces, self.keys);
+        let mut work = costs.work(input, reduces, self.keys);
         if let Some(StatedCost::TaskMs(ms)) = self.map {
             work.map_us = tasks_us(ms, work.maps);
-            work.longest_map_us = longest_us(work.map_us, splits_bytes);
+            work.longest_map_us = longest_us(work.map_us, input);
         }
         if let Some(StatedCost::TaskMs(ms)) = self.reduce {
             work.reduce_us = tasks_us(ms, reduces);
@@ -43,10 +43,11 @@ fn tasks_us(task_ms: u64, tasks: u32) -> u64 {
 }
 
 /// The part of the largest split in the time of all; of splits without content an equal one.
-fn longest_us(all_us: u64, splits_bytes: &[u64]) -> u64 {
-    let volume: u128 = splits_bytes.iter().map(|&bytes| u128::from(bytes)).sum();
-    let largest = splits_bytes.iter().copied().max().unwrap_or(0);
-    let (part, whole) = if volume == 0 { (1, splits_bytes.len().max(1) as u128) } else { (largest.into(), volume) };
+fn longest_us(all_us: u64, input: &InputVolume) -> u64 {
+    let (part, whole) = match input.bytes {
+        0 => (1, u128::from(input.splits.max(1))),
+        bytes => (u128::from(input.largest_bytes), bytes),
+    };
     // A part of a number that fits.
     u64::try_from((u128::from(all_us) * part).div_ceil(whole)).unwrap_or(u64::MAX)
 }

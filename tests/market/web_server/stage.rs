@@ -10,14 +10,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use jobtracker::api::{Explanation, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer};
+use jobtracker::api::{Explanation, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer};
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, QueueUse, ServletRequest,
-    StatementPage, budget_file,
+    Acl, Answer, HistoryPage, Key, Market, MarketConfig, MarketError, Operation, OperationKind, QueueUse,
+    ServletRequest, StatementPage, budget_file,
 };
-use jobtracker::model::{JobId, Now, PerKind, QueueName};
+use jobtracker::model::{Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
     WebLimits, WebState, serve,
@@ -125,6 +125,16 @@ impl Owner for Handle {
     async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
         self.gate().await?;
         Ok(None)
+    }
+
+    async fn quote_order(
+        &self,
+        _queue: QueueName,
+        _max_rate: Credits,
+        _question: DeadlineQuestion,
+    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
+        self.gate().await?;
+        Ok(Err(MarketError::NotRuling))
     }
 
     async fn change_job(

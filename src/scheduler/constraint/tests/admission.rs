@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use crate::model::PerKind;
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{
-    Costs, DeadlineRejection, JobPlan, JobWork, KeySpread, Ledger, Model, Promise, SlotSupply, TimedWork, admit,
+    Costs, DeadlineRejection, InputVolume, JobPlan, JobWork, KeySpread, Ledger, Model, Promise, SlotSupply, TimedWork,
+    admit,
 };
 
 const SECOND_US: i64 = 1_000_000;
@@ -20,9 +21,7 @@ fn set_v() -> JobWork {
         copy_us_per_mb: 83_333,
         filter_millionths: 1_000_000,
     };
-    let mut splits = vec![64 << 20; 15];
-    splits.push(15 << 20);
-    costs.work(&splits, 6, KeySpread::Uniform)
+    costs.work(&InputVolume::in_blocks(975 << 20, 64 << 20), 6, KeySpread::Uniform)
 }
 
 /// Submitted an hour after the common start.
@@ -87,7 +86,7 @@ fn any_work() -> impl Strategy<Value = JobWork> {
     let keys = prop_oneof![Just(KeySpread::Uniform), Just(KeySpread::Single)];
     (costs, splits, 0..8_u32, keys).prop_map(|((map, reduce, copy, filter_millionths), splits, reduces, keys)| {
         let costs = Costs { map_us_per_mb: map, reduce_us_per_mb: reduce, copy_us_per_mb: copy, filter_millionths };
-        costs.work(&splits, reduces, keys)
+        costs.work(&splits.into_iter().collect(), reduces, keys)
     })
 }
 

@@ -1,6 +1,6 @@
 //! The rows of the two parameter sets that reproduce the paper's evaluation, and the same jobs in whole tasks.
 
-use crate::scheduler::constraint::{Costs, JobWork, KeySpread, Model};
+use crate::scheduler::constraint::{Costs, InputVolume, JobWork, KeySpread, Model};
 
 const SECOND_US: i64 = 1_000_000;
 const WHOLE: Model = Model::Whole { wait_us: 3_000_000 };
@@ -13,26 +13,15 @@ fn costs(map_us_per_mb: u64, reduce_us_per_mb: u64) -> Costs {
     Costs { map_us_per_mb, reduce_us_per_mb, copy_us_per_mb: COPY_US_PER_MB, filter_millionths: 1_000_000 }
 }
 
-/// A volume of whole kB in blocks; the last one is what is left.
-fn blocks(kilobytes: u64) -> Vec<u64> {
-    let volume = kilobytes << 10;
-    let mut splits = vec![BLOCK; (volume / BLOCK) as usize];
-    splits.extend((!volume.is_multiple_of(BLOCK)).then_some(volume % BLOCK));
-    splits
-}
-
 /// Set V: 975 MB on three trackers with two slots of each kind.
 fn set_v(reduce_us_per_mb: u64, keys: KeySpread) -> JobWork {
-    costs(1_875_000, reduce_us_per_mb).work(&blocks(975 << 10), 6, keys)
+    costs(1_875_000, reduce_us_per_mb).work(&InputVolume::in_blocks(975 << 20, BLOCK), 6, keys)
 }
 
 /// Set P: 2969.6 MB on ten trackers with two slots of each kind.
 fn set_p() -> JobWork {
     // 2969.6 MB are 3040870.4 kB.
-    let volume = 3_113_851_290_u64;
-    let mut splits = vec![BLOCK; (volume / BLOCK) as usize];
-    splits.push(volume % BLOCK);
-    costs(1_200_000, 413_000).work(&splits, 5, KeySpread::Uniform)
+    costs(1_200_000, 413_000).work(&InputVolume::in_blocks(3_113_851_290, BLOCK), 5, KeySpread::Uniform)
 }
 
 /// Rounded to milliseconds.
@@ -121,7 +110,9 @@ fn rows_of_set_p() {
 #[test]
 fn rows_in_whole_tasks() {
     // The evaluation has equal splits.
-    let equal = |maps: u32, volume_kb: u64| vec![(volume_kb << 10) / u64::from(maps); maps as usize];
+    let equal = |maps: u32, volume_kb: u64| {
+        InputVolume::in_equal_splits((volume_kb << 10) / u64::from(maps) * u64::from(maps), maps)
+    };
     let v = costs(1_875_000, 1_150_000).work(&equal(16, 975 << 10), 6, KeySpread::Uniform);
     let p = costs(1_200_000, 413_000).work(&equal(48, 3_040_870), 5, KeySpread::Uniform);
     let rows = [
@@ -147,7 +138,7 @@ fn rows_in_whole_tasks() {
 
 #[test]
 fn a_job_of_maps_alone_has_until_its_deadline() {
-    let work = costs(1_000_000, 500_000).work(&[10 << 20; 4], 0, KeySpread::Uniform);
+    let work = costs(1_000_000, 500_000).work(&InputVolume::in_equal_splits(40 << 20, 4), 0, KeySpread::Uniform);
     assert_eq!((work.copy_us, work.reduce_us, work.longest_reduce_us()), (0, 0, 0));
     assert_eq!(Model::Fluid.latest_reduce_start_us(&work, 20 * SECOND_US), 20 * SECOND_US);
     assert_eq!(least_maps(Model::Fluid, &work, 20), Some(2), "40 s of maps: the quotient is exact");
@@ -159,7 +150,7 @@ fn a_job_of_maps_alone_has_until_its_deadline() {
 
 #[test]
 fn a_job_without_input_needs_no_map() {
-    let work = costs(1_000_000, 500_000).work(&[], 0, KeySpread::Uniform);
+    let work = costs(1_000_000, 500_000).work(&InputVolume::default(), 0, KeySpread::Uniform);
     assert_eq!(least_maps(Model::Fluid, &work, 1), Some(0));
     assert_eq!(Model::Fluid.earliest_deadline_us(&work, 0, 0), Some(0));
 }
@@ -179,7 +170,7 @@ fn costs_beyond_all_numbers_are_longer_than_any_deadline() {
         copy_us_per_mb: u64::MAX,
         filter_millionths: u64::MAX,
     };
-    let work = costs.work(&[u64::MAX; 3], 2, KeySpread::Uniform);
+    let work = costs.work(&[u64::MAX; 3].into_iter().collect(), 2, KeySpread::Uniform);
     for model in [Model::Fluid, WHOLE] {
         assert_eq!(model.least_maps(&work, 0, model.latest_reduce_start_us(&work, i64::MAX)), None);
         assert_eq!(model.earliest_deadline_us(&work, 0, 1), Some(i64::MAX));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::model::{Kind, PerKind};
-use crate::scheduler::constraint::{ConstraintConfig, Costs, JobWork, KeySpread, Model, OnMissed};
+use crate::scheduler::constraint::{ConstraintConfig, Costs, InputVolume, JobWork, KeySpread, Model, OnMissed};
 
 use super::virtual_cluster::{HEARTBEAT_MS, JobPlanned, VirtualCluster};
 
@@ -21,12 +21,11 @@ fn replayed(map_ms: u64, deadline_s: u64) -> JobPlanned {
         copy_us_per_mb: 83_333,
         filter_millionths: 1_000_000,
     };
-    let splits = vec![29_696 * MB / 480; 48];
     JobPlanned {
         tasks: PerKind::new(48, 5),
         task_ms: PerKind::new(map_ms, 281_100),
         deadline_ms: Some(deadline_s * 1_000),
-        work: costs.work(&splits, 5, KeySpread::Uniform),
+        work: costs.work(&InputVolume::in_equal_splits(29_696 * MB / 480 * 48, 48), 5, KeySpread::Uniform),
     }
 }
 

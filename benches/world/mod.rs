@@ -13,7 +13,7 @@ use jobtracker::engine::{
 };
 use jobtracker::fake_tracker::{AttemptStep, FakeAttempt, FakeTracker};
 use jobtracker::mapreduce::{JobSpec, SplitTable};
-use jobtracker::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
+use jobtracker::market::{Account, BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
 use jobtracker::model::{AttemptState, Credits, FactNumber, JobId, Now, PerKind, QueueName};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
@@ -168,12 +168,12 @@ impl World {
         }
     }
 
-    /// The first jobs get deadline orders, each for an hour.
+    /// The first jobs get deadline orders, each for ten minutes.
     pub fn order(&mut self, jobs: usize) {
         let root = VerifiedUser { user: "root".into(), role: Role::Admin, key_id: KeyId(2) };
         for number in 1..=jobs {
             self.now.wall_ms += 1;
-            let (now_ms, deadline_ms) = (self.now.wall_ms, self.now.wall_ms + 3_600_000);
+            let (now_ms, deadline_ms) = (self.now.wall_ms, self.now.wall_ms + 600_000);
             let query = format!(
                 "bid=job_202611210913_{number:04}&deadline={deadline_ms}&maxRate=50&user=root&timestamp={now_ms}"
             );
@@ -181,6 +181,18 @@ impl World {
             let Reply::Market(answer) = self.step(Event::Market(Box::new(request))) else { panic!("no answer") };
             answer.unwrap();
         }
+    }
+
+    /// Queues whose rate an order sets.
+    pub fn raised_queues(&self) -> usize {
+        let market = self.engine.market().unwrap();
+        let is_raised = |queue: &&QueueName| {
+            market
+                .account(queue.as_str())
+                .and_then(Account::interval)
+                .is_some_and(|interval| interval.by_order.is_some())
+        };
+        market.queues().filter(is_raised).count()
     }
 
     pub fn tick(&mut self) {

@@ -96,6 +96,21 @@ fn deadlines_are_stated_shown_and_changed_by_commands() {
     let cleared = said(&serving, &["deadline", &id, "--clear"]);
     assert_eq!(cleared, format!("{id} has no deadline\n"));
 
+    let (input, output) = (place.path("input").display().to_string(), place.path("out-2").display().to_string());
+    let dry = |deadline| {
+        let files = ["submit", "--input", &input, "--output", &output, "--mapper", "cat", "--reducer", "NONE"];
+        job(&serving, &[&files[..], &["--map-time", "10s", "--deadline", deadline, "--dry-run"]].concat())
+    };
+    let taken = dry("20m");
+    let text = String::from_utf8(taken.stdout).unwrap();
+    assert_eq!(taken.status.code(), Some(0));
+    assert!(text.starts_with("the constraint scheduler would accept the job\n"), "{text}");
+    assert!(text.contains("maps      1 at a time, free 2\n"), "{text}");
+    let late = dry("5s");
+    let text = String::from_utf8(late.stdout).unwrap();
+    assert!(text.contains("would reject the job: deadline 5.0 s needs 3 map slots, 2 free"), "{text}");
+    assert_eq!(late.status.code(), Some(2));
+
     let late = submit(&place, &serving, "out-2", "5s");
     assert_eq!(late.status.code(), Some(2), "{late:?}");
     let why = String::from_utf8(late.stderr).unwrap();

@@ -5,6 +5,7 @@ mod backup;
 mod deadline;
 mod hold_kills;
 mod notify;
+mod order;
 mod quarantine;
 mod refused;
 mod refused_switch;

@@ -290,9 +290,18 @@ impl ChildDaemon {
 
     /// An operation of `/scheduler`, signed now.
     pub fn ask(&self, user: &str, operation: &str) -> Answered {
+        self.ask_at(user, operation, self.next_timestamp_ms())
+    }
+
+    /// The same of another address.
+    pub fn ask_address(&self, path: &str, user: &str, operation: &str) -> Answered {
+        self.try_ask_address(path, user, operation, self.next_timestamp_ms()).unwrap()
+    }
+
+    fn next_timestamp_ms(&self) -> i64 {
         let last = self.timestamp_ms.fetch_max(wall_ms(), Ordering::Relaxed);
         self.timestamp_ms.fetch_add(1, Ordering::Relaxed);
-        self.ask_at(user, operation, last.max(wall_ms()) + 1)
+        last.max(wall_ms()) + 1
     }
 
     pub fn ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> Answered {
@@ -301,9 +310,13 @@ impl ChildDaemon {
 
     /// The same of a daemon that may die.
     pub fn try_ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> io::Result<Answered> {
+        self.try_ask_address("/scheduler", user, operation, timestamp_ms)
+    }
+
+    fn try_ask_address(&self, path: &str, user: &str, operation: &str, timestamp_ms: i64) -> io::Result<Answered> {
         let query = format!("{operation}&user={user}&timestamp={timestamp_ms}");
         let signature = sign(&query, &Key::new(&format!("{user}key")));
-        self.try_get(&format!("/scheduler?{query}"), &signature)
+        self.try_get(&format!("{path}?{query}"), &signature)
     }
 
     /// Brings money in; the answer says that it is durable.

@@ -9,8 +9,6 @@ use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::{client, place};
 
 use jobtracker::clock::wall_ms;
-use jobtracker::market::Key;
-use jobtracker::market::signature::sign;
 use jobtracker::wire::protocol::Protocol;
 
 const TERMS: [&str; 6] = ["--map-time", "10s", "--deadline", "20m", "--max-rate", "5"];
@@ -47,16 +45,6 @@ fn submit(place: &DaemonFolders, serving: &ChildDaemon, user: &str, more: &[&str
     (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
-/// A signed quote of an order at its own address.
-fn quoted(serving: &ChildDaemon, signer: &str, query: &str) -> (u16, String) {
-    // Behind every timestamp so far, and no two alike.
-    let timestamp_ms = wall_ms() + 60_000 + query.len() as i64;
-    let query = format!("{query}&user={signer}&timestamp={timestamp_ms}");
-    let signature = sign(&query, &Key::new(&format!("{signer}key")));
-    let answer = serving.get(&format!("/scheduler/quote?{query}"), &signature);
-    (answer.status, answer.body)
-}
-
 #[test]
 fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     let (place, serving) = start();
@@ -90,17 +78,23 @@ fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&listed.stdout).unwrap(), serde_json::json!([]));
 
     let question = "order=5&queue=alice&volumeMb=1&maps=4&reduces=0&deadlineMs=60000&mapTaskMs=1000";
-    assert_eq!(quoted(&serving, "alice", question).0, 200);
-    let (status, body) = quoted(&serving, "bob", question);
-    assert!(status == 500 && body.contains("ACCESS DENIED"), "{body}");
+    let quoted = |signer: &str, query: &str| serving.ask_address("/scheduler/quote", signer, query);
+    assert_eq!(quoted("alice", question).status, 200);
+    let denied = quoted("bob", question);
+    assert!(denied.status == 500 && denied.body.contains("ACCESS DENIED"), "{}", denied.body);
     for (query, status, word) in [
         ("order=-1&queue=alice&volumeMb=1&deadlineMs=1", 400, "is negative"),
         ("order=5&queue=alice&volumeMb=1&deadlineMs=0", 400, "deadlineMs: \\\"0\\\" is not"),
         ("order=5&queue=alice&volumeMb=1&deadlineMs=1000&colour=red", 400, "\\\"colour\\\" is not a field"),
         ("order=0.5&queue=alice&volumeMb=1&deadlineMs=1000", 400, "0.5"),
     ] {
-        let (found, body) = quoted(&serving, "alice", query);
-        assert!(found == status && body.contains(word), "{query}: {found} {body}");
+        let refused = quoted("alice", query);
+        assert!(
+            refused.status == status && refused.body.contains(word),
+            "{query}: {} {}",
+            refused.status,
+            refused.body
+        );
     }
     assert_eq!(serving.stop().0, 0);
 }

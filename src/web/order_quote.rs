@@ -40,7 +40,7 @@ async fn read_quote<O: Owner>(
     for own in ["order", "queue", "timestamp"] {
         fields.remove(own);
     }
-    // Whoever signs: the jobs of a queue are those of the user of its name.
+    // The jobs of a queue are those of the user of its name, also where an administrator signs.
     fields.insert("user".to_owned(), queue.to_string());
     let question = read_question(&fields).map_err(bad)?;
     let gone = || (StatusCode::SERVICE_UNAVAILABLE, OwnerGone.to_string());

@@ -57,7 +57,7 @@ impl Engine {
         Model::Whole { wait_us: self.longest_interval_ms().saturating_mul(2_000) }
     }
 
-    /// All work of a job, by what it states and what is believed of it.
+    /// All work of a job, by what it states and what was believed of it when its order was placed.
     fn ordered_work(&self, job: &Job, order: &Order) -> JobWork {
         let config = self.deadline_config();
         let unstated = DeadlineSpec {
@@ -69,7 +69,7 @@ impl Engine {
             keys: KeySpread::Uniform,
         };
         let stated = job.deadline().or(job.spec.deadline.as_ref()).unwrap_or(&unstated);
-        let believed = self.estimate_now(&config.history, job).costs(&config.default_costs);
+        let believed = job.estimate.costs(&config.default_costs);
         app_deadline(stated, &job.spec, &job.splits, job.submit_ms, &believed).work
     }
 }

@@ -416,12 +416,12 @@ fn refusals_show_nothing_of_the_clusters_configuration() {
     });
 }
 
-/// A program that prints racks once the file `go` exists, and notes each run in `runs`.
+/// A program that prints racks once the file `go` exists, and notes each run in `runs`. It ends with its folder.
 fn slow_racks(folder: &Path) -> String {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("racks");
     let script = format!(
-        "#!/bin/sh\ncd {}\necho $# >> runs\nuntil [ -e go ]; do sleep 0.01; done\nfor host; do echo /r; done\n",
+        "#!/bin/sh\ncd {}\necho $# >> runs\nuntil [ -e go ] || [ ! -e racks ]; do sleep 0.01; done\nfor host; do echo /r; done\n",
         folder.display()
     );
     std::fs::write(&path, script).unwrap();

@@ -80,9 +80,9 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
     (scheduler, nodes[0], replicas)
 }
 
-/// A hundred hours of work, and ten hours for it; a few seconds later for each job.
+/// A hundred hours of work, and fifty hours for it, a few seconds more for each job: two or three slots of four.
 fn due_us(number: u32) -> i64 {
-    36_000_000_000 + i64::from(number) * 3_000_000
+    180_000_000_000 + i64::from(number) * 3_000_000
 }
 
 fn work(tasks: PerKind<u32>) -> JobWork {
@@ -216,10 +216,12 @@ fn deadlines(criterion: &mut Criterion) {
         });
     });
     let group = scheduler.open_group(&queue_name(0));
-    for (name, deadline_us) in [("admission", 20_000_000_000), ("rejection", 1_500_000)] {
-        let work = work(PerKind::new(100, 2));
+    // In eleven seconds the work takes more maps at a time than are promised to no job.
+    for (name, deadline_us, is_admitted) in [("admission", 200_000_000_000, true), ("rejection", 12_000_000, false)] {
+        let work = work(PerKind::new(NODES * SLOTS.map, 2));
         let deadline = Some(TimedWork { work, arrival_us: 1_000_000, now_us: 1_000_000, deadline_us });
-        let app = NewApp { name: "job", group, user: "user", tasks: 102, deadline };
+        let app = NewApp { name: "job", group, user: "user", tasks: u64::from(work.maps) + 2, deadline };
+        assert_eq!(scheduler.check_new_app(&app).is_ok(), is_admitted, "{name}");
         criterion.bench_function(name, |bencher| bencher.iter(|| black_box(scheduler.check_new_app(&app)).is_ok()));
     }
 }

@@ -127,18 +127,28 @@ impl World {
             slots: PerKind::new(50_000, 0),
             ..FakeTracker::of_status(&recorded("idle").status)
         };
-        let request = tracker.request(Vec::new());
-        tracker.obey(&decoded(self.step(Event::Heartbeat { request, connection: 1 })), |_| ());
         let succeeded = report_of("map-succeeded", AttemptState::Succeeded);
         let succeed = |attempt: &mut FakeAttempt| {
             run(attempt);
             attempt.advance(AttemptStep::Advance);
             TaskStatus { attempt: attempt.id, state: attempt.state, ..succeeded.clone() }
         };
-        let reports = tracker.attempts.iter_mut().map(succeed).collect();
-        tracker.slots = PerKind::new(0, 0);
-        let request = tracker.request(reports);
-        self.step(Event::Heartbeat { request, connection: 1 });
+        // An answer brings a thousand setups at most.
+        loop {
+            let preparing = self.engine.build_snapshot(self.now).value.preparing_jobs;
+            if tracker.attempts.len() == preparing as usize {
+                // The last reports.
+                tracker.slots = PerKind::new(0, 0);
+            }
+            let reports = tracker.attempts.iter_mut().map(succeed).collect();
+            let request = tracker.request(reports);
+            let answer = decoded(self.step(Event::Heartbeat { request, connection: 1 }));
+            tracker.attempts.clear();
+            tracker.obey(&answer, |_| ());
+            if tracker.slots.map == 0 {
+                return;
+            }
+        }
     }
 
     /// `jobs` that run, each in a queue of its own, with enough maps waiting; and idle trackers around.
@@ -218,10 +228,13 @@ impl BusyTracker {
     /// One on a host, that takes maps until all its slots are in use.
     pub fn new(world: &mut World, host: usize, slots: usize) -> Self {
         let mut tracker = Self::registered(world, host, slots);
-        while tracker.has_room() {
+        for _ in 0..slots {
             tracker.beat_untimed(world);
+            if !tracker.has_room() {
+                return tracker;
+            }
         }
-        tracker
+        panic!("host {host} holds {} of {slots} maps", tracker.fake.attempts.len())
     }
 
     /// One on a host, after its first heartbeat, which may bring fewer maps than it has room for: they are spread.

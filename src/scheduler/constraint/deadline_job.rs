@@ -13,7 +13,15 @@ pub(super) struct ReducePlan {
     pub(super) until_us: i64,
 }
 
-#[derive(Clone, Debug)]
+/// What a look at a job changes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeadlineCheck {
+    pub(super) state: DeadlineState,
+    minimum_maps: u32,
+    reduces_until_us: i64,
+}
+
+#[derive(Debug)]
 pub(super) struct DeadlineJob {
     deadline: AppDeadline,
     arrival_us: i64,
@@ -148,25 +156,36 @@ impl DeadlineJob {
         })
     }
 
-    /// Looks whether what is left keeps the deadline, with up to `free` map slots more if it may have them. Whether
-    /// anything has changed.
-    pub(super) fn check(&mut self, model: Model, free: u32, now_us: i64) -> bool {
-        let before = (self.state, self.minimum.map, self.reduces_until_us);
+    /// Whether what is left keeps the deadline, with up to `free` map slots more if it may have them; none: nothing has
+    /// changed.
+    pub(super) fn check(&self, model: Model, free: u32, now_us: i64) -> Option<DeadlineCheck> {
+        let before = DeadlineCheck {
+            state: self.state,
+            minimum_maps: self.minimum.map,
+            reduces_until_us: self.reduces_until_us,
+        };
+        let mut check = before;
         if now_us > self.reduces_until_us {
             // They take longer than believed.
-            self.reduces_until_us = self.deadline.due_us;
+            check.reduces_until_us = self.deadline.due_us;
         }
         if now_us >= self.deadline.due_us {
-            self.state = DeadlineState::Late;
+            check.state = DeadlineState::Late;
         } else if self.reduce_start_us.is_none() {
             let needed = self.needed_maps(model, now_us);
             if let Some(needed) = needed.filter(|needed| *needed <= self.minimum.map.saturating_add(free)) {
-                self.minimum.map = self.minimum.map.max(needed);
+                check.minimum_maps = self.minimum.map.max(needed);
             }
-            let is_kept = needed.is_some_and(|needed| needed <= self.minimum.map);
-            self.state = if is_kept { DeadlineState::OnTime } else { DeadlineState::AtRisk };
+            let is_kept = needed.is_some_and(|needed| needed <= check.minimum_maps);
+            check.state = if is_kept { DeadlineState::OnTime } else { DeadlineState::AtRisk };
         }
-        before != (self.state, self.minimum.map, self.reduces_until_us)
+        (check != before).then_some(check)
+    }
+
+    pub(super) fn set_check(&mut self, check: DeadlineCheck) {
+        self.state = check.state;
+        self.minimum.map = check.minimum_maps;
+        self.reduces_until_us = check.reduces_until_us;
     }
 
     /// The least maps at a time that do what is left in time; none: no number does.

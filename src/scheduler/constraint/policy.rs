@@ -255,14 +255,13 @@ impl Constraint {
         let ids: Vec<AppId> = self.by_due.iter().map(|(_, id)| *id).collect();
         for id in ids {
             let Some(job) = self.jobs.get(&id).filter(|job| job.state != DeadlineState::Late) else { continue };
-            let mut checked = job.clone();
             let free = self.supply(totals).0.map.saturating_sub(self.ledger.maps());
             let free = if self.config.escalates { u32::try_from(free).unwrap_or(u32::MAX) } else { 0 };
-            if checked.check(model, free, now_us) {
-                if checked.state == DeadlineState::Late {
+            if let Some(check) = job.check(model, free, now_us) {
+                if check.state == DeadlineState::Late {
                     self.missed.push(id);
                 }
-                self.renew(id, |job| *job = checked);
+                self.renew(id, |job| job.set_check(check));
                 reaction.wake_app(id);
                 reaction.rekey_app(id);
             }

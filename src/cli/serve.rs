@@ -7,6 +7,7 @@ use crate::config::settings::{AdmittedTrackers, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
 
+use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
 
 /// Sources of the configuration.
@@ -63,10 +64,12 @@ impl ConfigurationArguments {
 // === impl ServeFailure ===
 
 impl ServeFailure {
-    /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
+    /// The exit code: 2 for wrong usage, configuration or content of its files, so that a supervisor does not try again; 1
+    /// for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) => 2,
+            Self::Config(_) => WRONG_USAGE,
+            Self::Serve(error) if error.is_of_content() => WRONG_USAGE,
             Self::TakeOver(_) | Self::Serve(_) => 1,
         }
     }

@@ -77,6 +77,19 @@ pub enum ServeError {
     Run(#[from] RunError),
 }
 
+// === impl ServeError ===
+
+impl ServeError {
+    /// Whether the ACL file or the budget file has to be edited first: another start would fail alike.
+    pub fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Acl(AclFileError::Line(_) | AclFileError::NotText(_))
+                | Self::Budget(BudgetBackEndError::Line(_) | BudgetBackEndError::Unreadable { .. })
+        )
+    }
+}
+
 /// What to do about a bad state folder.
 fn state_advice(error: &StoreError) -> &'static str {
     match error {

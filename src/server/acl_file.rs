@@ -71,7 +71,7 @@ pub enum AclFileError {
     NotText(PathBuf),
     /// One of its lines is wrong.
     #[error("{0}")]
-    RackQueue(#[from] AclError),
+    Line(#[from] AclError),
     /// The thread could not be started.
     #[error("cannot start the thread that checks the ACL file: {0}")]
     Thread(io::Error),
@@ -123,7 +123,7 @@ impl AclFile {
         self.check_requests.clone()
     }
 
-    /// Reloads the file even if it check_requests unchanged, and waits for it. Returns the number of users.
+    /// Reloads the file even if it looks unchanged, and waits for it. Returns the number of users.
     ///
     /// # Errors
     /// The error of the file; the last good list stays in force.
@@ -176,7 +176,8 @@ impl List {
         let error = match read(&self.path) {
             Ok(acl) => {
                 if has_changed {
-                    tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
+                    let (path, users, admins) = (self.path.display(), acl.len(), acl.admins());
+                    tracing::info!("{path}: {users} users may sign ({admins} administrators)");
                 }
                 self.current.store(Arc::new(acl));
                 None
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn a_list_that_was_never_good_is_refused() {
         let (_folder, path) = file("alice\n");
-        assert!(matches!(AclFile::open(path.clone()), Err(AclFileError::RackQueue(_))));
+        assert!(matches!(AclFile::open(path.clone()), Err(AclFileError::Line(_))));
         let missing = AclFile::open(path.with_file_name("none")).unwrap_err();
         assert!(missing.to_string().contains("mapred.priority-scheduler.acl-file"), "{missing}");
     }

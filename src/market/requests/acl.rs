@@ -12,6 +12,10 @@ use crate::market::money::KeyId;
 
 /// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
+/// Between fields.
+const BLANKS: [char; 2] = [' ', '\t'];
+/// What some editors put before the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What a user may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,9 +46,9 @@ pub struct Acl {
     entries: BTreeMap<String, AclEntry>,
 }
 
-/// A line that is not `user role key`.
+/// A line that does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {reason}: {text:?}")]
+#[error("{file}:{line}: {problem}: {text:?}")]
 pub struct AclError {
     /// The file, or what else the list was read from.
     pub file: String,
@@ -53,7 +57,27 @@ pub struct AclError {
     /// The first word of the line; the rest may hold a key and is not shown.
     pub text: String,
     /// What is wrong.
-    pub reason: &'static str,
+    pub problem: AclProblem,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AclProblem {
+    /// It has fewer fields than three, or more.
+    #[error("expected three fields: user role key")]
+    Fields,
+    /// It has a character that no editor shows.
+    #[error("a control character; expected: user role key")]
+    ControlCharacter,
+    /// Its role is another.
+    #[error("the role is neither `user` nor `admin`; expected: user role key")]
+    Role,
+    /// The user has a line already.
+    #[error("the user has line {first} already; expected one line for each")]
+    Repeated {
+        /// That line, counted from 1.
+        first: usize,
+    },
 }
 
 // === impl Acl ===
@@ -61,24 +85,48 @@ pub struct AclError {
 impl Acl {
     /// Reads a list. `origin` names it in errors.
     ///
-    /// Each line is `user role key` with one blank between. The role `admin` gives [`Role::Admin`], every other word
-    /// [`Role::User`]; the last line of a user counts. Empty lines and lines that begin with `#` are ignored.
+    /// Each line is `user role key` with spaces or tabs between; the role is `user` or `admin`, and a user has one line.
+    /// Empty lines, lines that begin with `#` and a byte order mark are ignored.
+    ///
+    /// # Errors
+    /// The first line that does not count.
     pub fn parse(text: &str, origin: &str) -> Result<Acl, AclError> {
-        let mut entries = BTreeMap::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim_end_matches(' ');
-            if line.trim().is_empty() || line.starts_with('#') {
+        let (acl, errors) = Self::parse_all(text, origin);
+        errors.into_iter().next().map_or(Ok(acl), Err)
+    }
+
+    /// The same with all lines that do not count, beside the list of the others.
+    pub fn parse_all(text: &str, origin: &str) -> (Acl, Vec<AclError>) {
+        let (mut entries, mut lines) = (BTreeMap::new(), BTreeMap::new());
+        let mut errors = Vec::new();
+        for (line, number) in text.trim_start_matches(BYTE_ORDER_MARK).lines().zip(1..) {
+            let line = line.trim_matches(BLANKS);
+            if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (user, entry) = parse_line(line).map_err(|reason| AclError {
-                file: origin.to_owned(),
-                line: index + 1,
-                text: first_word(line),
-                reason,
-            })?;
-            entries.insert(user.to_owned(), entry);
+            let parsed = parse_line(line).and_then(|(user, entry)| match lines.insert(user, number) {
+                None => Ok((user, entry)),
+                Some(first) => Err(AclProblem::Repeated { first }),
+            });
+            match parsed {
+                Ok((user, entry)) => drop(entries.insert(user.to_owned(), entry)),
+                Err(problem) => {
+                    let text = first_word(line);
+                    errors.push(AclError { file: origin.to_owned(), line: number, text, problem });
+                }
+            }
         }
-        Ok(Acl { entries })
+        (Acl { entries }, errors)
+    }
+
+    /// Names of the users.
+    pub fn users(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// Number of administrators.
+    pub fn admins(&self) -> usize {
+        self.entries.values().filter(|entry| entry.role == Role::Admin).count()
     }
 
     /// The line of a user.
@@ -97,24 +145,25 @@ impl Acl {
     }
 }
 
-fn parse_line(line: &str) -> Result<(&str, AclEntry), &'static str> {
-    let mut fields = line.split(' ');
+fn parse_line(line: &str) -> Result<(&str, AclEntry), AclProblem> {
+    let mut fields = line.split(BLANKS).filter(|field| !field.is_empty());
     let (Some(user), Some(role), Some(key), None) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
-        return Err("expected three fields with one blank between: user role key");
+        return Err(AclProblem::Fields);
     };
-    if user.is_empty() || role.is_empty() || key.is_empty() {
-        return Err("a field is empty; expected one blank between: user role key");
+    if [user, role, key].into_iter().any(|field| field.chars().any(char::is_control)) {
+        return Err(AclProblem::ControlCharacter);
     }
-    if line.chars().any(char::is_control) {
-        return Err("a control character; expected: user role key");
-    }
-    let role = if role == "admin" { Role::Admin } else { Role::User };
+    let role = match role {
+        "admin" => Role::Admin,
+        "user" => Role::User,
+        _ => return Err(AclProblem::Role),
+    };
     Ok((user, AclEntry { role, key: Key::new(key) }))
 }
 
 /// The user's name, where something follows it: a lone word may be a key.
 fn first_word(line: &str) -> String {
-    match line.trim_start().split_once(' ') {
+    match line.split_once(BLANKS) {
         Some((word, _)) => format!("{} …", word.chars().take(SHOWN_CHARACTERS).collect::<String>()),
         None => "…".to_owned(),
     }
@@ -158,25 +207,39 @@ mod tests {
 
     #[test]
     fn lines_become_users() {
-        let acl = parse("alice user k1\nroot admin k2\r\nbob ADMIN k3\ncarol anything kä\n").unwrap();
-        assert_eq!(acl.len(), 4);
+        let acl = parse("\u{feff}alice user k1\nroot admin k2\r\n\tbob  user\tk3 \ncarol user kä\n").unwrap();
+        assert_eq!((acl.len(), acl.admins()), (4, 1));
         assert_eq!(acl.get("root").map(|entry| entry.role), Some(Role::Admin));
-        assert_eq!(acl.get("bob").map(|entry| entry.role), Some(Role::User));
+        assert_eq!(acl.get("alice").map(|entry| entry.role), Some(Role::User));
+        assert_eq!(acl.get("bob").unwrap().key, Key::new("k3"));
         assert_eq!(acl.get("root").unwrap().key, Key::new("k2"));
         assert_eq!(acl.get("carol").unwrap().key.as_bytes(), "kä".as_bytes());
         assert_eq!(acl.get("dave"), None);
     }
 
     #[test]
-    fn the_last_line_of_a_user_counts() {
-        assert_eq!(parse("a user k1\na admin k2").unwrap().get("a").unwrap().role, Role::Admin);
+    fn a_role_that_is_mistyped_and_a_second_line_of_a_user_are_refused_with_their_lines() {
+        for role in ["usr", "USER", "ADMIN", "admim"] {
+            assert_eq!(parse(&format!("a {role} s3cret")).unwrap_err().problem, AclProblem::Role);
+        }
+        let (acl, errors) = Acl::parse_all("a user k1\nb usr k\na admin k2\nc k\n", "acl");
+        assert_eq!(acl.users().collect::<Vec<_>>(), ["a"]);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                r#"acl:2: the role is neither `user` nor `admin`; expected: user role key: "b …""#,
+                r#"acl:3: the user has line 1 already; expected one line for each: "a …""#,
+                r#"acl:4: expected three fields: user role key: "c …""#,
+            ]
+        );
     }
 
     /// Defect 2: an empty line froze the original.
     #[test]
     fn defect_02_empty_lines_are_passed_over_and_bad_lines_are_named() {
         assert_eq!(parse("\na user k\n\n  \n# b admin k\n").unwrap().len(), 1);
-        for bad in ["a user", "a", " a user k", "a  user k", "a user k k2", "a\tuser k", "a user k\u{7}"] {
+        for bad in ["a user", "a", "a user k k2", "a user k\u{7}"] {
             let error = parse(&format!("ok user k\n{bad}\n")).unwrap_err();
             assert_eq!((error.file.as_str(), error.line), ("/etc/hadoop.acl", 2), "{bad:?}");
         }

@@ -9,7 +9,7 @@ mod query;
 pub mod signature;
 mod submission;
 
-pub use acl::{Acl, AclEntry, AclError, Key, Role};
+pub use acl::{Acl, AclEntry, AclError, AclProblem, Key, Role};
 pub use answer::{Answer, QueueInfo};
 pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
 pub use handle_request::{HandledRequest, ServletRequest};

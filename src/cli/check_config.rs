@@ -1,12 +1,13 @@
 //! `jobtracker check-config`: prints the effective values, their places, and warnings.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::open_doors::{Grade, OpenDoor};
 use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, open_doors};
+use crate::lifecycle::{FileFindings, check_market_files};
 use crate::worker::TaskTrackerSettings;
 
 use super::serve::ConfigurationArguments;
@@ -68,10 +69,16 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
         return refusal(text, &errors);
     }
     match daemon.load(options, &configuration) {
-        Ok(mut warnings) => {
+        Ok((mut warnings, findings)) => {
             warnings.extend(unread_keys(&configuration));
             for warning in &warnings {
                 line(&mut text, format_args!("warning: {warning}"));
+            }
+            for warning in &findings.warnings {
+                line(&mut text, format_args!("warning: {warning}"));
+            }
+            if !findings.errors.is_empty() {
+                return refusal(text, &findings.errors);
             }
             let doors = daemon.open_doors(&configuration);
             for door in &doors {
@@ -80,7 +87,11 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             line(&mut text, format_args!("exposure: grade {} ({} open doors)", Grade::of(&doors), doors.len()));
             line(
                 &mut text,
-                format_args!("good: {} values set, {} warnings", configuration.written().count(), warnings.len()),
+                format_args!(
+                    "good: {} values set, {} warnings",
+                    configuration.written().count(),
+                    warnings.len() + findings.warnings.len()
+                ),
             );
             Report { text, is_good: true }
         }
@@ -91,12 +102,21 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
 // === impl Daemon ===
 
 impl Daemon {
-    /// Loads the configuration as the daemon does at start; returns the warnings.
-    fn load(self, options: &LoadOptions, configuration: &Configuration) -> Result<Vec<Warning>, ConfigError> {
+    /// Loads the configuration as the daemon does at start; returns the warnings, and what the files of users and budgets
+    /// have.
+    fn load(
+        self,
+        options: &LoadOptions,
+        configuration: &Configuration,
+    ) -> Result<(Vec<Warning>, FileFindings), ConfigError> {
         let mut warnings = contradictions::of_tasktracker(configuration);
+        let mut findings = FileFindings::default();
         match self {
             Daemon::JobTracker => {
-                let (_, of_jobtracker) = Settings::load(options)?;
+                let (settings, of_jobtracker) = Settings::load(options)?;
+                if let Some(market) = &settings.market {
+                    findings = check_market_files(&market.acl_file, &market.budget_file);
+                }
                 warnings.retain(|warning| !of_jobtracker.contains(warning));
                 warnings.splice(0..0, of_jobtracker);
             }
@@ -105,7 +125,7 @@ impl Daemon {
                 TaskTrackerSettings::read(configuration.clone())?;
             }
         }
-        Ok(warnings)
+        Ok((warnings, findings))
     }
 
     /// The open doors of its configuration.
@@ -196,7 +216,7 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(left.len())
 }
 
-fn refusal(mut text: String, errors: &[ConfigError]) -> Report {
+fn refusal(mut text: String, errors: &[impl Display]) -> Report {
     for error in errors {
         line(&mut text, format_args!("error: {error}"));
     }

@@ -5,6 +5,7 @@
 
 mod acl_watch;
 mod build_engine;
+mod check_files;
 mod daemon;
 mod handover;
 mod market_opening;
@@ -23,6 +24,7 @@ mod start;
 mod web_thread;
 
 pub use crate::store::Precedence;
+pub use check_files::{FileFindings, FileWarning, Names, check_market_files};
 pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,

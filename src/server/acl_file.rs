@@ -205,9 +205,18 @@ impl FileMark {
 }
 
 fn read(path: &Path) -> Result<Acl, AclFileError> {
+    let (acl, errors) = read_all_users(path)?;
+    errors.into_iter().next().map_or(Ok(acl), |error| Err(error.into()))
+}
+
+/// The users whose lines are right, and all errors of the others.
+///
+/// # Errors
+/// A missing file, or one that is no text.
+pub fn read_all_users(path: &Path) -> Result<(Acl, Vec<AclError>), AclFileError> {
     let bytes = open_named_by_conf(path)?.read_limited(MAX_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))?;
-    Ok(Acl::parse(&text, &path.display().to_string())?)
+    Ok(Acl::parse_all(&text, &path.display().to_string()))
 }
 
 #[cfg(test)]

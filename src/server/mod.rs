@@ -28,7 +28,7 @@ mod shared_presence;
 mod submission;
 mod switch_waiter;
 
-pub use acl_file::{AclFile, AclFileError};
+pub use acl_file::{AclFile, AclFileError, read_all_users};
 pub use advertised::Advertised;
 pub(crate) use allocation_watch::AllocationWatch;
 pub use broken_invariants::BrokenInvariants;

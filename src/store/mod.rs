@@ -45,7 +45,8 @@ mod writer;
 
 pub use backup::{BackupSummary, backup};
 pub use budget_file::{
-    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence, read_budgets,
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence, read_all_budgets,
+    read_budgets,
 };
 pub use durable::{Durable, Health, StoreStats};
 pub use error::{SchemaFound, StoreError};

@@ -12,6 +12,8 @@ pub const MAX_QUEUES: usize = 50_000;
 
 /// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 100;
+/// What some editors put before the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// One queue's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,30 +44,38 @@ pub struct BudgetFileError {
     pub reason: String,
 }
 
-/// Parses a budget file; `file` names it in errors. Empty lines and lines that begin with `#` are ignored.
+/// Parses a budget file; `file` names it in errors. Empty lines, lines that begin with `#` and a byte order mark are
+/// ignored.
+///
+/// # Errors
+/// The first line that is no line of a queue, or repeats one.
 pub fn parse(text: &str, file: &str) -> Result<Vec<BudgetLine>, BudgetFileError> {
+    let (lines, errors) = parse_all(text, file);
+    errors.into_iter().next().map_or(Ok(lines), Err)
+}
+
+/// The same with all wrong lines, beside the right ones.
+pub fn parse_all(text: &str, file: &str) -> (Vec<BudgetLine>, Vec<BudgetFileError>) {
     let mut seen = BTreeSet::new();
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    let (mut lines, mut errors) = (Vec::new(), Vec::new());
+    for (line, number) in text.trim_start_matches(BYTE_ORDER_MARK).lines().zip(1..) {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let refuse = |reason: String| BudgetFileError {
-            file: file.to_owned(),
-            line: index + 1,
-            text: line.chars().take(SHOWN_CHARACTERS).collect(),
-            reason,
-        };
-        let parsed = parse_line(line).map_err(refuse)?;
-        if !seen.insert(parsed.queue.clone()) {
-            return Err(refuse(format!("queue {} has a line already", parsed.queue)));
+        let parsed = parse_line(line).and_then(|parsed| match seen.insert(parsed.queue.clone()) {
+            false => Err(format!("queue {} has a line already", parsed.queue)),
+            true if seen.len() > MAX_QUEUES => Err(format!("more than {MAX_QUEUES} queues")),
+            true => Ok(parsed),
+        });
+        match parsed {
+            Ok(parsed) => lines.push(parsed),
+            Err(reason) => {
+                let text = line.chars().take(SHOWN_CHARACTERS).collect();
+                errors.push(BudgetFileError { file: file.to_owned(), line: number, text, reason });
+            }
         }
-        if seen.len() > MAX_QUEUES {
-            return Err(refuse(format!("more than {MAX_QUEUES} queues")));
-        }
-        lines.push(parsed);
     }
-    Ok(lines)
+    (lines, errors)
 }
 
 /// The content of a budget file: 20 decimals, in the order given.

@@ -15,7 +15,7 @@ use super::requests::signature::{sign, verify};
 use super::*;
 
 const START: i64 = 1_700_000_000_000;
-const ACL: &str = "alice user alicekey-abc\nbob user bobkey\nroot admin rootkey\nmallory ADMIN mallorykey\n";
+const ACL: &str = "alice user alicekey-abc\nbob user bobkey\nroot admin rootkey\nmallory user mallorykey\n";
 
 fn credits(text: &str) -> Credits {
     Credits::parse_exact(text).unwrap()

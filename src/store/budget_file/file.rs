@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::fs::{FsError, open_named_by_conf};
-use crate::market::{BudgetLine, budget_file};
+use crate::market::{BudgetFileError, BudgetLine, budget_file};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
@@ -61,8 +61,17 @@ impl BudgetFile {
 
     /// The lines of a content.
     pub(super) fn parse(&self, content: &[u8]) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+        let (lines, errors) = self.parse_all(content)?;
+        errors.into_iter().next().map_or(Ok(lines), |error| Err(error.into()))
+    }
+
+    /// All lines that are right, and what is wrong with the others.
+    pub(super) fn parse_all(
+        &self,
+        content: &[u8],
+    ) -> Result<(Vec<BudgetLine>, Vec<BudgetFileError>), BudgetBackEndError> {
         let text = std::str::from_utf8(content).map_err(|_| self.unreadable("not UTF-8"))?;
-        Ok(budget_file::parse(text, &self.path.display().to_string())?)
+        Ok(budget_file::parse_all(text, &self.path.display().to_string()))
     }
 
     pub(super) fn unreadable(&self, reason: &'static str) -> BudgetBackEndError {

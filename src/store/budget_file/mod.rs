@@ -17,4 +17,4 @@ mod read_budgets;
 pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};
 pub use file_back_end::Precedence;
 pub use publisher::{BudgetPublisher, BudgetStatus};
-pub use read_budgets::read_budgets;
+pub use read_budgets::{read_all_budgets, read_budgets};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::market::BudgetLine;
+use crate::market::{BudgetFileError, BudgetLine};
 
 use super::back_end::BudgetBackEndError;
 use super::file::BudgetFile;
@@ -14,4 +14,13 @@ use super::file::BudgetFile;
 pub fn read_budgets(path: &Path) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
     let file = BudgetFile::at(path, Path::new(""));
     file.parse(&file.read_existing()?)
+}
+
+/// The lines of a budget file that are right, and all errors of the others.
+///
+/// # Errors
+/// A missing file, or one that is no text.
+pub fn read_all_budgets(path: &Path) -> Result<(Vec<BudgetLine>, Vec<BudgetFileError>), BudgetBackEndError> {
+    let file = BudgetFile::at(path, Path::new(""));
+    file.parse_all(&file.read_existing()?)
 }

@@ -28,7 +28,7 @@ pub const INTERVAL: Duration = Duration::from_secs(100);
 const MOST_TICKS: u32 = 400;
 
 /// Keys of the users that everybody knows of.
-pub const ACL: &str = "alice user alicekey-abc\nbob user bobkey\ncarol user carolkey\nmallory ADMIN mallorykey\nroot admin rootkey\nqueue1 user k1\nqueue2 user k2\n";
+pub const ACL: &str = "alice user alicekey-abc\nbob user bobkey\ncarol user carolkey\nmallory user mallorykey\nroot admin rootkey\nqueue1 user k1\nqueue2 user k2\n";
 
 /// What a test wants of its market.
 #[derive(Default)]

@@ -1,0 +1,193 @@
+//! A look at the market's files before a start: everything that is wrong with them, where a start names the first.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use crate::market::{Acl, BudgetLine, Role};
+use crate::server::read_all_users;
+use crate::store::{BudgetBackEndError, read_all_budgets};
+
+use super::serve_error::ServeError;
+
+/// What is wrong with the files, and what may be.
+#[derive(Debug, Default)]
+pub struct FileFindings {
+    /// A start would fail with the first.
+    pub errors: Vec<ServeError>,
+    /// What a start accepts.
+    pub warnings: Vec<FileWarning>,
+}
+
+/// What is suspicious about files that a start accepts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileWarning {
+    /// No user may add money or queues.
+    #[error("{file} has no administrator; expected a line `USER admin KEY`", file = .file.display())]
+    NoAdmin {
+        /// The ACL file.
+        file: PathBuf,
+    },
+    /// Budgets cannot be published.
+    #[error("the user that runs this check cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
+    NotWritable {
+        /// The budget file.
+        file: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
+    /// Users that cannot submit.
+    #[error("{file} has no queue of {users}; add one: jobtracker queue add NAME", file = .file.display())]
+    UsersWithoutQueue {
+        /// The budget file.
+        file: PathBuf,
+        /// The users.
+        users: Names,
+    },
+    /// Queues into which no user can submit.
+    #[error("{file} has no user for the queues {queues}", file = .file.display())]
+    QueuesWithoutUser {
+        /// The ACL file.
+        file: PathBuf,
+        /// The queues.
+        queues: Names,
+    },
+}
+
+/// Some names, the first of them written out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+/// Names that a text writes out.
+const SHOWN_NAMES: usize = 5;
+
+/// Looks at the ACL file and the budget file, and changes nothing. A missing file is named where the settings are read.
+pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
+    let mut findings = FileFindings::default();
+    let users = findings.check_acl(acl_file);
+    let queues = findings.check_budgets(budget_file);
+    if let (Some(users), Some(queues)) = (users, queues) {
+        findings.warnings.extend(users_without_queue(&users, &queues, budget_file));
+        findings.warnings.extend(queues_without_user(&users, &queues, acl_file));
+    }
+    findings
+}
+
+// === impl FileFindings ===
+
+impl FileFindings {
+    fn check_acl(&mut self, path: &Path) -> Option<Acl> {
+        let (acl, errors) = read_all_users(path).map_err(|error| self.errors.push(ServeError::Acl(error))).ok()?;
+        let is_good = errors.is_empty();
+        self.errors.extend(errors.into_iter().map(|error| ServeError::Acl(error.into())));
+        if is_good && acl.admins() == 0 {
+            self.warnings.push(FileWarning::NoAdmin { file: path.to_owned() });
+        }
+        is_good.then_some(acl)
+    }
+
+    fn check_budgets(&mut self, path: &Path) -> Option<Vec<BudgetLine>> {
+        let (lines, errors) = match read_all_budgets(path) {
+            Ok(read) => read,
+            Err(BudgetBackEndError::Missing { .. }) => return None,
+            Err(error) => {
+                self.errors.push(ServeError::Budget(error));
+                return None;
+            }
+        };
+        let is_good = errors.is_empty();
+        self.errors.extend(errors.into_iter().map(|error| ServeError::Budget(error.into())));
+        if let Err(error) = rustix::fs::access(path, Access::WRITE_OK) {
+            self.warnings.push(FileWarning::NotWritable { file: path.to_owned(), reason: error.to_string() });
+        }
+        is_good.then_some(lines)
+    }
+}
+
+/// Administrators need none.
+fn users_without_queue(users: &Acl, queues: &[BudgetLine], budget_file: &Path) -> Option<FileWarning> {
+    let queues: BTreeSet<&str> = queues.iter().map(|line| line.queue.as_str()).collect();
+    let is_admin = |user: &str| users.get(user).is_some_and(|entry| entry.role == Role::Admin);
+    let names = Names::of(users.users().filter(|user| !is_admin(user) && !queues.contains(user)))?;
+    Some(FileWarning::UsersWithoutQueue { file: budget_file.to_owned(), users: names })
+}
+
+fn queues_without_user(users: &Acl, queues: &[BudgetLine], acl_file: &Path) -> Option<FileWarning> {
+    let queues = queues.iter().map(|line| line.queue.as_str());
+    let names = Names::of(queues.filter(|queue| users.get(queue).is_none()))?;
+    Some(FileWarning::QueuesWithoutUser { file: acl_file.to_owned(), queues: names })
+}
+
+// === impl Names ===
+
+impl Names {
+    /// None for none.
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Option<Self> {
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        (!names.is_empty()).then_some(Self(names))
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.0.iter().take(SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match self.0.len().saturating_sub(SHOWN_NAMES) {
+            0 => formatter.write_str(&shown),
+            more => write!(formatter, "{shown} and {more} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found in these two files.
+    fn findings(acl: &str, budgets: &str) -> (Vec<String>, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
+        std::fs::write(&acl_file, acl).unwrap();
+        std::fs::write(&budget_file, budgets).unwrap();
+        let found = check_market_files(&acl_file, &budget_file);
+        assert_eq!(std::fs::read_to_string(budget_file).unwrap(), budgets, "a look changes nothing");
+        let place = format!("{}/", folder.path().display());
+        let without_place = |text: String| text.replace(&place, "");
+        (
+            found.errors.iter().map(ToString::to_string).map(without_place).collect(),
+            found.warnings.iter().map(ToString::to_string).map(without_place).collect(),
+        )
+    }
+
+    #[test]
+    fn all_wrong_lines_of_both_files_are_named() {
+        let (errors, warnings) = findings("alice usr k\nroot admin k\nbob\n", "alice 1\nbob x 1\ncarol 1 1\n");
+        assert_eq!(
+            errors,
+            [
+                r#"acl:1: the role is neither `user` nor `admin`; expected: user role key: "alice …""#,
+                r#"acl:3: expected three fields: user role key: "…""#,
+                r#"budget:1: expected three fields: queue budget spending, in "alice 1""#,
+                r#"budget:2: budget: "x" is not a decimal number such as 12.5, in "bob x 1""#,
+            ]
+        );
+        assert_eq!(warnings, [""; 0], "wrong lines are compared with nothing");
+    }
+
+    #[test]
+    fn what_a_start_accepts_and_users_would_miss_is_a_warning() {
+        let budgets = "alice 1 1\nq1 1 1\nq2 1 1\nq3 1 1\nq4 1 1\nq5 1 1\nq6 1 1\nq7 1 1\n";
+        let (errors, warnings) = findings("alice user k\nbob user k2\n", budgets);
+        assert_eq!(errors, [""; 0]);
+        assert_eq!(
+            warnings,
+            [
+                "acl has no administrator; expected a line `USER admin KEY`",
+                "budget has no queue of bob; add one: jobtracker queue add NAME",
+                "acl has no user for the queues q1, q2, q3, q4, q5 and 2 more",
+            ]
+        );
+        assert_eq!(findings("alice user k\nroot admin k2\n", "alice 1 1\n"), (vec![], vec![]));
+    }
+}

@@ -1,5 +1,6 @@
 //! User and key: the options of every signed command.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::market::Key;
 use super::terminal::print_error;
 
 /// Default key file below the home directory, from the Dynamic Priority Scheduler document.
-const KEY_FILE: &str = ".ssh/hadoop_key";
+pub const KEY_FILE: &str = ".ssh/hadoop_key";
 
 /// User and key of signed commands.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,6 +48,15 @@ pub enum SignerError {
     EmptyKey(String),
 }
 
+/// Where a key comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// A file.
+    File(PathBuf),
+    /// The text of `$HADOOP_KEY`.
+    Environment(String),
+}
+
 // === impl SignerArguments ===
 
 impl SignerArguments {
@@ -64,18 +74,41 @@ impl SignerArguments {
     /// # Errors
     /// All but [`SignerError::NoUser`]
     pub fn key(&self) -> Result<Key, SignerError> {
-        let (text, from) = match (&self.key_file, std::env::var("HADOOP_KEY")) {
-            (Some(path), _) => (read(path.clone())?, path.display().to_string()),
-            (None, Ok(text)) => (text, "$HADOOP_KEY".to_owned()),
-            (None, Err(_)) => {
-                let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or(SignerError::NoKey)?;
-                let path = PathBuf::from(home).join(KEY_FILE);
-                (read(path.clone())?, path.display().to_string())
-            }
+        let source = self.key_source()?;
+        let text = match &source {
+            KeySource::File(path) => read(path.clone())?,
+            KeySource::Environment(text) => text.clone(),
         };
         match text.trim() {
-            "" => Err(SignerError::EmptyKey(from)),
+            "" => Err(SignerError::EmptyKey(source.to_string())),
             key => Ok(Key::new(key)),
+        }
+    }
+
+    /// Where the key is looked for.
+    ///
+    /// # Errors
+    /// [`SignerError::NoKey`]
+    pub fn key_source(&self) -> Result<KeySource, SignerError> {
+        match (&self.key_file, std::env::var("HADOOP_KEY")) {
+            (Some(path), _) => Ok(KeySource::File(path.clone())),
+            (None, Ok(text)) => Ok(KeySource::Environment(text)),
+            (None, Err(_)) => {
+                let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or(SignerError::NoKey)?;
+                Ok(KeySource::File(PathBuf::from(home).join(KEY_FILE)))
+            }
+        }
+    }
+}
+
+// === impl KeySource ===
+
+/// Never shows the key.
+impl fmt::Display for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(formatter),
+            Self::Environment(_) => formatter.write_str("$HADOOP_KEY"),
         }
     }
 }

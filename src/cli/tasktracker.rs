@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::{ConfigurationArguments, reach};
-use crate::config::{ConfigError, contradictions};
+use crate::config::{ConfigError, contradictions, keys};
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 
@@ -18,7 +18,13 @@ pub struct TaskTrackerArguments {
     /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     define: Vec<String>,
+    /// Run up to N maps at a time, and half as many reduces, at least one; default: the configured slots
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_SLOTS))]
+    slots: Option<u32>,
 }
+
+/// Of one machine.
+const MOST_SLOTS: i64 = 10_000;
 
 /// Why `tasktracker` failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +35,19 @@ pub enum TaskTrackerFailure {
     /// It could not start or continue.
     #[error("{0}")]
     Run(#[from] TaskTrackerError),
+}
+
+// === impl TaskTrackerArguments ===
+
+impl TaskTrackerArguments {
+    /// Keys that are set, `key=value`; what is set by its key comes last and counts.
+    fn definitions(&self) -> Vec<String> {
+        let of_slots = |slots: u32| {
+            let (map, reduce) = (keys::MAP_SLOTS.name, keys::REDUCE_SLOTS.name);
+            [format!("{map}={slots}"), format!("{reduce}={}", (slots / 2).max(1))]
+        };
+        self.slots.into_iter().flat_map(of_slots).chain(self.define.iter().cloned()).collect()
+    }
 }
 
 // === impl TaskTrackerFailure ===
@@ -50,7 +69,7 @@ impl TaskTrackerFailure {
 /// # Errors
 /// [`TaskTrackerFailure`]
 pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
-    let source = ConfigurationArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
+    let source = ConfigurationArguments { conf: arguments.conf.clone(), define: arguments.definitions() };
     let configuration = source.load_options().configuration()?;
     let mut warnings = configuration.warnings();
     warnings.extend(contradictions::of_tasktracker(&configuration));
@@ -93,5 +112,36 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
         ];
         lines.extend(after_tasktracker(&jobtracker));
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        arguments: TaskTrackerArguments,
+    }
+
+    fn definitions(words: &[&str]) -> Vec<String> {
+        let words = ["tasktracker"].iter().chain(words);
+        Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).arguments.definitions()
+    }
+
+    #[test]
+    fn slots_are_maps_and_half_as_many_reduces_unless_their_keys_say_otherwise() {
+        let (map, reduce) = ("mapred.tasktracker.map.tasks.maximum", "mapred.tasktracker.reduce.tasks.maximum");
+        assert_eq!(definitions(&["--slots", "5"]), [format!("{map}=5"), format!("{reduce}=2")]);
+        assert_eq!(definitions(&["--slots", "1"]), [format!("{map}=1"), format!("{reduce}=1")]);
+        let own = format!("{reduce}=7");
+        assert_eq!(definitions(&["--slots", "4", "-D", &own]).last(), Some(&own));
+        assert_eq!(definitions(&[]), [""; 0]);
+        for bad in ["0", "-1", "many"] {
+            assert!(Program::try_parse_from(["tasktracker", "--slots", bad]).is_err(), "{bad}");
+        }
     }
 }

@@ -49,7 +49,9 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
     // SQLite would only say that it cannot open the file.
     fs::metadata(database).map_err(at("back up", database))?;
     if fs::symlink_metadata(target).is_ok() {
-        return Err(at("back up to", target)(ErrorKind::AlreadyExists.into()));
+        let source =
+            std::io::Error::new(ErrorKind::AlreadyExists, "it exists already; expected the name of a new file");
+        return Err(at("back up to", target)(source));
     }
     let failed = |action, path: &Path| {
         let path = path.to_owned();

@@ -66,6 +66,6 @@ fn a_bad_acl_file_refuses_the_start() {
     let place = under_fifo();
     fs::write(place.acl(), "alice user alicekey\nbob\n").unwrap();
     let (status, log) = place.try_start(&[]).err().unwrap();
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(2));
     assert!(log.contains("hadoop.acl:2"), "{log}");
 }

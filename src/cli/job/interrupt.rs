@@ -20,7 +20,7 @@ pub(super) async fn prompt() -> Choice {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Choice::Detach;
     }
-    eprint!("\n[k]ill the job, [d]etach from it (so does Ctrl-C), or [c]ontinue? ");
+    eprint!("\n[k]ill the job, [d]etach from it (so does Ctrl-C), or [c]ontinue? A letter and Enter: ");
     // Even if the prompt cannot be shown, the answer counts.
     let _ = std::io::stderr().flush();
     tokio::select! {

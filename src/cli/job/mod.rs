@@ -7,6 +7,7 @@ mod deadline_arguments;
 mod dry_run;
 mod error;
 mod events;
+mod follow;
 mod interrupt;
 mod kill;
 mod list;
@@ -30,6 +31,12 @@ pub enum JobCommand {
     /// Submit a streaming job and follow it to its end
     #[command(after_help = EXIT_CODES)]
     Submit(Box<submit_arguments::SubmitArguments>),
+    /// Follow jobs to their ends, one after the other
+    #[command(after_help = EXIT_CODES)]
+    Follow(follow::FollowArguments),
+    /// Wait in silence until jobs have ended
+    #[command(after_help = EXIT_CODES)]
+    Wait(follow::FollowArguments),
     /// List unfinished jobs
     #[command(after_help = EXIT_CODES)]
     List(list::ListArguments),
@@ -69,6 +76,8 @@ pub fn run(command: JobCommand) -> Outcome {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         match command {
             JobCommand::Submit(arguments) => submit::submit(&arguments).await,
+            JobCommand::Follow(arguments) => follow::follow(&arguments).await,
+            JobCommand::Wait(arguments) => follow::wait(&arguments).await,
             JobCommand::List(arguments) => list::list(&arguments).await.map(done),
             JobCommand::Status(arguments) => status::status(&arguments).await.map(done),
             JobCommand::Kill(arguments) => kill::kill(&arguments).await.map(done),

@@ -4,32 +4,23 @@ use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
+use crate::cli::signer::{KEY_FILE, SignerArguments};
 use crate::cli::terminal::print_error;
 use crate::client::job::deadline_line::DeadlineLine;
+use crate::client::job::streaming::shell_word;
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
-use crate::client::job::watch::{CostSource, JobProgress, watch};
-use crate::client::job::{JobClientError, JobId, JobTrackerClient};
+use crate::client::job::watch::JobProgress;
+use crate::client::job::{JobClientError, JobId};
 use crate::fs::FileUri;
 
 use super::connection::{Connection, ConnectionArguments};
 use super::counters::render_counters;
 use super::dry_run::dry_run;
-use super::error::{JobCommandError, Outcome};
-use super::interrupt::{Choice, prompt};
+use super::error::Outcome;
+use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::Progress;
 use super::submit_arguments::SubmitArguments;
-
-/// Exit code when the job failed or was killed.
-const JOB_FAILED: u8 = 1;
-
-/// How following a job ended.
-enum End {
-    /// The job has finished.
-    Finished(Box<JobProgress>),
-    /// The job keeps running.
-    Detached,
-}
 
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let connection_arguments = &arguments.connection;
@@ -49,6 +40,14 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         let market = connection_arguments.market(&connection);
         return dry_run(&prepared, &market, connection_arguments.signer()?.as_ref(), &arguments.deadline, form).await;
     }
+    for (option, command) in arguments.commands() {
+        if let Some(word) = shell_word(command) {
+            print_error(&format!(
+                "jobtracker: warning: {option}: the command gets `{word}` as an argument, since no shell runs it; expected a \
+                 script, or sh -c '...'"
+            ));
+        }
+    }
     if prepared.needs_built_in_worker() {
         print_error(
             "jobtracker: warning: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job",
@@ -56,7 +55,9 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     let reduces = prepared.reduces();
     let submitted = tokio::select! {
-        submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => submitted?,
+        submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => {
+            submitted.map_err(|error| with_signer(error, signing.as_ref(), &connection_arguments.market.signer))?
+        }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
     if arguments.deadline.is_stated() {
@@ -73,6 +74,18 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
     follow(connection, connection_arguments, submitted.job, &output, progress).await
+}
+
+/// A denial by the market says with which key the job was signed.
+fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, arguments: &SignerArguments) -> JobClientError {
+    let JobClientError::Denied(text) = error else { return error };
+    if !text.starts_with("ACCESS DENIED") {
+        return JobClientError::Denied(text);
+    }
+    JobClientError::Denied(match (signing, arguments.key_source()) {
+        (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
+        _ => format!("{text}; the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}"),
+    })
 }
 
 fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
@@ -113,37 +126,12 @@ async fn follow(
     match end? {
         End::Finished(progress) => {
             let counters = connection.jobtracker.counters(job).await?;
-            let code = if progress.job.state == JobState::Succeeded { 0 } else { JOB_FAILED };
-            Ok((render_end(&progress, &counters, output, arguments.form()), ExitCode::from(code)))
+            let text = render_end(&progress, &counters, output, arguments.form());
+            Ok((text, exit_code_of([progress.job.state])))
         }
         End::Detached => {
-            let at = connection.jobtracker.address();
-            let text = format!(
-                "{job} keeps running; show it with `jobtracker job status {job} --jobtracker {at}`, kill it with `jobtracker job kill {job} --jobtracker {at}`"
-            );
-            // On stderr: a user pressed Ctrl-C.
-            print_error(&text);
+            print_detached(job, connection.jobtracker.address());
             Ok((String::new(), ExitCode::SUCCESS))
-        }
-    }
-}
-
-async fn follow_to_end(
-    jobtracker: &mut JobTrackerClient,
-    job: JobId,
-    costs: &CostSource,
-    progress: &mut Progress,
-) -> Result<End, JobCommandError> {
-    loop {
-        let mut report = |news| progress.report(news);
-        tokio::select! {
-            ended = watch(jobtracker, job, Some(costs), &mut report) => return Ok(End::Finished(Box::new(ended?))),
-            _ = tokio::signal::ctrl_c() => {}
-        }
-        match prompt().await {
-            Choice::Detach => return Ok(End::Detached),
-            Choice::Kill => jobtracker.kill(job).await?,
-            Choice::Continue => {}
         }
     }
 }

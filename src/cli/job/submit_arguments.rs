@@ -89,6 +89,16 @@ const STREAMING_FOLDER: &str = "contrib/streaming";
 // === impl SubmitArguments ===
 
 impl SubmitArguments {
+    /// Its commands, by the options that give them.
+    pub(super) fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let given = [
+            ("--mapper", Some(&self.mapper)),
+            ("--reducer", Some(&self.reducer)),
+            ("--combiner", self.combiner.as_ref()),
+        ];
+        given.into_iter().filter_map(|(option, command)| Some((option, command?.as_str())))
+    }
+
     /// Properties of the job, `key=value`.
     pub(super) fn properties(&self) -> Vec<String> {
         [self.properties.clone(), self.deadline.properties()].concat()
@@ -98,12 +108,8 @@ impl SubmitArguments {
     pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
         let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;
         let reducer = Reducer::parse(&self.reducer);
-        for (option, command) in [
-            ("--mapper", Some(&self.mapper)),
-            ("--reducer", Some(&self.reducer)),
-            ("--combiner", self.combiner.as_ref()),
-        ] {
-            if command.is_some_and(|command| command.trim().is_empty()) {
+        for (option, command) in self.commands() {
+            if command.trim().is_empty() {
                 return Err(JobCommandError::Argument(format!("{option} is empty; expected a command")));
             }
         }

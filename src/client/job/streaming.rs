@@ -66,16 +66,24 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*')
 /// Maximum length of a name made from a command, characters.
 const LONGEST_NAME: usize = 60;
 
+/// A word of a command that only a shell would act on: no shell runs commands of streaming jobs, which get it as an
+/// argument. Words behind a quote are left to whichever program gets them.
+pub fn shell_word(command: &str) -> Option<&str> {
+    const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", "<", ">", ">>"];
+    let unquoted = command.split(['\'', '"']).next().unwrap_or_default();
+    unquoted.split_whitespace().find(|word| SHELL_WORDS.contains(word))
+}
+
 // === impl Reducer ===
 
 impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
-    /// Parses the stock tool's argument: `NONE`, the identity's class name, or a command.
+    /// Parses the stock tool's argument: `NONE`, here in small letters too, the identity's class name, or a command.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
-            "NONE" => Self::None,
+            none if none.eq_ignore_ascii_case("NONE") => Self::None,
             Self::IDENTITY => Self::Identity,
             command => Self::Command(command.to_owned()),
         }
@@ -283,7 +291,7 @@ mod tests {
             set(&StreamingJob { reducer: Reducer::parse("org.apache.hadoop.mapred.lib.IdentityReducer"), ..job() });
         assert_eq!(ours["mapred.reducer.class"], "org.apache.hadoop.mapred.lib.IdentityReducer");
         assert_eq!((ours.get("stream.reduce.streamprocessor"), ours["mapred.reduce.tasks"].as_str()), (None, "2"));
-        assert_eq!(Reducer::parse("NONE"), Reducer::None);
+        assert_eq!(["NONE", "none"].map(Reducer::parse), [Reducer::None, Reducer::None]);
         assert_eq!(Reducer::parse("wc -l"), Reducer::Command("wc -l".into()));
     }
 
@@ -303,5 +311,14 @@ mod tests {
     fn commas_in_paths_part_nothing() {
         let ours = set(&StreamingJob { inputs: vec![uri("/a,b"), uri("/c")], ..job() });
         assert_eq!(ours["mapred.input.dir"], "file:/a\\,b,file:/c");
+    }
+
+    #[test]
+    fn words_that_a_shell_would_act_on_are_found_outside_of_quotes() {
+        assert_eq!(shell_word("grep x | sort"), Some("|"));
+        assert_eq!(shell_word("tr a b > out"), Some(">"));
+        for good in ["sh -c 'grep x | sort'", "grep a|b", "awk \"{ print > $1 }\"", ""] {
+            assert_eq!(shell_word(good), None, "{good}");
+        }
     }
 }

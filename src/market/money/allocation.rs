@@ -105,11 +105,12 @@ pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
     (price, grants)
 }
 
-/// The slots of one kind that the bid at a place would be granted if it were funded and could pay all of them.
+/// The slots of one kind that the bid at a place would be granted if it could pay all of them. A bid of nothing is granted
+/// nothing, whatever rounding left to it.
 pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) -> u32 {
     let taking_part = || bids.iter().enumerate().filter(|(index, bid)| *index == place || bid.is_funded());
     let price = Credits::from_units(taking_part().map(|(_, bid)| bid.rate.units()).sum());
-    if price <= Credits::ZERO {
+    if bids[place].rate <= Credits::ZERO {
         return 0;
     }
     let claims: Vec<Claim> =

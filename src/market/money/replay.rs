@@ -50,11 +50,20 @@ pub struct Stamp {
     pub uses: u32,
 }
 
+/// Whether a timestamp is of the server's time, but for the unit: `date +%s` for `date +%s000`.
+fn looks_like_seconds(timestamp_ms: i64, now_ms: i64) -> bool {
+    const DAY_MS: u64 = 86_400_000;
+    timestamp_ms.checked_mul(1_000).is_some_and(|in_ms| in_ms.abs_diff(now_ms) < DAY_MS.min(now_ms.unsigned_abs() / 2))
+}
+
 /// Why a timestamp is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayRefusal {
     /// Too far from the server's clock.
-    #[error("timestamp {timestamp_ms} is more than {window_ms} ms from the server's time {now_ms}")]
+    #[error(
+        "timestamp {timestamp_ms} is more than {window_ms} ms from the server's time {now_ms}{}",
+        if looks_like_seconds(*.timestamp_ms, *.now_ms) { ": it looks like seconds, expected milliseconds" } else { "" }
+    )]
     OutsideWindow {
         /// The timestamp.
         timestamp_ms: i64,
@@ -304,7 +313,10 @@ mod tests {
     fn defect_17_a_window_around_now_and_strict_increase_both_hold() {
         let mut guard = ReplayGuard::new(START);
         let now = START + 10 * MINUTE;
-        assert!(matches!(servlet(&mut guard, now - 5 * MINUTE - 1, now), Err(ReplayRefusal::OutsideWindow { .. })));
+        let early = servlet(&mut guard, now - 5 * MINUTE - 1, now).unwrap_err();
+        assert!(matches!(early, ReplayRefusal::OutsideWindow { .. }) && !early.to_string().contains("seconds"));
+        let in_seconds = servlet(&mut guard, now / 1_000, now).unwrap_err().to_string();
+        assert!(in_seconds.ends_with(": it looks like seconds, expected milliseconds"), "{in_seconds}");
         assert!(servlet(&mut guard, now - 5 * MINUTE, now).is_ok());
         assert!(servlet(&mut guard, now + 5 * MINUTE, now).is_ok());
     }

@@ -12,7 +12,7 @@ fn defect_01_a_bad_line_of_the_budget_file_refuses_the_start_by_name_and_empty_o
     for bad in ["alice 100", "alice 100 1 1", "alice", "alice  100"] {
         let place = DaemonFolders::new(&format!("bob 1 1\n{bad}\n"));
         let (status, log) = place.try_start(&[]).err().unwrap();
-        assert_eq!(status.code(), Some(1));
+        assert_eq!(status.code(), Some(2));
         let told = format!("hadoop.budget:2: expected three fields: queue budget spending, in {bad:?}");
         assert!(log.contains(&told), "{log}");
     }
@@ -45,7 +45,7 @@ fn defect_03_a_file_that_was_not_read_completely_is_never_written() {
         let content = format!("alice 100 1\n{bad}\ncarol 5 1\n");
         let place = DaemonFolders::new(&content);
         let (status, log) = place.try_start(&[]).err().unwrap();
-        assert_eq!(status.code(), Some(1));
+        assert_eq!(status.code(), Some(2));
         assert!(log.contains("hadoop.budget:2: "), "{log}");
         assert_eq!(place.read_budget(), content);
         // The start that follows is a first one still.

@@ -75,7 +75,7 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
         ),
         ("logs", "tasktracker", 1, one("hadoop.log.dir", &file), &["hadoop.log.dir must name folders"]),
         ("no ACL", "serve", 2, market("/proc/none"), &["No such file", "acl-file", "`USER ROLE KEY`", "root admin"]),
-        ("bad ACL", "serve", 1, market(&file), &["file:1: expected three fields", "user role key"]),
+        ("bad ACL", "serve", 2, market(&file), &["file:1: expected three fields", "user role key"]),
         ("no budgets", "serve", 1, market(&good), &["no budget file", "`queue budget rate`", "budget-file"]),
         (
             "no folder",

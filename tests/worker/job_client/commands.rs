@@ -130,12 +130,16 @@ fn a_job_is_killed_reordered_and_left() {
         let list: Json = serde_json::from_str(&ask(vec!["list", "--json"]).await.done()).unwrap();
         assert_eq!((&list[0]["name"], &list[0]["priority"]), (&Json::from("slow"), &Json::from("VERY_HIGH")));
         assert_eq!(ask(vec!["kill", &id]).await.done(), format!("{id}: kill requested\n"));
-        loop {
-            let status: Json = serde_json::from_str(&ask(vec!["status", &id, "--json"]).await.done()).unwrap();
-            if status["state"] == "KILLED" {
-                break;
-            }
-        }
+        let waited = ask(vec!["wait", &id]).await;
+        assert_eq!((waited.code, waited.stderr.as_str()), (1, ""), "{}", waited.stdout);
+        assert!(waited.stdout.ends_with(&format!("{id} KILLED\n")), "{}", waited.stdout);
+        let status: Json = serde_json::from_str(&ask(vec!["status", &id, "--json"]).await.done()).unwrap();
+        assert_eq!(status["state"], "KILLED");
+        let followed = ask(vec!["follow", &id]).await;
+        assert_eq!(followed.code, 1, "{}", followed.stderr);
+        assert_eq!(followed.stdout.lines().last(), Some(format!("{id} KILLED").as_str()));
+        let unknown = ask(vec!["wait", "job_202611210000_0099"]).await.refused(2);
+        assert!(unknown.contains("job_202611210000_0099"), "{unknown}");
         worker.abort();
     });
 }

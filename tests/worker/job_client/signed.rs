@@ -23,10 +23,15 @@ fn a_key_at_hand_signs_the_job_into_the_users_queue() {
     let local = tokio::task::LocalSet::new();
     runtime.block_on(local.run_until(async {
         let denied = said(job_command(&folder, &arguments)).await.refused(3);
-        assert!(denied.contains("ACCESS DENIED: "), "{denied}");
+        assert!(
+            denied.contains("ACCESS DENIED: ") && denied.contains("; the job was not signed: no key in"),
+            "{denied}"
+        );
         let mut wrong = job_command(&folder, &arguments);
         wrong.env("HADOOP_KEY", "notalices");
-        assert!(said(wrong).await.refused(3).contains("ACCESS DENIED: bad mapred.job.signature"));
+        let denied = said(wrong).await.refused(3);
+        assert!(denied.contains("ACCESS DENIED: bad mapred.job.signature"), "{denied}");
+        assert!(denied.trim_end().ends_with("; signed as alice with the key in $HADOOP_KEY"), "{denied}");
 
         tokio::task::spawn_local(work(rpc, Rc::new(Cell::new(Maps::Succeed))));
         let mut signed = job_command(&folder, &arguments);

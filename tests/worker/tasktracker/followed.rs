@@ -94,7 +94,7 @@ fn an_interrupt_without_a_terminal_leaves_the_job_alone() {
     let (code, said) = following.end();
     assert_eq!(code, Some(0), "{said}");
     let line = said.lines().find(|line| line.contains("keeps running")).unwrap();
-    assert!(line.contains("job status job_") && line.contains(&format!("--jobtracker {}", cluster.rpc)), "{line}");
+    assert!(line.contains("job follow job_") && line.contains(&format!("--jobtracker {}", cluster.rpc)), "{line}");
     open(&gate);
     let done = cluster.folder().join("out");
     wait_for_files(&done, || done.join("_SUCCESS").exists());

@@ -1,0 +1,159 @@
+//! `jobtracker job follow` and `job wait`: what is left of jobs that run already, and how they ended.
+
+use std::process::ExitCode;
+
+use crate::cli::exit_code::INTERRUPTED;
+use crate::cli::market_text::{Form, json};
+use crate::cli::terminal::print_error;
+use crate::client::job::view::JobState;
+use crate::client::job::watch::{CostSource, JobProgress, JobUpdate, watch};
+use crate::client::job::{JobId, JobTrackerClient};
+use crate::config::HostPort;
+
+use super::connection::ConnectionArguments;
+use super::error::{JobCommandError, Outcome};
+use super::interrupt::{Choice, prompt};
+use super::progress::Progress;
+
+/// Exit code when a job failed or was killed.
+const JOB_FAILED: u8 = 1;
+
+/// Options of `job follow` and `job wait`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FollowArguments {
+    /// Job ids, such as job_202611211200_0001
+    #[arg(value_name = "JOB", required = true)]
+    jobs: Vec<JobId>,
+    #[command(flatten)]
+    connection: ConnectionArguments,
+}
+
+/// How following a job ended.
+pub(super) enum End {
+    /// The job has finished.
+    Finished(Box<JobProgress>),
+    /// The job keeps running.
+    Detached,
+}
+
+/// Shows the progress of each job until it has ended.
+pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    let form = arguments.connection.form();
+    let mut ended = Vec::new();
+    for &job in &arguments.jobs {
+        let line = jobtracker.job(job).await?;
+        let costs = arguments.connection.costs(&line)?;
+        let mut progress = Progress::new(form == Form::Json);
+        if arguments.jobs.len() > 1 {
+            progress.print(&format!("{job} of {}", line.user));
+        }
+        let end = follow_to_end(&mut jobtracker, job, &costs, &mut progress).await;
+        progress.end();
+        match end? {
+            End::Finished(progress) => ended.push(*progress),
+            End::Detached => {
+                print_detached(job, jobtracker.address());
+                break;
+            }
+        }
+    }
+    Ok((render_ends(&ended, form), exit_code_of(ended.iter().map(|progress| progress.job.state))))
+}
+
+/// Shows nothing until all jobs have ended.
+pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    let mut ended = Vec::new();
+    for &job in &arguments.jobs {
+        let mut report = |update| match update {
+            JobUpdate::Disconnected(reason) => {
+                print_error(&format!("{reason}; the job continues, waiting for the JobTracker"));
+            }
+            JobUpdate::Reconnected => print_error("the JobTracker answers again"),
+            JobUpdate::Progress(_) | JobUpdate::Failure(..) => {}
+        };
+        tokio::select! {
+            progress = watch(&mut jobtracker, job, None, &mut report) => ended.push(progress?),
+            _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
+        }
+    }
+    let text = render_ends(&ended, arguments.connection.form());
+    Ok((text, exit_code_of(ended.iter().map(|progress| progress.job.state))))
+}
+
+/// Follows one job until it has ended, or until the user leaves it.
+pub(super) async fn follow_to_end(
+    jobtracker: &mut JobTrackerClient,
+    job: JobId,
+    costs: &CostSource,
+    progress: &mut Progress,
+) -> Result<End, JobCommandError> {
+    loop {
+        let mut report = |news| progress.report(news);
+        tokio::select! {
+            ended = watch(jobtracker, job, Some(costs), &mut report) => return Ok(End::Finished(Box::new(ended?))),
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        match prompt().await {
+            Choice::Detach => return Ok(End::Detached),
+            Choice::Kill => jobtracker.kill(job).await?,
+            Choice::Continue => {}
+        }
+    }
+}
+
+/// On stderr: a user pressed Ctrl-C.
+pub(super) fn print_detached(job: JobId, at: &HostPort) {
+    print_error(&format!(
+        "{job} keeps running; follow it with `jobtracker job follow {job} --jobtracker {at}`, kill it with `jobtracker job kill {job} --jobtracker {at}`"
+    ));
+}
+
+/// 0 when all jobs succeeded.
+pub(super) fn exit_code_of(states: impl IntoIterator<Item = JobState>) -> ExitCode {
+    let has_failed = states.into_iter().any(|state| state != JobState::Succeeded);
+    ExitCode::from(if has_failed { JOB_FAILED } else { 0 })
+}
+
+/// A line for each job, the last its state.
+fn render_ends(ended: &[JobProgress], form: Form) -> String {
+    if form == Form::Json {
+        let of_job = |progress: &JobProgress| {
+            let JobProgress { job, map, reduce, failed_attempts, .. } = progress;
+            serde_json::json!({
+                "job": job.job, "state": job.state, "failure": job.failure,
+                "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
+            })
+        };
+        return json(&serde_json::Value::from_iter(ended.iter().map(of_job)));
+    }
+    let of_job = |JobProgress { job, .. }: &JobProgress| {
+        let failure = job.failure.as_ref().map(|failure| format!("{}\n", failure.trim_end())).unwrap_or_default();
+        format!("{failure}{} {}\n", job.job, job.state.name())
+    };
+    ended.iter().map(of_job).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::job::view::{JobLine, TaskTally};
+
+    #[test]
+    fn the_last_line_is_the_job_with_its_state() {
+        let (map, reduce) = (TaskTally { total: 4, finished: 2, ..TaskTally::default() }, TaskTally::default());
+        let mut failed = JobProgress { job: JobLine::example(), map, reduce, failed_attempts: 4, cost: None };
+        failed.job.state = JobState::Failed;
+        failed.job.failure = Some("# of failed Map Tasks exceeded allowed limit.\n".to_owned());
+        let mut good = failed.clone();
+        (good.job.state, good.job.failure) = (JobState::Succeeded, None);
+        insta::assert_snapshot!(render_ends(&[good, failed], Form::Table), @r"
+        job_202611211200_0001 SUCCEEDED
+        # of failed Map Tasks exceeded allowed limit.
+        job_202611211200_0001 FAILED
+        ");
+        assert_eq!(exit_code_of([JobState::Succeeded]), ExitCode::SUCCESS);
+        assert_eq!(exit_code_of([JobState::Succeeded, JobState::Killed]), ExitCode::from(1));
+    }
+}

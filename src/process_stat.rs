@@ -52,6 +52,19 @@ impl ProcessStat {
     }
 }
 
+/// Whether this process ignores a signal, as `nohup` has it ignore SIGHUP; `false` where the system has no `/proc`.
+pub(crate) fn ignores_signal(number: i32) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(&status, number))
+}
+
+/// Reads `SigIgn` of proc(5), a mask of signals from 1 on.
+fn is_ignored(status: &str, number: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let bit = u32::try_from(number - 1).ok().and_then(|shift| 1_u64.checked_shl(shift));
+    bit.is_some_and(|bit| mask & bit != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,5 +97,12 @@ mod tests {
         assert!(own.resident_bytes > 1 << 20 && own.virtual_bytes >= own.resident_bytes, "{own:?}");
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         assert_eq!(ProcessStat::of(pid).map(|stat| stat.parent), Some(own.parent));
+    }
+
+    #[test]
+    fn ignored_signals_are_bits_of_a_mask() {
+        let status = "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
+        assert_eq!([1, 2, 13, 0, 70].map(|number| is_ignored(status, number)), [true, false, true, false, false]);
+        assert!(!is_ignored("", 1));
     }
 }

@@ -1,5 +1,6 @@
 //! `jobtracker tasktracker`: runs a worker for Hadoop Streaming jobs in the foreground.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -18,7 +19,8 @@ pub struct TaskTrackerArguments {
     /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     define: Vec<String>,
-    /// Run up to N maps at a time, and half as many reduces, at least one; default: the configured slots
+    /// Run up to N maps at a time, and half as many reduces, at least one; default: the configured slots, without a conf folder
+    /// a map for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_SLOTS))]
     slots: Option<u32>,
 }
@@ -41,12 +43,12 @@ pub enum TaskTrackerFailure {
 
 impl TaskTrackerArguments {
     /// Keys that are set, `key=value`; what is set by its key comes last and counts.
-    fn definitions(&self) -> Vec<String> {
+    fn definitions(&self, default_slots: Option<u32>) -> Vec<String> {
         let of_slots = |slots: u32| {
             let (map, reduce) = (keys::MAP_SLOTS.name, keys::REDUCE_SLOTS.name);
             [format!("{map}={slots}"), format!("{reduce}={}", (slots / 2).max(1))]
         };
-        self.slots.into_iter().flat_map(of_slots).chain(self.define.iter().cloned()).collect()
+        self.slots.or(default_slots).into_iter().flat_map(of_slots).chain(self.define.iter().cloned()).collect()
     }
 }
 
@@ -64,13 +66,21 @@ impl TaskTrackerFailure {
     }
 }
 
-/// Loads the configuration and runs until SIGTERM or SIGINT.
+/// Processors that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
+/// Loads the configuration and runs until SIGTERM or SIGINT, or until its terminal is closed.
 ///
 /// # Errors
 /// [`TaskTrackerFailure`]
 pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
-    let source = ConfigurationArguments { conf: arguments.conf.clone(), define: arguments.definitions() };
-    let configuration = source.load_options().configuration()?;
+    let without_slots = ConfigurationArguments { conf: arguments.conf.clone(), define: Vec::new() }.load_options();
+    let default_slots = without_slots.conf_dir.is_none().then(cores);
+    let define = arguments.definitions(default_slots);
+    let configuration =
+        ConfigurationArguments { conf: arguments.conf.clone(), define }.load_options().configuration()?;
     let mut warnings = configuration.warnings();
     warnings.extend(contradictions::of_tasktracker(&configuration));
     let settings = TaskTrackerSettings::read(configuration)?;
@@ -80,9 +90,13 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let lines = start_lines(&settings);
     // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let environment = std::env::vars_os().filter_map(text).collect();
+    let mut environment: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
+    if default_slots.is_none() {
+        // Commands of a cluster have the home that Hadoop gives them, those of a user's own worker his.
+        environment.remove("HOME");
+    }
     let supervisor = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_signal(), |running| {
+    run_tracker(settings, environment, supervisor, crate::lifecycle::worker_stop_signal(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }
@@ -127,9 +141,13 @@ mod tests {
         arguments: TaskTrackerArguments,
     }
 
-    fn definitions(words: &[&str]) -> Vec<String> {
+    fn definitions_with(words: &[&str], default_slots: Option<u32>) -> Vec<String> {
         let words = ["tasktracker"].iter().chain(words);
-        Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).arguments.definitions()
+        Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).arguments.definitions(default_slots)
+    }
+
+    fn definitions(words: &[&str]) -> Vec<String> {
+        definitions_with(words, None)
     }
 
     #[test]
@@ -140,6 +158,8 @@ mod tests {
         let own = format!("{reduce}=7");
         assert_eq!(definitions(&["--slots", "4", "-D", &own]).last(), Some(&own));
         assert_eq!(definitions(&[]), [""; 0]);
+        assert_eq!(definitions_with(&[], Some(8)), [format!("{map}=8"), format!("{reduce}=4")]);
+        assert_eq!(definitions_with(&["--slots", "5"], Some(8)), definitions(&["--slots", "5"]));
         for bad in ["0", "-1", "many"] {
             assert!(Program::try_parse_from(["tasktracker", "--slots", bad]).is_err(), "{bad}");
         }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn table() -> MarketTable {
-        let tally = TaskTally { total: 120, finished: 30, running: 5, pending: 85, failed: 0 };
+        let tally = TaskTally { total: 120, finished: 30, running: 5, pending: 85, ..TaskTally::default() };
         let job = JobView { state: JobState::Running, map: tally, reduce: TaskTally::default() };
         MarketTable {
             tick: 7,

@@ -33,5 +33,5 @@ pub use play_config::play_config;
 pub use ports::as_others_name;
 pub use serve_error::ServeError;
 pub use session::Serving;
-pub use signals::{StopRequest, stop_signal};
+pub use signals::{StopRequest, worker_stop_signal};
 pub use start::{ServeOptions, serve};

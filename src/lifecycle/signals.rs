@@ -6,6 +6,8 @@ use std::task::{Context, Waker};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::process_stat::ignores_signal;
+
 /// The stop request of the process that embeds the daemon: stop once it is true, or its sender is dropped.
 pub type StopRequest = watch::Receiver<bool>;
 
@@ -24,11 +26,24 @@ pub(super) struct StopSignals {
     interrupt: Signal,
 }
 
-/// Completes at the first SIGTERM or SIGINT; at once if the system refuses signals.
-pub async fn stop_signal() {
-    match StopSignals::new() {
-        Ok(mut signals) => signals.wait().await,
-        Err(error) => tracing::error!("cannot receive signals: {error}"),
+/// Completes at the first SIGTERM or SIGINT, or at SIGHUP, which a closed terminal sends, unless this process was started to
+/// ignore it; at once if the system refuses signals.
+pub async fn worker_stop_signal() {
+    let waiting = async || {
+        let mut signals = StopSignals::new()?;
+        if ignores_signal(SignalKind::hangup().as_raw_value()) {
+            signals.wait().await;
+            return Ok::<_, io::Error>(());
+        }
+        let mut hangup = signal(SignalKind::hangup())?;
+        tokio::select! {
+            () = signals.wait() => {}
+            _ = hangup.recv() => tracing::info!("SIGHUP: stopping"),
+        }
+        Ok(())
+    };
+    if let Err(error) = waiting().await {
+        tracing::error!("cannot receive signals: {error}");
     }
 }
 

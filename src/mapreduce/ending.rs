@@ -84,7 +84,10 @@ impl Job {
                 task.failed_hosts.push(host);
             }
         }
-        let too_often = (failed && task.failures >= max_attempts) || task.attempts.len() >= Task::MAX_ATTEMPTS;
+        let too_often = match failed {
+            true => task.has_failed_too_often(max_attempts),
+            false => task.attempts.len() >= Task::MAX_ATTEMPTS,
+        };
         let given_up = too_often && !task.is_over();
         let failures = task.failures;
         if given_up {

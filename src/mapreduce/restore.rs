@@ -16,7 +16,7 @@ use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::JobState;
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
-use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
+use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, TaskState};
 
 /// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -255,8 +255,7 @@ impl Job {
             task.failures += 1;
         }
         // Otherwise the end of the job has ended the task.
-        let too_often = task.failures >= max_attempts || task.attempts.len() >= Task::MAX_ATTEMPTS;
-        let is_given_up = with_task && too_often && !task.is_over();
+        let is_given_up = with_task && task.has_failed_too_often(max_attempts) && !task.is_over();
         if is_given_up {
             task.state = TaskState::Failed;
         }

@@ -1,10 +1,13 @@
 //! One logical task of a job (1.2.1 `TaskInProgress`).
 
-use crate::model::{AttemptState, TaskId, Violations};
+use crate::model::{AttemptState, TaskId, Violations, is_start_failure};
 use crate::scheduler::HostId;
 
 use super::failed_ranges::FailedRanges;
 use super::{Attempt, CounterValues};
+
+/// Attempts whose command could not be started, after which a task is given up.
+const MAX_START_FAILURES: u32 = 2;
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +119,18 @@ impl Task {
     /// Whether it is done.
     pub fn is_complete(&self) -> bool {
         matches!(self.state, TaskState::Complete(_))
+    }
+
+    /// Whether it has failed too often to be tried again. A command that cannot be started will not get better: it is tried
+    /// once more, perhaps on another host, however many attempts the job allows.
+    pub fn has_failed_too_often(&self, max_attempts: u32) -> bool {
+        let cannot_start = |attempt: &&Attempt| {
+            attempt.state == AttemptState::Failed && attempt.diagnostics.texts().next().is_some_and(is_start_failure)
+        };
+        self.failures >= max_attempts
+            || self.attempts.len() >= Self::MAX_ATTEMPTS
+            || self.failures >= MAX_START_FAILURES
+                && self.attempts.iter().filter(cannot_start).count() >= MAX_START_FAILURES as usize
     }
 
     /// Whether it is done or given up.

@@ -48,7 +48,7 @@ impl<'a> AttemptContext<'a> {
         let path = self.environment.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path.as_str());
         ChildCommand {
             program: line.program(self.work_folder, path),
-            arguments: line.words().get(1..).unwrap_or_default(),
+            line: line.words(),
             folder: self.work_folder.to_owned(),
             environment: self.environment,
             supervisor: self.supervisor,

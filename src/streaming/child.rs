@@ -16,6 +16,7 @@ use crate::supervisor::command::CommandSpec;
 use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
+use super::command_exit::{CommandExit, LastLines};
 use super::command_stream::{CommandInput, CommandStream, Feed, INPUT_BUFFER_BYTES, Take};
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
@@ -35,8 +36,8 @@ const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 pub struct ChildCommand<'a> {
     /// The path to execute.
     pub program: PathBuf,
-    /// Without the program.
-    pub arguments: &'a [String],
+    /// The command as it was given: program and arguments.
+    pub line: &'a [String],
     /// Its working directory.
     pub folder: PathBuf,
     /// The whole environment.
@@ -221,12 +222,13 @@ impl CommandStream for ChildCommand<'_> {
         self.progress.counters().add(FrameworkCounter::CpuMilliseconds, command.cpu_ms());
         let code = command.reap().map_err(TaskFailure::Pipe)?;
         self.progress.check()?;
-        let (taken, Ok(fed), Ok(())) = result else {
+        let (taken, Ok(fed), Ok(last_lines)) = result else {
             return Err(TaskFailure::Pipe(io::Error::other("a thread that served it panicked")));
         };
         taken?;
         if code != 0 && self.rules.non_zero_exit_is_failure {
-            return Err(TaskFailure::ExitStatus { code });
+            let command = self.line.join(" ");
+            return Err(TaskFailure::ExitStatus(Box::new(CommandExit { code, command, input: None, last_lines })));
         }
         match fed.broken {
             // Stock tasks fail when a command stops reading early and ends well; here it may.
@@ -237,20 +239,24 @@ impl CommandStream for ChildCommand<'_> {
 }
 
 impl ChildCommand<'_> {
+    fn arguments(&self) -> &[String] {
+        self.line.get(1..).unwrap_or_default()
+    }
+
     fn spec(&self) -> CommandSpec {
         let folder = self.folder.clone();
         let environment = self.environment.to_vec();
         let Some(limit_kb) = self.rules.ulimit_kb else {
             return CommandSpec {
                 program: self.program.clone(),
-                arguments: self.arguments.to_vec(),
+                arguments: self.arguments().to_vec(),
                 folder,
                 environment,
             };
         };
         let program = self.program.display().to_string();
         let shell = ["-c", WITH_LIMIT, "sh"].map(str::to_owned).into_iter();
-        let arguments = shell.chain([limit_kb.to_string(), program]).chain(self.arguments.iter().cloned()).collect();
+        let arguments = shell.chain([limit_kb.to_string(), program]).chain(self.arguments().iter().cloned()).collect();
         CommandSpec { program: "/bin/sh".into(), arguments, folder, environment }
     }
 
@@ -259,7 +265,10 @@ impl ChildCommand<'_> {
         &self,
     ) -> Result<(RunningCommand, PipeEnd<'_, PipeWriter>, PipeEnd<'_, PipeReader>, PipeEnd<'_, PipeReader>), TaskFailure>
     {
-        let failed = |source: io::Error| TaskFailure::Start { program: self.program.display().to_string(), source };
+        let failed = |source: io::Error| {
+            let program = self.line.first().cloned().unwrap_or_default();
+            TaskFailure::Start { program, source }
+        };
         let pause = |time| {
             let _ = self.progress.sleep(time);
         };
@@ -269,7 +278,8 @@ impl ChildCommand<'_> {
     }
 
     /// Reads standard error to its end.
-    fn read_stderr(&self, stderr: PipeEnd<'_, PipeReader>) {
+    fn read_stderr(&self, stderr: PipeEnd<'_, PipeReader>) -> LastLines {
+        let mut last_lines = LastLines::default();
         let mut lines = LineReader::cutting(stderr, MAX_STDERR_LINE_BYTES);
         while let Ok(Some(_)) = lines.advance() {
             let rules = &self.rules;
@@ -284,9 +294,13 @@ impl ChildCommand<'_> {
                 StderrLine::Malformed(line) => {
                     self.log(format!("WARN: cannot be understood, dropped: {line}").as_bytes());
                 }
-                StderrLine::Log(line) => self.log(line),
+                StderrLine::Log(line) => {
+                    last_lines.add(line);
+                    self.log(line);
+                }
             }
         }
+        last_lines
     }
 
     fn log(&self, line: &[u8]) {

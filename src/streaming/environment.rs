@@ -81,7 +81,13 @@ pub fn build_environment(
     set("LD_LIBRARY_PATH", libraries);
     set("USER", facts.user.clone());
     set("LOGNAME", facts.user.clone());
-    set("HOME", text(&keys::TASK_HOME)?);
+    set(
+        "HOME",
+        match (of_daemon.get("HOME"), configuration.named(keys::TASK_HOME.name)?) {
+            (Some(own), None) => own.clone(),
+            _ => text(&keys::TASK_HOME)?,
+        },
+    );
     set("SHELL", text(&keys::TASK_SHELL)?);
     set("HADOOP_TOKEN_FILE_LOCATION", facts.token_file.display().to_string());
     let of_kind = if facts.split.is_some() { &keys::MAP_CHILD_ENVIRONMENT } else { &keys::REDUCE_CHILD_ENVIRONMENT };
@@ -209,7 +215,11 @@ mod tests {
             work_output: None,
         };
         let of_daemon = [("PATH", "/bin"), ("SECRET", "x"), ("LC_ALL", "C"), ("LD_LIBRARY_PATH", "/lib"), ("B", "tb")];
-        let of_daemon = of_daemon.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let mut of_daemon: BTreeMap<String, String> =
+            of_daemon.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        if changes.contains(&"own=home") {
+            of_daemon.insert("HOME".to_owned(), "/home/worker".to_owned());
+        }
         build_environment(&configuration, &facts, &of_daemon).unwrap().into_iter().collect()
     }
 
@@ -246,6 +256,12 @@ mod tests {
             assert_eq!(environment.get(name).map(String::as_str), Some(value), "{name}");
         }
         assert!(!environment.contains_key("SECRET"));
+    }
+
+    #[test]
+    fn a_worker_with_a_home_shares_it_unless_the_job_has_another() {
+        let (own, other) = (environment(&["own=home"]), environment(&["own=home", "mapreduce.admin.user.home.dir=/h"]));
+        assert_eq!([&own["HOME"], &other["HOME"]], ["/home/worker", "/h"]);
     }
 
     #[test]

@@ -5,22 +5,20 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::model::AttemptId;
+use crate::model::{AttemptId, START_FAILURE};
 
+use super::command_exit::CommandExit;
 use super::counters::TooManyCounters;
 use super::spill_index::IndexError;
 
 /// Why an attempt failed.
 #[derive(Debug, Error)]
 pub enum TaskFailure {
-    /// The command ended with another status than 0; the text is that of 1.2.1 `PipeMapRed`.
-    #[error("java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}")]
-    ExitStatus {
-        /// The status, 128 + n for signal n.
-        code: i32,
-    },
+    /// The command ended with another status than 0.
+    #[error(transparent)]
+    ExitStatus(Box<CommandExit>),
     /// The command could not be started.
-    #[error("cannot start {program:?}: {source}; expected a program among the job's files or along PATH")]
+    #[error("{START_FAILURE}{program:?}: {source}; {}", what_starts(source))]
     Start {
         /// The program.
         program: String,
@@ -114,9 +112,28 @@ impl TaskFailure {
         }
     }
 
+    /// Adds which part of the input the command had, if the command failed by itself.
+    pub(crate) fn with_input(mut self, input: impl FnOnce() -> String) -> Self {
+        if let TaskFailure::ExitStatus(exit) = &mut self {
+            exit.input = Some(input());
+        }
+        self
+    }
+
     /// Whether the tracker ended the attempt, so that Hadoop expects a cleanup attempt.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         matches!(self, TaskFailure::TimedOut { .. } | TaskFailure::Killed)
+    }
+}
+
+/// What the system would have started.
+fn what_starts(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::NOEXEC) => {
+            "expected a script whose first line begins with #!, or a program for this machine"
+        }
+        Some(rustix::io::Errno::ACCESS) => "expected a file that this worker may execute",
+        _ => "expected a program among the job's files or along PATH",
     }
 }

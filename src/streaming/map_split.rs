@@ -1,5 +1,7 @@
 //! The part of the input that a map reads, and whether the built-in tasktracker can read it.
 
+use std::fmt;
+
 use crate::fs::{FileUri, FileUriError};
 use crate::wire::file::{FileSplit, SplitApi, read_file_split};
 use crate::wire::{WireError, WireErrorKind};
@@ -24,6 +26,13 @@ pub struct MapSplit {
     pub length_bytes: u64,
     /// Bytes of the split in `job.split`.
     pub raw_bytes: u64,
+}
+
+impl fmt::Display for MapSplit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end_bytes = self.start_bytes.saturating_add(self.length_bytes);
+        write!(out, "{}, bytes {} to {end_bytes}", self.uri, self.start_bytes)
+    }
 }
 
 /// A split by what can read it.

@@ -12,6 +12,7 @@
 pub mod attempt;
 pub mod child;
 pub mod codec;
+pub mod command_exit;
 pub mod command_line;
 pub mod command_stream;
 pub mod committer;

@@ -204,7 +204,10 @@ impl AttemptRun<'_> {
         };
         let ended = match (&self.task.body, &split) {
             (TaskBody::Reduce { maps }, _) => self.reduce(&work, job, *maps).map(|()| None),
-            (TaskBody::Map { .. }, Some(split)) => map_task::run(&work, split).map(|result| result.output_bytes),
+            (TaskBody::Map { .. }, Some(split)) => {
+                let ended = map_task::run(&work, split).map(|result| result.output_bytes);
+                ended.map_err(|failure| failure.with_input(|| split.to_string()))
+            }
             (TaskBody::Map { .. }, None) => {
                 Err(TaskFailure::Unusable { what: "a map".to_owned(), reason: "came without a split".to_owned() })
             }

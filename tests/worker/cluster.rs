@@ -96,6 +96,13 @@ impl Cluster {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
+        // The same on every machine.
+        command.args([
+            "-D",
+            "mapred.tasktracker.map.tasks.maximum=2",
+            "-D",
+            "mapred.tasktracker.reduce.tasks.maximum=2",
+        ]);
         for define in defines {
             command.args(["-D", define]);
         }

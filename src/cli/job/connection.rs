@@ -71,7 +71,7 @@ impl ConnectionArguments {
         let reported = HostPort::parse(&job.url).map(|address| address.to_string());
         let server = self.market.server.as_deref().map(|given| server_address(Some(given)));
         let server = server.or(reported).unwrap_or_else(|| server_address(None));
-        Ok(CostSource { market: MarketClient::new(server), signer: self.signer()? })
+        Ok(CostSource { market: MarketClient::new(server), signer: self.signer()?, wall_ms: crate::clock::wall_ms })
     }
 
     /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.

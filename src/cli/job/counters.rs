@@ -27,11 +27,26 @@ pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, Jo
     })
 }
 
+/// Of the framework's counters, those that say what went through the job.
+const MAIN: [&str; 5] = [
+    "TOTAL_LAUNCHED_MAPS",
+    "TOTAL_LAUNCHED_REDUCES",
+    "MAP_INPUT_RECORDS",
+    "MAP_OUTPUT_RECORDS",
+    "REDUCE_OUTPUT_RECORDS",
+];
+
+/// The most important counters, and all of the job's own code.
+pub(super) fn main_counters(mut counters: Vec<CounterLine>) -> Vec<CounterLine> {
+    counters.retain(|counter| !counter.is_of_framework() || MAIN.contains(&counter.id.as_str()));
+    counters
+}
+
 /// The counters, one a line, below their groups.
 pub(super) fn render_counters(counters: &[CounterLine]) -> String {
     let mut table = columns(&["counter", "value"], 1);
     let mut group = None;
-    for CounterLine { group: its_group, name, value } in counters {
+    for CounterLine { group: its_group, name, value, .. } in counters {
         if group != Some(its_group) {
             table.add_row([its_group.clone(), String::new()]);
             group = Some(its_group);
@@ -47,7 +62,13 @@ mod tests {
 
     #[test]
     fn counters_stand_below_their_groups() {
-        let counter = |group: &str, name: &str, value| CounterLine { group: group.into(), name: name.into(), value };
+        let counter = |group: &str, name: &str, value| CounterLine {
+            group: group.into(),
+            group_id: "org.apache.hadoop.mapred.JobInProgress$Counter".into(),
+            id: "TOTAL_LAUNCHED_MAPS".into(),
+            name: name.into(),
+            value,
+        };
         let counters = [
             counter("File Systems", "BYTES_READ", 12),
             counter("Job Counters", "Launched map tasks", 3),
@@ -61,5 +82,25 @@ mod tests {
           Launched map tasks      3
           Z                      -1
         ");
+    }
+
+    #[test]
+    fn the_main_counters_are_few_and_those_of_commands_stay() {
+        let counter = |group_id: &str, id: &str| CounterLine {
+            group: String::new(),
+            group_id: group_id.into(),
+            id: id.into(),
+            name: String::new(),
+            value: 1,
+        };
+        let framework = "org.apache.hadoop.mapred.Task$Counter";
+        let counters = vec![
+            counter(framework, "MAP_INPUT_RECORDS"),
+            counter(framework, "CPU_MILLISECONDS"),
+            counter("FileSystemCounters", "FILE_BYTES_READ"),
+            counter("my group", "lines"),
+        ];
+        let left: Vec<_> = main_counters(counters).into_iter().map(|counter| counter.id).collect();
+        assert_eq!(left, ["MAP_INPUT_RECORDS", "lines"]);
     }
 }

@@ -12,6 +12,7 @@ use crate::config::HostPort;
 
 use super::connection::ConnectionArguments;
 use super::error::{JobCommandError, Outcome};
+use super::failures::Failures;
 use super::interrupt::{Choice, prompt};
 use super::progress::Progress;
 
@@ -49,16 +50,16 @@ pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
             progress.print(&format!("{job} of {}", line.user));
         }
         let end = follow_to_end(&mut jobtracker, job, &costs, &mut progress).await;
-        progress.end();
+        let failures = progress.end();
         match end? {
-            End::Finished(progress) => ended.push(*progress),
+            End::Finished(progress) => ended.push((*progress, failures)),
             End::Detached => {
                 print_detached(job, jobtracker.address());
                 break;
             }
         }
     }
-    Ok((render_ends(&ended, form), exit_code_of(ended.iter().map(|progress| progress.job.state))))
+    Ok((render_ends(&ended, form), exit_code_of(ended.iter().map(|(progress, _)| progress.job.state))))
 }
 
 /// Shows nothing until all jobs have ended.
@@ -66,20 +67,23 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
     let mut jobtracker = arguments.connection.jobtracker()?;
     let mut ended = Vec::new();
     for &job in &arguments.jobs {
+        let mut failures = Failures::default();
         let mut report = |update| match update {
             JobUpdate::Disconnected(reason) => {
                 print_error(&format!("{reason}; the job continues, waiting for the JobTracker"));
             }
             JobUpdate::Reconnected => print_error("the JobTracker answers again"),
-            JobUpdate::Progress(_) | JobUpdate::Failure(..) => {}
+            JobUpdate::Failure(attempt, diagnostics) => drop(failures.add(&attempt, &diagnostics)),
+            JobUpdate::Progress(_) => {}
         };
-        tokio::select! {
-            progress = watch(&mut jobtracker, job, None, &mut report) => ended.push(progress?),
+        let progress = tokio::select! {
+            progress = watch(&mut jobtracker, job, None, &mut report) => progress?,
             _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
-        }
+        };
+        ended.push((progress, failures));
     }
     let text = render_ends(&ended, arguments.connection.form());
-    Ok((text, exit_code_of(ended.iter().map(|progress| progress.job.state))))
+    Ok((text, exit_code_of(ended.iter().map(|(progress, _)| progress.job.state))))
 }
 
 /// Follows one job until it has ended, or until the user leaves it.
@@ -117,9 +121,9 @@ pub(super) fn exit_code_of(states: impl IntoIterator<Item = JobState>) -> ExitCo
 }
 
 /// A line for each job, the last its state.
-fn render_ends(ended: &[JobProgress], form: Form) -> String {
+fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
     if form == Form::Json {
-        let of_job = |progress: &JobProgress| {
+        let of_job = |(progress, _): &(JobProgress, Failures)| {
             let JobProgress { job, map, reduce, failed_attempts, .. } = progress;
             serde_json::json!({
                 "job": job.job, "state": job.state, "failure": job.failure,
@@ -128,8 +132,8 @@ fn render_ends(ended: &[JobProgress], form: Form) -> String {
         };
         return json(&serde_json::Value::from_iter(ended.iter().map(of_job)));
     }
-    let of_job = |JobProgress { job, .. }: &JobProgress| {
-        let failure = job.failure.as_ref().map(|failure| format!("{}\n", failure.trim_end())).unwrap_or_default();
+    let of_job = |(JobProgress { job, map, reduce, .. }, failures): &(JobProgress, Failures)| {
+        let failure = failures.reason(job, map, reduce).map(|reason| reason + "\n").unwrap_or_default();
         format!("{failure}{} {}\n", job.job, job.state.name())
     };
     ended.iter().map(of_job).collect()
@@ -139,16 +143,18 @@ fn render_ends(ended: &[JobProgress], form: Form) -> String {
 mod tests {
     use super::*;
     use crate::client::job::view::{JobLine, TaskTally};
+    use crate::client::job::watch::JobCost;
 
     #[test]
     fn the_last_line_is_the_job_with_its_state() {
         let (map, reduce) = (TaskTally { total: 4, finished: 2, ..TaskTally::default() }, TaskTally::default());
-        let mut failed = JobProgress { job: JobLine::example(), map, reduce, failed_attempts: 4, cost: None };
+        let mut failed = JobProgress { job: JobLine::example(), map, reduce, failed_attempts: 4, cost: JobCost::None };
         failed.job.state = JobState::Failed;
         failed.job.failure = Some("# of failed Map Tasks exceeded allowed limit.\n".to_owned());
         let mut good = failed.clone();
         (good.job.state, good.job.failure) = (JobState::Succeeded, None);
-        insta::assert_snapshot!(render_ends(&[good, failed], Form::Table), @r"
+        let ended = [good, failed].map(|progress| (progress, Failures::default()));
+        insta::assert_snapshot!(render_ends(&ended, Form::Table), @r"
         job_202611211200_0001 SUCCEEDED
         # of failed Map Tasks exceeded allowed limit.
         job_202611211200_0001 FAILED

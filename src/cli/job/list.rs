@@ -45,12 +45,17 @@ fn render_list(jobs: &[JobLine], form: Form) -> String {
             (*priority).to_owned(),
             format_utc(*started_ms),
             one_line(name),
-            format!("{map_percent}%"),
-            format!("{reduce_percent}%"),
+            percent_text(*map_percent),
+            percent_text(*reduce_percent),
         ];
         table.add_row(cells.into_iter().chain(of_deadline).take(shown));
     }
     lines(&table)
+}
+
+/// A job that failed or was killed has no percentage.
+fn percent_text(percent: Option<u32>) -> String {
+    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent}%"))
 }
 
 /// Shortens a name to one line of a table.

@@ -1,12 +1,14 @@
 //! `jobtracker job`: one file for each subcommand.
 
 mod connection;
+mod cost_text;
 mod counters;
 mod deadline;
 mod deadline_arguments;
 mod dry_run;
 mod error;
 mod events;
+mod failures;
 mod follow;
 mod interrupt;
 mod kill;

@@ -7,19 +7,19 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::cli::terminal::{print, print_error, visible};
-use crate::client::job::view::{AttemptLine, JobState, TaskTally};
+use crate::client::job::view::{JobState, TaskTally};
 use crate::client::job::watch::{JobProgress, JobUpdate};
+
+use super::cost_text::render_cost;
+use super::failures::Failures;
 
 /// Minimum time between lines.
 const LINE_PAUSE: Duration = Duration::from_secs(1);
-/// Maximum number of lines of a failed attempt's diagnostics.
-const MOST_LINES: usize = 5;
 
 /// Progress output.
 pub(super) struct Progress {
     form: ProgressForm,
-    /// Events of failures up to this number have been reported.
-    reported_failures: i32,
+    failures: Failures,
 }
 
 enum ProgressForm {
@@ -34,7 +34,7 @@ impl Progress {
     pub(super) fn new(is_for_machine: bool) -> Self {
         let lines = ProgressForm::Lines { last: String::new(), next: None, to_stderr: is_for_machine };
         let form = if !is_for_machine && std::io::stdout().is_terminal() { bars() } else { lines };
-        Self { form, reported_failures: -1 }
+        Self { form, failures: Failures::default() }
     }
 
     /// Shows an update.
@@ -42,9 +42,8 @@ impl Progress {
         match news {
             JobUpdate::Progress(progress) => self.show(&progress),
             JobUpdate::Failure(attempt, diagnostics) => {
-                if attempt.number > self.reported_failures {
-                    self.reported_failures = attempt.number;
-                    self.print(&render_failure(&attempt, &diagnostics));
+                if let Some(text) = self.failures.add(&attempt, &diagnostics) {
+                    self.print(&text);
                 }
             }
             JobUpdate::Disconnected(reason) => {
@@ -63,12 +62,17 @@ impl Progress {
         }
     }
 
-    /// Ends the output.
-    pub(super) fn end(&mut self) {
+    /// Ends the output; returns the failures seen.
+    pub(super) fn end(mut self) -> Failures {
+        let rest = self.failures.render_rest();
+        if !rest.is_empty() {
+            self.print(rest.trim_end());
+        }
         if let ProgressForm::Bars { map, reduce, .. } = &self.form {
             map.abandon();
             reduce.abandon();
         }
+        self.failures
     }
 
     fn show(&mut self, progress: &JobProgress) {
@@ -114,9 +118,14 @@ fn line(text: &str, to_stderr: bool) {
 }
 
 fn render_tally(tally: &TaskTally) -> String {
-    let TaskTally { running, pending, failed, .. } = tally;
-    let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
-    format!("{running} running, {pending} waiting{failed}")
+    let TaskTally { running, pending, .. } = tally;
+    format!("{running} running, {pending} waiting{}", render_lost(tally))
+}
+
+/// Tasks that failed, and those that were stopped with their job.
+pub(super) fn render_lost(TaskTally { failed, stopped, .. }: &TaskTally) -> String {
+    let count = |count: &u32, what: &str| if *count > 0 { format!(", {count} {what}") } else { String::new() };
+    count(failed, "failed") + &count(stopped, "stopped")
 }
 
 fn render_line(progress: &JobProgress) -> String {
@@ -124,63 +133,42 @@ fn render_line(progress: &JobProgress) -> String {
     if job.state == JobState::Prep {
         return format!("{} setup is running", job.job);
     }
-    let kind = |what: &str, percent: u32, tally: &TaskTally| {
+    let kind = |what: &str, percent: Option<u32>, tally: &TaskTally| {
+        let percent = percent.unwrap_or_else(|| tally.finished_percent());
         format!("{what} {percent}% ({} of {} done, {})", tally.finished, tally.total, render_tally(tally))
     };
-    kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce) + &render_job(progress)
+    let reduces = match reduce.total {
+        0 => String::new(),
+        _ => ", ".to_owned() + &kind("reduces", job.reduce_percent, reduce),
+    };
+    kind("maps", job.map_percent, map) + &reduces + &render_job(progress)
 }
 
 /// Values of the whole job.
 fn render_job(JobProgress { failed_attempts, cost, .. }: &JobProgress) -> String {
     let failed = if *failed_attempts > 0 { format!(", failed attempts {failed_attempts}") } else { String::new() };
-    failed + &cost.as_ref().map(|cost| format!(", cost {cost}")).unwrap_or_default()
-}
-
-fn render_failure(attempt: &AttemptLine, diagnostics: &[String]) -> String {
-    let mut text = format!("{} {} on {}", attempt.attempt, attempt.status, attempt.tracker);
-    // Java stack traces are left to the log.
-    let is_shown = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("at ");
-    for line in diagnostics.iter().flat_map(|text| text.lines()).filter(is_shown).take(MOST_LINES) {
-        text += &format!("\n  {line}");
-    }
-    text + &format!("\n  log: {}", attempt.log_address())
+    failed + &render_cost(cost).map(|cost| format!(", cost {cost}")).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::client::job::view::JobLine;
+    use crate::client::job::watch::JobCost;
 
     #[test]
     fn lines_show_what_bars_show() {
         let job = JobLine::example();
         let map = TaskTally { total: 4, finished: 2, running: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
-        let mut progress = JobProgress { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };
+        let mut progress =
+            JobProgress { job, map, reduce, failed_attempts: 1, cost: JobCost::UpToLastTick("0.5".into()) };
         insta::assert_snapshot!(render_line(&progress), @"maps 66% (2 of 4 done, 1 running, 0 waiting, 1 failed), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
+        (progress.job.state, progress.job.map_percent, progress.job.reduce_percent) = (JobState::Failed, None, None);
+        progress.map = TaskTally { total: 4, finished: 1, failed: 1, stopped: 2, ..TaskTally::default() };
+        progress.reduce = TaskTally::default();
+        insta::assert_snapshot!(render_line(&progress), @"maps 25% (1 of 4 done, 0 running, 0 waiting, 1 failed, 2 stopped), failed attempts 1, cost 0.5");
         progress.job.state = JobState::Prep;
         insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 setup is running");
-    }
-
-    #[test]
-    fn a_failure_shows_the_address_of_its_log() {
-        let attempt = AttemptLine {
-            number: 3,
-            attempt: "attempt_202611211200_0001_m_000000_0".parse().unwrap(),
-            task: "map",
-            status: "FAILED",
-            tracker: "http://worker-1:50060".into(),
-            run_time_ms: 0,
-        };
-        let text = render_failure(&attempt, &["one\n\ntwo".to_owned(), "3\n\tat a.B.c(B.java:1)\n4\n5\n6".to_owned()]);
-        insta::assert_snapshot!(text, @r"
-        attempt_202611211200_0001_m_000000_0 FAILED on http://worker-1:50060
-          one
-          two
-          3
-          4
-          5
-          log: http://worker-1:50060/tasklog?attemptid=attempt_202611211200_0001_m_000000_0&all=true
-        ");
     }
 }

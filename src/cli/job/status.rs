@@ -8,11 +8,18 @@ use crate::cli::explain::explanation;
 use crate::cli::explain_text::render_status;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::deadline_line::DeadlineLine;
-use crate::client::job::view::{JobLine, TaskTally};
-use crate::client::job::{JobClientError, JobId, Kind};
+use crate::client::job::view::{JobLine, JobState, TaskTally};
+use crate::client::job::watch::JobCost;
+use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
 use super::connection::ConnectionArguments;
+use super::cost_text::{add_cost, render_cost_line};
 use super::error::JobCommandError;
+use super::failures::Failures;
+use super::progress::render_lost;
+
+/// Failed attempts that are looked at.
+const MOST_FAILURES: usize = 100;
 
 /// Options of `job status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,35 +50,65 @@ pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCom
 async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, JobCommandError> {
     let mut jobtracker = connection.jobtracker()?;
     let job = jobtracker.job(id).await?;
-    let map = jobtracker.tally(id, Kind::Map).await?;
-    let reduce = jobtracker.tally(id, Kind::Reduce).await?;
-    let cost = connection.costs(&job)?.cost_of(id).await.ok().flatten();
-    Ok(render_job(&job, &map, &reduce, cost.as_deref(), connection.form()))
+    let map = job.tally_at_end(Kind::Map, jobtracker.tally(id, Kind::Map).await?);
+    let reduce = job.tally_at_end(Kind::Reduce, jobtracker.tally(id, Kind::Reduce).await?);
+    let cost = connection.costs(&job)?.cost_of(id, &JobCost::None).await;
+    let (failures, shown) = match job.state {
+        JobState::Failed => first_failures(&mut jobtracker, id).await?,
+        _ => (Failures::default(), String::new()),
+    };
+    let reason = failures.reason(&job, &map, &reduce);
+    let form = connection.form();
+    let text = render_job(&job, &map, &reduce, &cost, reason.as_deref(), form);
+    Ok(if form == Form::Json { text } else { text + &shown })
 }
 
-fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
+/// The failures of a failed job, and the text of them.
+async fn first_failures(jobtracker: &mut JobTrackerClient, job: JobId) -> Result<(Failures, String), JobCommandError> {
+    let mut failures = Failures::default();
+    let mut text = String::new();
+    let events = jobtracker.events(job, 0, u32::MAX).await?;
+    for event in events.iter().filter(|event| event.has_failed()).take(MOST_FAILURES) {
+        let diagnostics = jobtracker.diagnostics(event.attempt).await?;
+        text.extend(failures.add(event, &diagnostics).map(|shown| shown + "\n"));
+    }
+    text += &failures.render_rest();
+    Ok((failures, text))
+}
+
+fn render_job(
+    job: &JobLine,
+    map: &TaskTally,
+    reduce: &TaskTally,
+    cost: &JobCost,
+    reason: Option<&str>,
+    form: Form,
+) -> String {
     if form == Form::Json {
-        return json(&serde_json::json!({
+        let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "url": job.url,
-            "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce }, "cost": cost,
-        }));
+            "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
+        });
+        add_cost(&mut object, cost);
+        return json(&object);
     }
-    let JobLine { job: id, state, name, user, queue, failure, .. } = job;
+    let JobLine { job: id, state, name, user, queue, .. } = job;
     let mut text = format!("{id} {}: {name:?} of {user} in queue {queue}\n", state.name());
     // Writing to a string cannot fail.
-    for (what, TaskTally { total, finished, running, pending, failed }) in [("maps", map), ("reduces", reduce)] {
+    for (what, tally) in [("maps", map), ("reduces", reduce)] {
+        let TaskTally { total, finished, running, pending, .. } = tally;
         let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
-        text += &if *failed > 0 { format!(", {failed} failed\n") } else { "\n".to_owned() };
+        text += &(render_lost(tally) + "\n");
     }
     if let Some(DeadlineLine { after_s, left_s, state, plan }) = &job.deadline {
         let _ = writeln!(text, "  deadline {after_s} s after its submission, {left_s} s left, {state}: {plan}");
     }
-    if let Some(cost) = cost {
-        let _ = writeln!(text, "  cost     {cost} up to the last tick");
+    if let Some(cost) = render_cost_line(cost) {
+        let _ = writeln!(text, "  cost     {cost}");
     }
-    if let Some(failure) = failure {
-        let _ = writeln!(text, "  why      {}", failure.trim_end());
+    if let Some(reason) = reason {
+        let _ = writeln!(text, "  why      {reason}");
     }
     text
 }
@@ -79,21 +116,23 @@ fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::job::view::JobState;
 
     #[test]
     fn a_job_is_shown_as_over_http() {
         let job = JobLine {
             state: JobState::Failed,
-            map_percent: 100,
-            reduce_percent: 100,
+            map_percent: None,
+            reduce_percent: None,
             deadline: Some(DeadlineLine::example()),
             failure: Some("# of failed Map Tasks exceeded allowed limit\n".into()),
             ..JobLine::example()
         };
-        let map = TaskTally { total: 5, finished: 3, running: 0, pending: 1, failed: 1 };
+        let map = TaskTally { total: 5, finished: 3, pending: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
-        insta::assert_snapshot!(render_job(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
+        let reason = Failures::default().reason(&job, &map, &reduce);
+        let text =
+            render_job(&job, &map, &reduce, &JobCost::UpToLastTick("0.75".to_owned()), reason.as_deref(), Form::Table);
+        insta::assert_snapshot!(text, @r#"
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
           maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting

@@ -7,6 +7,7 @@ use crate::cli::market_text::{Form, json};
 use crate::cli::signer::{KEY_FILE, SignerArguments};
 use crate::cli::terminal::print_error;
 use crate::client::job::deadline_line::DeadlineLine;
+use crate::client::job::earlier_output::{EarlierOutput, has_parts};
 use crate::client::job::streaming::shell_word;
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
@@ -14,10 +15,12 @@ use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
 use crate::fs::FileUri;
 
-use super::connection::{Connection, ConnectionArguments};
-use super::counters::render_counters;
+use super::connection::Connection;
+use super::cost_text::{add_cost, render_cost_line};
+use super::counters::{main_counters, render_counters};
 use super::dry_run::dry_run;
 use super::error::Outcome;
+use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::Progress;
 use super::submit_arguments::SubmitArguments;
@@ -27,7 +30,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let form = connection_arguments.form();
     let working_dir = std::env::current_dir()?;
     let job = arguments.job(&working_dir)?;
-    let output = job.output.to_string();
+    let output = job.output.clone();
     let mut connection = connection_arguments.connection(&arguments.properties())?;
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
@@ -35,6 +38,10 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         wall_ms: crate::clock::wall_ms,
     });
     let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
+    let earlier = match arguments.overwrite {
+        true => EarlierOutput::set_aside(output.as_path()).map_err(JobClientError::from)?,
+        false => None,
+    };
     let prepared = PreparedJob::new(job, &connection.configuration, &working_dir)?;
     if arguments.dry_run {
         let market = connection_arguments.market(&connection);
@@ -48,7 +55,9 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
             ));
         }
     }
-    if prepared.needs_built_in_worker() {
+    // Without either there are no stock TaskTrackers in sight.
+    let knows_hadoop = connection_arguments.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
+    if prepared.needs_built_in_worker() && knows_hadoop {
         print_error(
             "jobtracker: warning: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job",
         );
@@ -60,20 +69,53 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
+    if let Some(earlier) = earlier {
+        earlier.remove().map_err(JobClientError::from)?;
+    }
     if arguments.deadline.is_stated() {
         let line = connection.jobtracker.job(submitted.job).await?;
         print_error(&render_deadline(&line));
     }
     if arguments.detach {
         let text = match form {
-            Form::Json => json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output })),
+            Form::Json => {
+                json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output.to_string() }))
+            }
             Form::Table => format!("{}\n", submitted.job),
         };
         return Ok((text, ExitCode::SUCCESS));
     }
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
-    follow(connection, connection_arguments, submitted.job, &output, progress).await
+    follow(connection, arguments, submitted.job, &output, progress).await
+}
+
+/// What a job has left in its output directory.
+#[derive(Debug)]
+enum OutputState<'a> {
+    /// All of its result.
+    Complete(&'a FileUri),
+    /// Results of some of its tasks.
+    Incomplete(&'a FileUri),
+    /// Nothing.
+    None(&'a FileUri),
+}
+
+// === impl OutputState ===
+
+impl<'a> OutputState<'a> {
+    fn folder(&self) -> &'a FileUri {
+        let (Self::Complete(folder) | Self::Incomplete(folder) | Self::None(folder)) = self;
+        folder
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Complete(_) => "complete",
+            Self::Incomplete(_) => "incomplete",
+            Self::None(_) => "none",
+        }
+    }
 }
 
 /// A denial by the market says with which key the job was signed.
@@ -114,19 +156,26 @@ fn render_deadline(job: &JobLine) -> String {
 
 async fn follow(
     mut connection: Connection,
-    arguments: &ConnectionArguments,
+    arguments: &SubmitArguments,
     job: JobId,
-    output: &str,
+    output: &FileUri,
     mut progress: Progress,
 ) -> Outcome {
     let line = connection.jobtracker.job(job).await?;
-    let costs = arguments.costs(&line)?;
+    let costs = arguments.connection.costs(&line)?;
     let end = follow_to_end(&mut connection.jobtracker, job, &costs, &mut progress).await;
-    progress.end();
+    let failures = progress.end();
     match end? {
         End::Finished(progress) => {
             let counters = connection.jobtracker.counters(job).await?;
-            let text = render_end(&progress, &counters, output, arguments.form());
+            let form = arguments.connection.form();
+            let counters = if arguments.counters || form == Form::Json { counters } else { main_counters(counters) };
+            let output = match progress.job.state {
+                JobState::Succeeded => OutputState::Complete(output),
+                _ if has_parts(output.as_path()) => OutputState::Incomplete(output),
+                _ => OutputState::None(output),
+            };
+            let text = render_end(&progress, &failures, &counters, &output, form);
             Ok((text, exit_code_of([progress.job.state])))
         }
         End::Detached => {
@@ -136,30 +185,41 @@ async fn follow(
     }
 }
 
-fn render_end(progress: &JobProgress, counters: &[CounterLine], output: &str, form: Form) -> String {
+fn render_end(
+    progress: &JobProgress,
+    failures: &Failures,
+    counters: &[CounterLine],
+    output: &OutputState<'_>,
+    form: Form,
+) -> String {
     let JobProgress { job, map, reduce, failed_attempts, cost } = progress;
     if form == Form::Json {
-        return json(&serde_json::json!({
+        let mut object = serde_json::json!({
             "job": job.job, "state": job.state, "name": job.name, "user": job.user, "queue": job.queue,
-            "started_ms": job.started_ms, "failure": job.failure, "url": job.url, "output": output,
-            "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts, "cost": cost,
+            "started_ms": job.started_ms, "failure": job.failure, "url": job.url, "output": output.folder().to_string(), "output_state": output.name(),
+            "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
             "counters": counters,
-        }));
+        });
+        add_cost(&mut object, cost);
+        return json(&object);
     }
     let mut text = format!("{} {}", job.job, job.state.name());
-    if let Some(failure) = &job.failure {
-        text += &format!(": {}", failure.trim_end());
+    if let Some(reason) = failures.reason(job, map, reduce) {
+        text += &format!(": {reason}");
     }
     text += "\n\n";
     text += &render_counters(counters);
     text += "\n";
-    if let Some(cost) = cost {
-        text += &format!("cost    {cost} up to the last tick\n");
+    if let Some(cost) = render_cost_line(cost) {
+        text += &format!("cost    {cost}\n");
     }
-    text += &match job.state {
-        JobState::Succeeded => format!("output  {output}\n"),
-        JobState::Failed => format!("output  none; for the reason, run: jobtracker job logs {}\n", job.job),
-        _ => "output  none\n".to_owned(),
+    text += &match output {
+        OutputState::Complete(folder) => format!("output  {folder}\n"),
+        OutputState::Incomplete(folder) => format!("output  incomplete in {folder}; to run it again: --overwrite\n"),
+        OutputState::None(_) => "output  none\n".to_owned(),
     };
+    if job.state == JobState::Failed {
+        text += &format!("logs    jobtracker job logs {}\n", job.job);
+    }
     text
 }

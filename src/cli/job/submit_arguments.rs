@@ -63,6 +63,12 @@ pub struct SubmitArguments {
     /// Follow the job to its end (the default)
     #[arg(long, conflicts_with = "detach")]
     wait: bool,
+    /// Replace the output directory if it holds what a job of yours wrote
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) overwrite: bool,
+    /// Print all counters at the end, not only the most important ones
+    #[arg(long, conflicts_with = "detach")]
+    pub(super) counters: bool,
     /// Exit as soon as the job is accepted
     #[arg(long)]
     pub(super) detach: bool,

@@ -6,6 +6,7 @@ use crate::fs::{FileUriError, FsError};
 use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 
+use super::earlier_output::OverwriteError;
 use super::input::InputError;
 use super::jar::JarError;
 use super::job_xml::JobXmlError;
@@ -63,8 +64,11 @@ pub enum JobClientError {
     #[error("{0}")]
     Splits(#[from] TooManySplits),
     /// The output directory exists.
-    #[error("--output {0} exists already; expected a new directory")]
+    #[error("--output {0} exists already; expected a new directory, or --overwrite if a job wrote it")]
     OutputExists(String),
+    /// The output directory is not replaced.
+    #[error("--overwrite: {0}")]
+    Overwrite(#[from] OverwriteError),
     /// The JobTracker's staging area is on an unsupported file system.
     #[error("the JobTracker's staging area: {0}")]
     StagingArea(#[from] FileUriError),

@@ -9,6 +9,7 @@
 pub mod configuration;
 pub mod deadline_line;
 mod defaults;
+pub mod earlier_output;
 pub mod error;
 pub mod input;
 pub mod jar;

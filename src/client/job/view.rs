@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AttemptId, JobId, Kind, RunState};
+use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
 use super::deadline_line::DeadlineLine;
@@ -24,10 +24,10 @@ pub struct JobLine {
     pub priority: &'static str,
     /// When it was submitted, epoch ms.
     pub started_ms: i64,
-    /// Progress of its maps, percent.
-    pub map_percent: u32,
-    /// Progress of its reduces, percent.
-    pub reduce_percent: u32,
+    /// Progress of its maps, percent; `None` if it failed or was killed, for which Hadoop reports 100.
+    pub map_percent: Option<u32>,
+    /// Progress of its reduces, as for maps.
+    pub reduce_percent: Option<u32>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -76,11 +76,20 @@ pub struct AttemptLine {
 pub struct CounterLine {
     /// Display name of the group.
     pub group: String,
+    /// Hadoop's name of the group: a class, or the text of a command.
+    pub group_id: String,
+    /// Hadoop's name.
+    pub id: String,
     /// Display name.
     pub name: String,
     /// Its value.
     pub value: i64,
 }
+
+/// Groups of the framework's counters (1.2.1 `JobInProgress.Counter`, `Task.Counter` and others).
+const FRAMEWORK_GROUPS: &str = "org.apache.hadoop.";
+/// The group of bytes read and written (1.2.1 `Task`).
+const FILE_SYSTEM_GROUP: &str = "FileSystemCounters";
 
 /// Counts of the tasks of a kind by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,10 +100,12 @@ pub struct TaskTally {
     pub finished: u32,
     /// With a running attempt.
     pub running: u32,
-    /// Neither finished nor running nor failed.
+    /// None of the others.
     pub pending: u32,
     /// Failed.
     pub failed: u32,
+    /// Stopped because the job ended.
+    pub stopped: u32,
 }
 
 // === impl JobLine ===
@@ -104,6 +115,8 @@ impl JobLine {
     pub(super) fn of(status: &JobStatus, profile: Option<&JobProfile>) -> Self {
         let text = |field: fn(&JobProfile) -> &str| profile.map(field).unwrap_or_default().to_owned();
         let failure = Some(status.failure_info.to_string());
+        let is_stopped = matches!(status.run_state, RunState::Failed | RunState::Killed);
+        let percent_unless_stopped = |progress| (!is_stopped).then(|| percent(progress));
         Self {
             job: status.id,
             state: JobState::of(status.run_state),
@@ -112,11 +125,33 @@ impl JobLine {
             queue: text(|profile| &profile.queue),
             priority: status.priority.name(),
             started_ms: status.start_ms,
-            map_percent: percent(status.map_progress),
-            reduce_percent: percent(status.reduce_progress),
+            map_percent: percent_unless_stopped(status.map_progress),
+            reduce_percent: percent_unless_stopped(status.reduce_progress),
             failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
+        }
+    }
+}
+
+impl JobLine {
+    /// The last task that failed of a job that lost too many, and how many of its kind failed, in the words of 1.2.1
+    /// `JobInProgress.failedTask`.
+    pub fn last_failed_task(&self) -> Option<(TaskId, u32)> {
+        let (_, text) = self.failure.as_deref()?.split_once("FailedCount: ")?;
+        let (count, task) = text.split_once(". LastFailedTask: ")?;
+        Some((task.trim().parse().ok()?, count.parse().ok()?))
+    }
+
+    /// The tasks of a kind, with those apart that were stopped when the job ended.
+    #[must_use]
+    pub fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
+        match self.state {
+            JobState::Failed | JobState::Killed => {
+                let failed = self.last_failed_task().filter(|(task, _)| task.kind == kind);
+                tally.at_end(failed.map_or(0, |(_, count)| count))
+            }
+            JobState::Prep | JobState::Running | JobState::Succeeded => tally,
         }
     }
 }
@@ -193,6 +228,11 @@ impl AttemptLine {
 // === impl CounterLine ===
 
 impl CounterLine {
+    /// Whether the framework counts it, not the job's own code.
+    pub fn is_of_framework(&self) -> bool {
+        self.group_id.starts_with(FRAMEWORK_GROUPS) || self.group_id == FILE_SYSTEM_GROUP
+    }
+
     /// All counters, by group and name.
     pub(super) fn all_of(counters: &Counters) -> Vec<Self> {
         let mut lines: Vec<_> = counters
@@ -200,7 +240,9 @@ impl CounterLine {
             .iter()
             .flat_map(|group| {
                 group.counters.iter().map(|counter| Self {
-                    group: group.display_name.to_string(),
+                    group: group.display_name.trim().to_owned(),
+                    group_id: group.name.to_string(),
+                    id: counter.name.to_string(),
                     name: counter.display_name.as_ref().unwrap_or(&counter.name).to_string(),
                     value: counter.value,
                 })
@@ -225,8 +267,8 @@ impl JobLine {
             queue: "alice".into(),
             priority: "NORMAL",
             started_ms: 1_700_000_000_000,
-            map_percent: 66,
-            reduce_percent: 0,
+            map_percent: Some(66),
+            reduce_percent: Some(0),
             failure: None,
             deadline: None,
             url: String::new(),
@@ -237,6 +279,21 @@ impl JobLine {
 // === impl TaskTally ===
 
 impl TaskTally {
+    /// Tasks that are finished, percent; 100 if there are none.
+    pub fn finished_percent(&self) -> u32 {
+        let percent = (u64::from(self.finished) * 100).checked_div(self.total.into()).unwrap_or(100);
+        u32::try_from(percent).unwrap_or(100)
+    }
+
+    /// Of a job that has ended, of which so many failed: Hadoop reports them as killed, and attempts as running that are
+    /// being stopped.
+    #[must_use]
+    pub fn at_end(self, failed: u32) -> Self {
+        let lost = self.total.saturating_sub(self.finished);
+        let failed = failed.min(lost);
+        Self { running: 0, pending: 0, failed, stopped: lost - failed, ..self }
+    }
+
     pub(super) fn of(reports: &[TaskReport]) -> Self {
         let mut tally = Self::default();
         for report in reports {
@@ -245,7 +302,8 @@ impl TaskTally {
                 TipStatus::Pending => &mut tally.pending,
                 TipStatus::Running(_) => &mut tally.running,
                 TipStatus::Complete(_) => &mut tally.finished,
-                TipStatus::Killed | TipStatus::Failed => &mut tally.failed,
+                TipStatus::Failed => &mut tally.failed,
+                TipStatus::Killed => &mut tally.stopped,
             };
             *place += 1;
         }
@@ -261,5 +319,22 @@ mod tests {
     fn progress_is_a_percentage_whatever_comes() {
         let percents = [0.0, 0.999, 1.0, 7.0, -1.0, f32::NAN].map(percent);
         assert_eq!(percents, [0, 99, 100, 100, 0, 0]);
+    }
+
+    #[test]
+    fn tasks_of_a_failed_job_failed_or_were_stopped() {
+        let mut job = JobLine::example();
+        let tally = TaskTally { total: 5, finished: 1, running: 2, stopped: 2, ..TaskTally::default() };
+        assert_eq!(job.tally_at_end(Kind::Map, tally), tally);
+        job.state = JobState::Failed;
+        let task = "task_202611211200_0001_m_000004";
+        let text = format!("# of failed Map Tasks exceeded allowed limit. FailedCount: 1. LastFailedTask: {task}");
+        job.failure = Some(text);
+        assert_eq!(job.last_failed_task(), Some((task.parse().unwrap(), 1)));
+        let at_end = |kind| {
+            let TaskTally { running, failed, stopped, .. } = job.tally_at_end(kind, tally);
+            [running, failed, stopped]
+        };
+        assert_eq!([Kind::Map, Kind::Reduce].map(at_end), [[0, 1, 3], [0, 0, 4]]);
     }
 }

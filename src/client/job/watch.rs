@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::market::{MarketClient, Signer};
+use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::model::{JobId, Kind};
 
 use super::error::JobClientError;
@@ -35,8 +35,8 @@ pub struct JobProgress {
     pub reduce: TaskTally,
     /// Number of failed attempts.
     pub failed_attempts: u32,
-    /// Its cost up to the last tick, if a market provides it.
-    pub cost: Option<String>,
+    /// Its cost.
+    pub cost: JobCost,
 }
 
 /// Source of a job's cost.
@@ -46,11 +46,26 @@ pub struct CostSource {
     pub market: MarketClient,
     /// The signer; not needed without a market.
     pub signer: Option<Signer>,
+    /// The wall clock, epoch ms.
+    pub wall_ms: fn() -> i64,
 }
 
-/// The cost of a job is not available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CostUnavailable;
+/// What is known of a job's cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum JobCost {
+    /// There is no market.
+    #[default]
+    None,
+    /// The cost up to the last tick.
+    UpToLastTick(String),
+    /// There is a market, and it does not say.
+    Unknown {
+        /// Since when, epoch ms.
+        since_ms: i64,
+        /// Why.
+        reason: String,
+    },
+}
 
 /// Timeout of one request for the cost.
 const COST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -72,15 +87,30 @@ const EVENTS_AT_ONCE: u32 = 10_000;
 // === impl CostSource ===
 
 impl CostSource {
-    /// The cost of a job up to the last tick; `None` without a market.
-    ///
-    /// # Errors
-    /// [`CostUnavailable`]
-    pub async fn cost_of(&self, job: JobId) -> Result<Option<String>, CostUnavailable> {
+    /// The cost of a job up to the last tick, after what was known of it. A cost that cannot be read any more is unknown, never
+    /// the last one read.
+    pub async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
         let job = job.to_string();
-        let explanation = timeout(COST_TIMEOUT, self.market.explain(&job, self.signer.as_ref())).await;
-        let explanation = explanation.map_err(|_| CostUnavailable)?.map_err(|_| CostUnavailable)?;
-        Ok(explanation.cost.map(|cost| cost.to_string()))
+        let asked = timeout(COST_TIMEOUT, self.market.explain(&job, self.signer.as_ref())).await;
+        let reason = match asked {
+            Ok(Ok(explanation)) => {
+                return explanation.cost.map_or(JobCost::None, |c| JobCost::UpToLastTick(c.to_string()));
+            }
+            // Who cannot sign sees no cost; who signs in vain sees why.
+            Ok(Err(MarketClientError::Denied { .. })) if self.signer.is_none() && *known == JobCost::None => {
+                return JobCost::None;
+            }
+            Ok(Err(error @ MarketClientError::Denied { .. })) => error.to_string(),
+            // No JobTracker of Java has a market.
+            _ if *known == JobCost::None => return JobCost::None,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", COST_TIMEOUT.as_secs()),
+        };
+        let since_ms = match known {
+            JobCost::Unknown { since_ms, .. } => *since_ms,
+            JobCost::None | JobCost::UpToLastTick(_) => (self.wall_ms)(),
+        };
+        JobCost::Unknown { since_ms, reason }
     }
 }
 
@@ -95,8 +125,15 @@ pub async fn watch(
     costs: Option<&CostSource>,
     report: &mut impl FnMut(JobUpdate),
 ) -> Result<JobProgress, JobClientError> {
-    let mut watch =
-        Watch { job, costs, events: 0, failed_attempts: 0, cost: None, next_cost: Instant::now(), tallies: None };
+    let mut watch = Watch {
+        job,
+        costs,
+        events: 0,
+        failed_attempts: 0,
+        cost: JobCost::None,
+        next_cost: Instant::now(),
+        tallies: None,
+    };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
     loop {
@@ -133,7 +170,7 @@ struct Watch<'a> {
     /// Number of events read.
     events: u32,
     failed_attempts: u32,
-    cost: Option<String>,
+    cost: JobCost,
     next_cost: Instant,
     /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
@@ -152,6 +189,7 @@ impl Watch<'_> {
             Some((map, reduce, next)) if !is_finished && Instant::now() < *next => (*map, *reduce),
             _ => self.poll_tasks(jobtracker).await?,
         };
+        let (map, reduce) = (job.tally_at_end(Kind::Map, map), job.tally_at_end(Kind::Reduce, reduce));
         self.poll_cost(job.state).await;
         Ok(JobProgress { job, map, reduce, failed_attempts: self.failed_attempts, cost: self.cost.clone() })
     }
@@ -186,16 +224,12 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The cost is optional: after one error it is not requested again.
     async fn poll_cost(&mut self, state: JobState) {
         let Some(costs) = self.costs else { return };
         if Instant::now() < self.next_cost && !state.is_finished() {
             return;
         }
         self.next_cost = Instant::now() + COST_PAUSE;
-        match costs.cost_of(self.job).await {
-            Ok(cost) => self.cost = cost.or(self.cost.take()),
-            Err(CostUnavailable) => self.costs = None,
-        }
+        self.cost = costs.cost_of(self.job, &self.cost).await;
     }
 }

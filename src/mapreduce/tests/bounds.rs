@@ -1,7 +1,7 @@
 //! Bounds that only the job itself enforces.
 
 use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
-use crate::model::{AttemptState, Kind, RunState};
+use crate::model::{AttemptState, Kind, RunState, START_FAILURE};
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
 
 use super::stage::Stage;
@@ -19,6 +19,21 @@ fn a_task_that_is_killed_without_end_is_given_up() {
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
     let is_failing = |fact: &JobFact| matches!(fact, JobFact::Ending { outcome: RunState::Failed, .. });
     assert!(stage.facts.iter().any(is_failing));
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_tried_twice() {
+    let mut stage = Stage::running(1, 0);
+    let tracker = stage.add_tracker("h1");
+    let key = stage.job.key_of(stage.job.id.task(Kind::Map, 0)).unwrap();
+    for (say, state) in
+        [(START_FAILURE, TaskState::Waiting), ("other words", TaskState::Waiting), (START_FAILURE, TaskState::Failed)]
+    {
+        assert!(!stage.job.task(key).is_over());
+        let attempt = stage.launch(Kind::Map, 0, tracker);
+        stage.report_with(tracker, attempt, AttemptState::Failed, |report| report.diagnostics = say.into());
+        assert_eq!(stage.job.task(key).state, state);
+    }
 }
 
 #[test]

@@ -28,10 +28,10 @@ fn run_with(
     log: Option<&StderrLog>,
 ) -> (Result<(), TaskFailure>, String) {
     let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("A".to_owned(), "b".to_owned())];
-    let arguments = ["-c".to_owned(), script.to_owned()];
+    let line = ["sh", "-c", script].map(str::to_owned);
     let command = ChildCommand {
         program: "/bin/sh".into(),
-        arguments: &arguments,
+        line: &line,
         folder: "/".into(),
         environment: &environment,
         supervisor: None,
@@ -44,6 +44,14 @@ fn run_with(
     let mut take = |stdout: &mut dyn Read| stdout.read_to_end(&mut output).map(drop).map_err(TaskFailure::Pipe);
     let result = progress.run_with_time_limit(|| command.stream(&mut feed, &mut take));
     (result, String::from_utf8(output).unwrap())
+}
+
+/// The status with which a command failed.
+fn exit_code_of(result: Result<(), TaskFailure>) -> Option<i32> {
+    match result {
+        Err(TaskFailure::ExitStatus(exit)) => Some(exit.code),
+        _ => None,
+    }
 }
 
 fn run(script: &str, input: &[u8]) -> (Result<(), TaskFailure>, String) {
@@ -67,12 +75,13 @@ fn much_data_passes_both_ways_at_once() {
 
 #[test]
 fn a_status_other_than_0_is_a_failure_unless_it_is_forgiven() {
-    let (result, _) = run("cat >/dev/null; exit 3", b"x");
-    assert_eq!(
-        result.unwrap_err().to_string(),
-        "java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 3"
-    );
-    assert!(matches!(run("kill -9 $$", b"").0, Err(TaskFailure::ExitStatus { code: 137 })));
+    let (result, _) = run("cat >/dev/null; echo last words >&2; exit 3", b"x");
+    insta::assert_snapshot!(result.unwrap_err(), @r#"
+    java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 3
+    "sh -c cat >/dev/null; echo last words >&2; exit 3" ended with status 3
+      last words
+    "#);
+    assert_eq!(exit_code_of(run("kill -9 $$", b"").0), Some(137));
     let forgiving = ChildRules { non_zero_exit_is_failure: false, ..RULES };
     run_with("exit 3", b"", forgiving, &progress(None), None).0.unwrap();
 }
@@ -81,7 +90,7 @@ fn a_status_other_than_0_is_a_failure_unless_it_is_forgiven() {
 fn who_stops_reading_and_ends_well_has_ended_well() {
     let input = vec![b'\n'; 4 << 20];
     run("exit 0", &input).0.unwrap();
-    assert!(matches!(run("exit 4", &input).0, Err(TaskFailure::ExitStatus { code: 4 })));
+    assert_eq!(exit_code_of(run("exit 4", &input).0), Some(4));
 }
 
 #[test]
@@ -180,7 +189,7 @@ fn what_cannot_be_started_says_so() {
     let (environment, progress) = ([], progress(None));
     let command = ChildCommand {
         program: Path::new("/no/such").into(),
-        arguments: &[],
+        line: &["/no/such".to_owned()],
         folder: "/".into(),
         environment: &environment,
         supervisor: None,
@@ -189,7 +198,7 @@ fn what_cannot_be_started_says_so() {
         log: None,
     };
     let error = command.stream(&mut |_| Ok(()), &mut |_| Ok(())).unwrap_err();
-    insta::assert_snapshot!(error, @r#"cannot start "/no/such": No such file or directory (os error 2); expected a program among the job's files or along PATH"#);
+    insta::assert_snapshot!(error, @r#"cannot start the command "/no/such": No such file or directory (os error 2); expected a program among the job's files or along PATH"#);
 }
 
 #[test]
@@ -197,7 +206,7 @@ fn a_reader_that_fails_ends_the_command() {
     let progress = progress(None);
     let command = ChildCommand {
         program: "/bin/sh".into(),
-        arguments: &["-c".to_owned(), "yes".to_owned()],
+        line: &["sh", "-c", "yes"].map(str::to_owned),
         folder: "/".into(),
         environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         supervisor: None,

@@ -89,7 +89,10 @@ fn a_mapper_that_kills_its_supervisor_leaves_nothing_behind() {
     let [pid, script] = ["pid", "orphan.sh"].map(|name| cluster.folder().join(name));
     std::fs::write(script, "cat > /dev/null\necho $$ > $1\nkill -9 $PPID\nexec sleep 1000\n").unwrap();
     let diagnostics = cluster.failure_of_map(&format!("sh orphan.sh {}", pid.display()), &["--file", "orphan.sh"]);
-    assert!(diagnostics.contains("subprocess failed with code 137"), "{diagnostics}");
+    assert!(
+        diagnostics.contains("ended with status 137, which is that of a command ended by signal KILL"),
+        "{diagnostics}"
+    );
     wait_until_gone(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap());
 }
 
@@ -122,7 +125,7 @@ fn a_limit_on_address_space_holds_from_the_start() {
     assert_eq!(cluster.output("out"), ["150000\t"]);
     let diagnostics =
         cluster.failure_of_map("sh -c 'head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null'", &limit);
-    assert!(diagnostics.contains("subprocess failed with code"), "{diagnostics}");
+    assert!(diagnostics.contains("memory exhausted"), "{diagnostics}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn counter(said: &str, name: &str) -> i64 {
 #[test]
 fn a_wordcount_runs_on_two_workers() {
     let cluster = Cluster::new(2);
-    let submit = "submit --input in --output out --file map.sh reduce.sh --reduces 2 --mapper";
+    let submit = "submit --counters --input in --output out --file map.sh reduce.sh --reduces 2 --mapper";
     let words: Vec<&str> = submit.split(' ').chain(["sh map.sh", "--reducer", "sh reduce.sh"]).collect();
     let said = cluster.job(&words).done();
     assert_eq!(cluster.output("out"), SUMS);
@@ -38,8 +38,19 @@ fn a_wordcount_runs_on_two_workers() {
 #[test]
 fn combiners_and_jobs_without_reduces_run() {
     let cluster = Cluster::new(1);
-    let combined =
-        ["submit", "--input", "in", "--output", "combined", "--file", "map.sh", "reduce.sh", "--mapper", "sh map.sh"];
+    let combined = [
+        "submit",
+        "--counters",
+        "--input",
+        "in",
+        "--output",
+        "combined",
+        "--file",
+        "map.sh",
+        "reduce.sh",
+        "--mapper",
+        "sh map.sh",
+    ];
     let combined = cluster.job(&[&combined[..], &["--combiner", "sh reduce.sh", "--reducer", "sh reduce.sh"]].concat());
     let said = combined.done();
     assert_eq!(cluster.output("combined"), SUMS);

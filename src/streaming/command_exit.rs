@@ -1,0 +1,124 @@
+//! How a command failed: its status, the map's input, and its last words.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Lines of standard error that are kept.
+const LAST_LINES: usize = 8;
+/// Characters of each that are kept.
+const LONGEST_LINE: usize = 300;
+
+/// A command that ended with another status than 0.
+///
+/// Its first line is that of 1.2.1 `PipeMapRed`, so that a reader of stock diagnostics finds what it expects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandExit {
+    /// The status, 128 + n for signal n.
+    pub code: i32,
+    /// Program and arguments, as they were given.
+    pub command: String,
+    /// A map's part of its input.
+    pub input: Option<String>,
+    /// The last lines of its standard error.
+    pub last_lines: LastLines,
+}
+
+/// The last lines of a command's standard error, without empty ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastLines(VecDeque<String>);
+
+// === impl LastLines ===
+
+impl LastLines {
+    /// Appends a line, and forgets the first one kept if there are too many.
+    pub fn add(&mut self, line: &[u8]) {
+        let start = &line[..line.len().min(4 * LONGEST_LINE)];
+        let text = String::from_utf8_lossy(start);
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.0.len() == LAST_LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(text.trim_end().chars().take(LONGEST_LINE).collect());
+    }
+}
+
+// === impl CommandExit ===
+
+impl std::error::Error for CommandExit {}
+
+impl fmt::Display for CommandExit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CommandExit { code, command, input, last_lines } = self;
+        write!(out, "java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}")?;
+        write!(out, "\n{command:?} ended with status {code}")?;
+        if let Some(name) = signal_name(code.saturating_sub(128)) {
+            write!(out, ", which is that of a command ended by signal {name}")?;
+        }
+        if let Some(input) = input {
+            write!(out, "\ninput {input}")?;
+        }
+        last_lines.0.iter().try_for_each(|line| write!(out, "\n  {line}"))
+    }
+}
+
+/// The name of a signal that ends commands in practice.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        2 => "INT",
+        4 => "ILL",
+        6 => "ABRT",
+        7 => "BUS",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_the_command_the_status_the_input_and_the_last_words() {
+        let mut last_lines = LastLines::default();
+        for number in 0..20 {
+            last_lines.add(format!("line {number}").as_bytes());
+        }
+        last_lines.add(b"  \t");
+        last_lines.add(&[b'x'; 5_000]);
+        last_lines.add(b"SyntaxError: expected ':'  ");
+        let command = "python3 bad.py".to_owned();
+        let input = Some("file:/in/orders.csv, bytes 0 to 27000".to_owned());
+        let exit = CommandExit { code: 1, command, input, last_lines };
+        let text = exit.to_string();
+        let (start, rest) = text.split_at(text.find("  xx").unwrap());
+        insta::assert_snapshot!(start, @r#"
+        java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 1
+        "python3 bad.py" ended with status 1
+        input file:/in/orders.csv, bytes 0 to 27000
+          line 14
+          line 15
+          line 16
+          line 17
+          line 18
+          line 19
+        "#);
+        assert_eq!(rest, format!("  {}\n  SyntaxError: expected ':'", "x".repeat(300)));
+    }
+
+    #[test]
+    fn a_signal_is_named() {
+        let exit = CommandExit { code: 139, command: "./a".to_owned(), input: None, last_lines: LastLines::default() };
+        insta::assert_snapshot!(exit, @r#"
+        java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 139
+        "./a" ended with status 139, which is that of a command ended by signal SEGV
+        "#);
+    }
+}

@@ -142,7 +142,7 @@ impl World {
             }
             let reports = tracker.attempts.iter_mut().map(succeed).collect();
             let request = tracker.request(reports);
-            let answer = decoded(self.step(Event::Heartbeat { request, connection: 1 }));
+            let answer = decoded(self.step(Event::Heartbeat { request, connection: 1, address: None }));
             tracker.attempts.clear();
             tracker.obey(&answer, |_| ());
             if tracker.slots.map == 0 {
@@ -259,7 +259,7 @@ impl BusyTracker {
 
     fn beat_untimed(&mut self, world: &mut World) {
         let request = self.request(false);
-        let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
+        let response = decoded(world.step(Event::Heartbeat { request, connection: 2, address: None }));
         self.fake.obey(&response, |_| ());
     }
 
@@ -286,7 +286,7 @@ impl BusyTracker {
         let start = Instant::now();
         let call = decode_call(Protocol::InterTracker, black_box(&frame[LENGTH_BYTES..])).unwrap();
         let Call::InterTracker(InterTrackerCall::Heartbeat { request }) = call.call else { panic!("no heartbeat") };
-        let step = world.engine.step(Event::Heartbeat { request: *request, connection: 2 }, world.now);
+        let step = world.engine.step(Event::Heartbeat { request: *request, connection: 2, address: None }, world.now);
         let value = match step.reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Value::Heartbeat(response),
             Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),

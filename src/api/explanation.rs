@@ -194,6 +194,19 @@ pub enum PendingReason {
     },
     /// A job of its queue or user that was submitted earlier begins first.
     BeginsLater,
+    /// No worker is connected.
+    NoWorker,
+    /// Some workers have missed three heartbeats; what runs there runs elsewhere once they count as lost.
+    SilentWorkers {
+        /// Number of silent workers.
+        silent: u32,
+        /// Number of all workers.
+        workers: u32,
+        /// Silence of the one that is silent longest, seconds.
+        longest_s: u64,
+        /// Silence after which a worker counts as lost, seconds.
+        lost_after_s: u64,
+    },
     /// Its setup has no slot yet.
     SetupWaits,
     /// Its setup runs.
@@ -461,6 +474,12 @@ impl fmt::Display for PendingReason {
                 formatter,
                 "{groups} other queues or pools stand before its own in line for {} slots",
                 kind_word::word(*kind)
+            ),
+            PendingReason::NoWorker => formatter.write_str("no worker is connected; start one: jobtracker tasktracker"),
+            PendingReason::SilentWorkers { silent, workers, longest_s, lost_after_s } => write!(
+                formatter,
+                "{silent} of {workers} workers silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
+                 its tasks run elsewhere"
             ),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")

@@ -15,7 +15,7 @@ use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained,
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{Credits, JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
-use crate::web::{Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
+use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
@@ -258,7 +258,7 @@ impl crate::web::Owner for OwnerHandle {
                 Some((stuck, most)) => {
                     format!("ok, but {stuck} of {most} threads for files of jobs are stuck on files that do not answer")
                 }
-                None => "ok".to_owned(),
+                None => HEALTHY.to_owned(),
             },
         };
         let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck;

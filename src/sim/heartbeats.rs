@@ -93,7 +93,7 @@ impl World<'_> {
         let kept = may_wait.then(|| request.clone());
         let busy = PerKind::new(tracker.fake.busy(Kind::Map), tracker.fake.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
-        let event = Event::Heartbeat { request, connection: tracker.connection };
+        let event = Event::Heartbeat { request, connection: tracker.connection, address: None };
         let step = self.step(event, &Intent::Other)?;
         self.check_losses_of(tracker, &step)?;
         tracker.last_call_mono_ms = self.now.mono_ms;

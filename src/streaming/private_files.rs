@@ -31,12 +31,12 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().write(true).create(true).truncate(true))
 }
 
-/// A file to append to; made if there is none.
+/// A file that is read and appended to, created if missing.
 ///
 /// # Errors
 /// As [`create_file`].
-pub(crate) fn append_to_file(path: &Path) -> io::Result<File> {
-    open(path, OpenOptions::new().append(true).create(true))
+pub(crate) fn open_to_read_and_append(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().read(true).append(true).create(true))
 }
 
 /// A file that was not there.
@@ -93,7 +93,7 @@ mod tests {
             fs::set_permissions(at(name), Permissions::from_mode(0o666)).unwrap();
         }
         drop(create_file(&at("created")).unwrap());
-        drop(append_to_file(&at("appended")).unwrap());
+        drop(open_to_read_and_append(&at("appended")).unwrap());
         drop(create_new_file(&at("new")).unwrap());
         assert_eq!([mode("created"), mode("appended"), mode("new")], [0o600; 3]);
         assert_eq!((fs::read(at("created")).unwrap(), fs::read(at("appended")).unwrap()), (vec![], b"old".to_vec()));
@@ -109,7 +109,7 @@ mod tests {
         symlink(at("folder"), at("folder-link")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         for name in ["link", "pipe", "folder"] {
-            assert!(create_file(&at(name)).is_err() && append_to_file(&at(name)).is_err(), "{name}");
+            assert!(create_file(&at(name)).is_err() && open_to_read_and_append(&at(name)).is_err(), "{name}");
         }
         assert!(make_folder(&at("folder-link")).is_err() && make_folder(&at("victim")).is_err());
         assert_eq!(fs::read(at("victim")).unwrap(), b"kept");

@@ -24,6 +24,7 @@ use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response;
 use super::response::fresh;
 use super::state::{ANSWER_TIMEOUT, WebState};
+use super::worker_health::WorkerHealth;
 
 /// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -114,10 +115,13 @@ impl Scrape {
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
-        let healthy = count(overview.trackers.iter().map(|tracker| tracker.healthy));
-        let trackers =
-            [([("health", "healthy")], healthy), ([("health", "unhealthy")], overview.trackers.len() - healthy)];
-        writer.gauges("jobtracker_trackers", "Trackers", trackers)?;
+        let WorkerHealth { healthy, unhealthy, silent } = WorkerHealth::of(overview);
+        let trackers = [("healthy", healthy), ("unhealthy", unhealthy), ("silent", silent)];
+        writer.gauges(
+            "jobtracker_trackers",
+            "Trackers",
+            trackers.map(|(health, count)| ([("health", health)], count)),
+        )?;
         writer.counter("jobtracker_heartbeats", "Heartbeats processed", overview.heartbeats)?;
         writer.counter("jobtracker_attempts_launched", "Attempts launched", overview.attempts_launched)?;
         writer.counter(
@@ -291,10 +295,6 @@ fn per_name<'a, V: Copy>(
     values.flat_map(move |(name, values)| {
         Kind::ALL.map(|kind| ([(label, name.to_owned()), ("kind", kind_name(kind).to_owned())], values[kind]))
     })
-}
-
-fn count(truths: impl Iterator<Item = bool>) -> usize {
-    truths.filter(|is_true| *is_true).count()
 }
 
 /// An exact decimal as a double, which is what metrics hold: for graphs, not for accounts.

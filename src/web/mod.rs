@@ -30,6 +30,7 @@ mod start_page_rows;
 mod state;
 mod time_text;
 mod what_if;
+mod worker_health;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,7 @@ use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
 pub use job_forms::JobForms;
-pub use owner::{Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
+pub use owner::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
 pub use state::WebState;
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has

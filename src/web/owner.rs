@@ -144,6 +144,9 @@ pub struct OwnerGone;
 #[error("the ledger cannot be read: {0}")]
 pub struct LedgerUnreadable(pub String);
 
+/// The text of a daemon that has nothing to complain of.
+pub const HEALTHY: &str = "ok";
+
 /// Health of the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -151,7 +154,7 @@ pub struct Health {
     pub is_alive: bool,
     /// Jobs can be submitted and run: the store accepts facts and the RPC port is open.
     pub is_ready: bool,
-    /// One line for people: `ok`, or what is wrong.
+    /// One line for people: [`HEALTHY`], or what is wrong.
     pub text: String,
     /// What is wrong with the ACL file; the last valid list stays in force.
     pub acl_error: Option<String>,

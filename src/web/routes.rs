@@ -1,6 +1,7 @@
 //! The routes: which handler answers which path, and the handlers of health and style.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -10,16 +11,21 @@ use axum::http::{Response, StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
+use tokio::time::timeout;
 
 use crate::http::require_served_name;
 
 use super::order_quote::order_quote;
-use super::owner::Owner;
+use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
+use super::worker_health::WorkerHealth;
 use super::{deadline_api, metrics, response, scheduler_api, start_page};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
+
+/// `/readyz` waits this long for what is known of the workers.
+const WORKERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answered under any host name: health checks may use the address of a proxy.
 const ANY_NAME: &[&str] = &["/healthz"];
@@ -67,6 +73,15 @@ async fn healthz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Bo
 /// 200 while jobs can be submitted and run, else the reason; for load balancers.
 async fn readyz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
     let health = state.owner.health();
-    let is_ready = health.is_alive && health.is_ready;
-    response::text(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, health.text)
+    if !(health.is_alive && health.is_ready) {
+        return response::text(StatusCode::SERVICE_UNAVAILABLE, health.text);
+    }
+    // Graver complaints come first; an owner that is late must not make a load balancer wait.
+    let workers = match health.text == HEALTHY {
+        true => timeout(WORKERS_TIMEOUT, state.owner.overview()).await,
+        false => return response::text(StatusCode::OK, health.text),
+    };
+    let complaint = workers.ok().and_then(Result::ok).and_then(|overview| WorkerHealth::of(&overview).complaint());
+    let text = complaint.map_or(health.text, |complaint| format!("{HEALTHY}, but {complaint}"));
+    response::text(StatusCode::OK, text)
 }

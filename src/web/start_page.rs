@@ -19,6 +19,7 @@ use super::rows::Rows;
 use super::start_page_rows::{JobRow, Part, PoolRow, QueueRow, TrackerRow};
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::time_text::{format_duration, format_time};
+use super::worker_health::WorkerHealth;
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
@@ -48,6 +49,7 @@ struct StartPage<'a> {
     reduces: Part,
     waiting: PerKind<u64>,
     healthy_trackers: usize,
+    worker_complaint: Option<String>,
     queues: Rows<QueueRow>,
     pools: Rows<PoolRow>,
     /// Whether `/scheduler` is a page for people.
@@ -62,6 +64,7 @@ impl<'a> StartPage<'a> {
     fn new<O: Owner>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
         let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
+        let worker_health = WorkerHealth::of(overview);
         let pools = overview.report.groups.iter().filter_map(|group| Some((group, group.pool.as_ref()?)));
         StartPage {
             host: short_host(&state.host),
@@ -75,7 +78,8 @@ impl<'a> StartPage<'a> {
             maps,
             reduces,
             waiting: overview.waiting,
-            healthy_trackers: overview.trackers.iter().filter(|tracker| tracker.healthy).count(),
+            healthy_trackers: worker_health.healthy,
+            worker_complaint: worker_health.complaint(),
             queues: Rows::new(&overview.queues, QueueRow::new),
             pools: Rows::new(pools, |(group, pool)| PoolRow::new(group, pool)),
             has_scheduler_page: matches!(overview.report.policy, PolicyName::Capacity | PolicyName::Fair),

@@ -65,6 +65,7 @@ pub(super) struct TrackerRow {
     pub(super) maps: Part,
     pub(super) reduces: Part,
     pub(super) silent: String,
+    pub(super) is_silent: bool,
     pub(super) healthy: bool,
     pub(super) graylisted: bool,
     /// Why it is not healthy, or graylisted.
@@ -149,6 +150,7 @@ impl TrackerRow {
             maps,
             reduces,
             silent: format_duration(i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX)),
+            is_silent: tracker.is_silent,
             healthy: tracker.healthy,
             graylisted: tracker.graylisted,
             complaints: cut(&tracker.complaints),
@@ -205,6 +207,7 @@ mod tests {
             slots: PerKind::new(2, 1),
             running: PerKind::new(1, 0),
             silent_ms: u64::MAX,
+            is_silent: false,
             healthy: true,
             graylisted: false,
             complaints: String::new(),

@@ -3,7 +3,7 @@
 use crate::model::{AttemptId, JobId};
 
 use super::error::{WireErrorKind, excerpt};
-use super::{Decode, Encode, Reader, Task, TaskTrackerStatus, WireError, Writer};
+use super::{Decode, Encode, REPLACES, Reader, SIGNED_OFF, Task, TaskTrackerStatus, WireError, Writer};
 
 /// The parameters of a heartbeat.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,30 @@ pub enum Action {
     ReinitTracker,
     /// Permission to commit; resent until the attempt leaves COMMIT_PENDING.
     CommitTask(AttemptId),
+}
+
+// === impl HeartbeatRequest ===
+
+impl HeartbeatRequest {
+    /// Whether it is the last heartbeat of a tracker that has ended all its attempts. To a Java JobTracker it is that of an
+    /// unhealthy tracker without slots.
+    #[must_use]
+    pub fn signs_off(&self) -> bool {
+        let status = &self.status;
+        !status.health.healthy
+            && &*status.health.report == SIGNED_OFF
+            && (status.max_map_slots, status.max_reduce_slots) == (0, 0)
+            && status.tasks.iter().all(|report| report.state.is_over())
+    }
+}
+
+impl HeartbeatRequest {
+    /// The trackers of which its first heartbeat says that it has cleared up after them: nothing of theirs is left.
+    pub fn replaced_trackers(&self) -> impl Iterator<Item = &str> {
+        let health = &self.status.health;
+        let report = Some(&*health.report).filter(|_| self.initial_contact && health.healthy);
+        report.and_then(|report| report.strip_prefix(REPLACES)).into_iter().flat_map(str::split_ascii_whitespace)
+    }
 }
 
 // === impl HeartbeatResponse ===

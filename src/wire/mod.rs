@@ -42,5 +42,7 @@ pub use string::{JavaUtf, Text, Utf8, WString};
 pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
 pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
-pub use tracker::{HealthStatus, ResourceStatus, STREAMING_ONLY, TaskTrackerStatus, runs_streaming_only};
+pub use tracker::{
+    HealthStatus, REPLACES, ResourceStatus, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus, runs_streaming_only,
+};
 pub use writer::{Encode, Writer};

@@ -88,6 +88,13 @@ pub struct HealthStatus {
     pub last_reported_ms: i64,
 }
 
+/// Begins the health report of the first heartbeat of a built-in worker that has cleared up after killed ones; their names
+/// follow.
+pub const REPLACES: &str = "replaces ";
+
+/// The health report of a built-in worker's last heartbeat.
+pub const SIGNED_OFF: &str = "signed off";
+
 /// Part of the names of trackers that run only Hadoop Streaming, where stock ones have the host of their RPC server: no
 /// host has this name, and no other JobTracker reads it.
 pub const STREAMING_ONLY: &str = "streaming_only";

@@ -12,6 +12,9 @@ use crate::wire::{Action, Task, TaskStatus};
 use super::attempt_handle::AttemptHandle;
 use super::tracked_attempt::{AttemptOutcome, TrackedAttempt};
 
+/// Diagnostics of attempts that the end of the worker ended.
+const WORKER_ENDED: &str = "the worker was stopped";
+
 /// What the tracker must do, after an action or an event.
 #[derive(Debug)]
 pub enum Command {
@@ -238,6 +241,13 @@ impl AttemptTable {
         self.reported_ends =
             self.attempts.iter().filter(|(_, tracked)| tracked.is_finished()).map(|(attempt, _)| *attempt).collect();
         self.attempts.values_mut().map(|tracked| tracked.build_report(wall_ms)).collect()
+    }
+
+    /// Ends what has not ended, for the last heartbeat: the process ends, and with it whatever its supervisors still run.
+    pub fn finish_all(&mut self, wall_ms: i64) {
+        for tracked in self.attempts.values_mut() {
+            tracked.finish(AttemptOutcome::Killed(WORKER_ENDED.to_owned()), wall_ms);
+        }
     }
 
     /// Kills all attempts.

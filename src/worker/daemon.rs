@@ -33,6 +33,10 @@ use super::web::WebState;
 
 /// Shutdown waits this long for the processes of attempts. Their supervisors kill the rest.
 const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(3);
+/// Shutdown waits this long for the JobTracker to take note of it.
+const SIGN_OFF_TIMEOUT: Duration = Duration::from_secs(1);
+/// Start waits this long for the lock of its own folder, which another tasktracker that starts may hold while it clears up.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shutdown waits this long for the removal of files. The next start removes the rest.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that read map output and logs.
@@ -85,7 +89,9 @@ pub fn run(
     let listener = listener.map_err(listen_error)?;
     let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
-    let folders = Arc::new(LocalFolders::acquire(&settings.local_folders, http.port(), &settings.user)?);
+    let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
+    let folders = LocalFolders::acquire(&settings.local_folders, http.port(), &name, &settings.user, LOCK_TIMEOUT)?;
+    let folders = Arc::new(folders);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
     make_trusted(&logs, FOLDER_MODE).map_err(|error| match error {
@@ -101,7 +107,6 @@ pub fn run(
     let (events, events_received) = mpsc::unbounded_channel();
     let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
-    let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
     let web_state = WebState {
         jobs: jobs.clone(),
@@ -147,6 +152,7 @@ pub fn run(
             () = remove_old_logs(&runner.logs) => Ok(()),
         };
         heartbeats.shut_down(ATTEMPTS_TIMEOUT).await;
+        heartbeats.sign_off(SIGN_OFF_TIMEOUT).await;
         ended
     });
     web.end();

@@ -14,7 +14,9 @@ use crate::fs::{FileUri, FileUriError};
 use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::AttemptId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
-use crate::wire::{HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
+use crate::wire::{
+    HealthStatus, HeartbeatRequest, HeartbeatResponse, REPLACES, ResourceStatus, SIGNED_OFF, TaskTrackerStatus,
+};
 
 use super::attempt_runner::AttemptRunner;
 use super::attempt_table::{AttemptEvent, AttemptMessage, AttemptTable, Command};
@@ -50,6 +52,8 @@ pub struct HeartbeatLoop {
     /// Map outputs that can no longer be read.
     lost: UnboundedReceiver<(AttemptId, String)>,
     connection: Option<IpcClient>,
+    /// A call was sent on `connection` whose answer has not come.
+    has_unanswered: bool,
     has_system_dir: bool,
     /// The system directory is not on a local path.
     bad_system_dir: Option<FileUriError>,
@@ -77,6 +81,7 @@ impl HeartbeatLoop {
             events,
             lost,
             connection: None,
+            has_unanswered: false,
             has_system_dir: false,
             bad_system_dir: None,
             response_id: -1,
@@ -149,13 +154,51 @@ impl HeartbeatLoop {
                 max_reduce_slots: count(slots.reduce),
                 resources: resources(free_bytes.filter(|_| accepts)),
                 tasks: self.attempts.build_reports(wall_ms()),
-                health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
+                health: HealthStatus { healthy: true, report: self.first_report().into(), last_reported_ms: 0 },
             },
             restarted: self.restarted,
             initial_contact: self.initial_contact,
             accept_new_tasks: accepts,
             response_id: self.response_id,
         })
+    }
+
+    /// The names of killed tasktrackers that this one has cleared up after, in its first heartbeat, so that it waits for none of them.
+    fn first_report(&self) -> String {
+        if !self.restarted {
+            return String::new();
+        }
+        let names = self.runner.jobs.folders().replaced();
+        let names: Vec<&str> = names.filter(|name| *name != self.identity.name).collect();
+        if names.is_empty() { String::new() } else { format!("{REPLACES}{}", names.join(" ")) }
+    }
+
+    /// Reports to the JobTracker that nothing runs here any more, so that it waits for nothing of this tracker. Without an answer it
+    /// finds out after its expiry interval.
+    pub async fn sign_off(&mut self, timeout: Duration) {
+        if self.initial_contact {
+            // It knows nothing of this tracker.
+            return;
+        }
+        self.attempts.finish_all(wall_ms());
+        let mut request = self.request();
+        request.accept_new_tasks = false;
+        let status = &mut request.status;
+        (status.max_map_slots, status.max_reduce_slots) = (0, 0);
+        status.health = HealthStatus { healthy: false, report: SIGNED_OFF.into(), last_reported_ms: wall_ms() };
+        let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
+        // A heartbeat may be on its way, whose answer would be taken for this one's.
+        if std::mem::take(&mut self.has_unanswered) {
+            self.connection = None;
+        }
+        let said = tokio::time::timeout(timeout, async { self.call(&call).await });
+        match said.await {
+            Ok(Ok(_)) => tracing::info!("signed off at the JobTracker at {}", self.settings.jobtracker),
+            Ok(Err(error)) => {
+                tracing::info!("could not sign off at the JobTracker at {}: {error}", self.settings.jobtracker)
+            }
+            Err(_) => tracing::info!("the JobTracker at {} has not answered the sign-off", self.settings.jobtracker),
+        }
     }
 
     /// Resends the same heartbeat until it is answered.
@@ -166,7 +209,10 @@ impl HeartbeatLoop {
         let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
         let mut pause = FIRST_RETRY_PAUSE;
         loop {
-            match self.call(&call).await {
+            self.has_unanswered = true;
+            let answer = self.call(&call).await;
+            self.has_unanswered = false;
+            match answer {
                 Ok(Value::Heartbeat(response)) => {
                     if pause > FIRST_RETRY_PAUSE {
                         tracing::info!("the JobTracker at {} answers again", self.settings.jobtracker);

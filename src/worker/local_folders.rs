@@ -2,14 +2,16 @@
 //!
 //! Invariant: only the process that holds a folder's lock uses it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::fs::{FsError, Privacy, open_trusted_folder};
-use crate::streaming::private_files::{append_to_file, make_folder};
+use crate::streaming::private_files::{make_folder, open_to_read_and_append};
 use crate::supervisor::process_tree::kill_processes_in;
 
 use super::error::TaskTrackerError;
@@ -18,6 +20,10 @@ use super::error::TaskTrackerError;
 const NAME: &str = "tasktracker-";
 /// Of a created `mapred.local.dir`; another tasktracker of this user may share it.
 const DISK_MODE: u32 = 0o755;
+/// Pause between two attempts to lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// Longest name of a tasktracker in a lock file, bytes.
+const MAX_NAME_BYTES: u64 = 1024;
 /// Suffix of a folder's lock file; the lock is held while the folder is in use.
 const LOCK: &str = ".lock";
 
@@ -28,22 +34,32 @@ pub struct LocalFolders {
     held: Vec<(PathBuf, File)>,
     /// Unusable disks.
     failures: usize,
+    /// Names of killed tasktrackers whose folders and processes were removed, sorted.
+    replaced: BTreeSet<String>,
     next: AtomicUsize,
 }
 
 // === impl LocalFolders ===
 
 impl LocalFolders {
-    /// Creates a new folder on each usable disk. Removes folders of tasktrackers that were killed, and kills the
-    /// processes that they left.
+    /// Creates a new folder on each usable disk for the tasktracker of that name. Removes folders of tasktrackers that were
+    /// killed, and kills the processes that they left. Waits up to `lock_timeout` for its own folder: another tasktracker that
+    /// starts may be about to remove it.
     ///
     /// # Errors
     /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.
-    pub fn acquire(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
+    pub fn acquire(
+        disks: &[PathBuf],
+        port: u16,
+        name: &str,
+        user: &str,
+        lock_timeout: Duration,
+    ) -> Result<Self, TaskTrackerError> {
         let mut held = Vec::new();
         let mut failure = None;
+        let mut replaced = BTreeSet::new();
         for disk in disks {
-            match acquire_folder(disk, port) {
+            match acquire_folder(disk, port, name, lock_timeout, &mut replaced) {
                 Ok(Some(folder)) => held.push(folder),
                 Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
                 // Not a failed disk: other users could replace the tracker's files.
@@ -57,13 +73,18 @@ impl LocalFolders {
         }
         match failure {
             Some(failure) if held.is_empty() => Err(failure),
-            _ => Ok(Self { failures: disks.len() - held.len(), held, next: AtomicUsize::new(0) }),
+            _ => Ok(Self { failures: disks.len() - held.len(), held, replaced, next: AtomicUsize::new(0) }),
         }
     }
 
     /// All folders.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         self.held.iter().map(|(folder, _)| folder.as_path())
+    }
+
+    /// Names of killed tasktrackers of which nothing is left on these disks.
+    pub fn replaced(&self) -> impl Iterator<Item = &str> {
+        self.replaced.iter().map(String::as_str)
     }
 
     /// Number of unusable disks.
@@ -141,8 +162,15 @@ pub(super) fn into_io_error(error: FsError) -> io::Error {
     }
 }
 
-/// Creates a folder with its lock; `None` when another process holds it.
-fn acquire_folder(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
+/// Creates a folder with its lock, which holds the tasktracker's name; `None` when another process holds it. Adds the names of
+/// killed tasktrackers to `replaced`.
+fn acquire_folder(
+    disk: &Path,
+    port: u16,
+    name: &str,
+    lock_timeout: Duration,
+    replaced: &mut BTreeSet<String>,
+) -> Result<Option<(PathBuf, File)>, Unusable> {
     make_trusted(disk, DISK_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
         error => Unusable::Failed(into_io_error(error)),
@@ -152,10 +180,12 @@ fn acquire_folder(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unu
         let folder = entry?.path();
         let port = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(NAME));
         if folder != own && port.is_some_and(|port| port.parse::<u16>().is_ok()) {
-            remove_stale_folder(&folder);
+            replaced.extend(remove_stale_folder(&folder));
         }
     }
-    let Some(lock) = lock(&lock_of(&own))? else { return Ok(None) };
+    let Some(mut lock) = lock_within(&lock_of(&own), lock_timeout)? else { return Ok(None) };
+    lock.set_len(0)?;
+    lock.write_all(name.as_bytes())?;
     kill_processes_in(&own);
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -164,20 +194,39 @@ fn acquire_folder(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unu
     Ok(Some((own, lock)))
 }
 
-/// Removes the folder of a killed tasktracker.
-fn remove_stale_folder(folder: &Path) {
+/// Removes the folder of a killed tasktracker; returns its name, unless another process holds the folder or its lock has none.
+fn remove_stale_folder(folder: &Path) -> Option<String> {
     let path = lock_of(folder);
-    let Ok(Some(_held)) = lock(&path) else { return };
+    let held = lock(&path).ok()??;
+    // Of the file that is locked, whatever its path names now.
+    let mut name = String::new();
+    let _ = (&held).take(MAX_NAME_BYTES).read_to_string(&mut name);
     let killed = kill_processes_in(folder);
     tracing::info!("{}: removed the folder of a killed tasktracker; processes killed: {killed}", folder.display());
     // The next start removes the rest.
     let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(path));
+    (!name.is_empty()).then_some(name)
+}
+
+/// Locks a file; `None` when another process has held its lock for all that time.
+fn lock_within(path: &Path, timeout: Duration) -> io::Result<Option<File>> {
+    let mut left = timeout;
+    loop {
+        match lock(path)? {
+            None if !left.is_zero() => {
+                let pause = left.min(LOCK_PAUSE);
+                std::thread::sleep(pause);
+                left -= pause;
+            }
+            locked => return Ok(locked),
+        }
+    }
 }
 
 /// Locks a file, which is created if missing; `None` when another process has locked it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
-        let file = append_to_file(path)?;
+        let file = open_to_read_and_append(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
@@ -198,7 +247,7 @@ mod tests {
     use super::*;
 
     fn take(disks: &[PathBuf], port: u16) -> Result<LocalFolders, TaskTrackerError> {
-        LocalFolders::acquire(disks, port, "alice")
+        LocalFolders::acquire(disks, port, &format!("tracker_h:{port}"), "alice", Duration::ZERO)
     }
 
     #[test]
@@ -222,6 +271,25 @@ mod tests {
         third.remove();
         second.remove();
         assert_eq!(fs::read_dir(&disks[0]).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn killed_tasktrackers_are_named_and_a_lock_is_waited_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let disks = ["a", "b"].map(|name| scratch.path().join(name));
+        let killed = take(&disks, 1).unwrap();
+        assert_eq!(killed.replaced().count(), 0);
+        drop(killed);
+        let held = (0..10_000).map(|_| take(&disks, 2).unwrap()).find(|next| next.replaced().next().is_some()).unwrap();
+        assert_eq!(held.replaced().collect::<Vec<_>>(), ["tracker_h:1"], "once, though it had two disks");
+        let waiting = {
+            let disks = disks.clone();
+            std::thread::spawn(move || {
+                LocalFolders::acquire(&disks, 2, "tracker_h:2", "alice", Duration::from_secs(60))
+            })
+        };
+        drop(held);
+        assert_eq!(waiting.join().unwrap().unwrap().all().count(), 2);
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl TrackedAttempt {
 
     /// Whether it has succeeded, failed or been killed.
     pub fn is_finished(&self) -> bool {
-        matches!(self.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
+        self.state.is_over()
     }
 
     /// Whether it has an output that reduces fetch.

@@ -79,7 +79,7 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
         let answer = answer.join().unwrap();
         assert_eq!((answer.status, &*answer.element("budget")), (200, "111.0"));
     });
-    assert_eq!(on.serving.get("/readyz", "").body.trim(), "ok");
+    assert_eq!(on.serving.get("/readyz", "").body.trim(), crate::NO_WORKER);
     assert_eq!(on.serving.stop().0, 0);
     assert!(place.read_budget().starts_with("alice 111."));
 }

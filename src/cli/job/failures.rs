@@ -73,8 +73,11 @@ impl Failures {
         text
     }
 
-    /// Why the job failed, in the words of a user: the task that failed too often, and what was stopped for it.
+    /// Why the job failed or who killed it, in the words of a user: the task that failed too often, and what was stopped for it.
     pub(super) fn reason(&self, job: &JobLine, map: &TaskTally, reduce: &TaskTally) -> Option<String> {
+        if let Some(user) = &job.killed_by {
+            return Some(format!("killed by {user}"));
+        }
         let text = job.failure.as_deref()?.trim_end();
         let Some((task, _)) = job.last_failed_task() else { return Some(text.to_owned()) };
         let (kind, stopped) = match task.kind {

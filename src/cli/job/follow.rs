@@ -14,7 +14,7 @@ use super::connection::ConnectionArguments;
 use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
 use super::interrupt::{Choice, prompt};
-use super::progress::Progress;
+use super::progress::{NO_WORKER, Progress};
 
 /// Exit code when a job failed or was killed.
 const JOB_FAILED: u8 = 1;
@@ -73,6 +73,7 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
                 print_error(&format!("{reason}; the job continues, waiting for the JobTracker"));
             }
             JobUpdate::Reconnected => print_error("the JobTracker answers again"),
+            JobUpdate::NoWorker => print_error(NO_WORKER),
             JobUpdate::Failure(attempt, diagnostics) => drop(failures.add(&attempt, &diagnostics)),
             JobUpdate::Progress(_) => {}
         };
@@ -126,7 +127,7 @@ fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
         let of_job = |(progress, _): &(JobProgress, Failures)| {
             let JobProgress { job, map, reduce, failed_attempts, .. } = progress;
             serde_json::json!({
-                "job": job.job, "state": job.state, "failure": job.failure,
+                "job": job.job, "state": job.state, "failure": job.failure, "killed_by": job.killed_by,
                 "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
             })
         };

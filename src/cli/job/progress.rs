@@ -27,6 +27,9 @@ enum ProgressForm {
     Lines { last: String, next: Option<Instant>, to_stderr: bool },
 }
 
+/// Said once while no worker is connected and nothing of the job runs.
+pub(super) const NO_WORKER: &str = "no worker is connected; the job waits for one: start `jobtracker tasktracker`";
+
 // === impl Progress ===
 
 impl Progress {
@@ -50,6 +53,7 @@ impl Progress {
                 self.print(&format!("{reason}; the job continues, waiting for the JobTracker"))
             }
             JobUpdate::Reconnected => self.print("the JobTracker answers again"),
+            JobUpdate::NoWorker => self.print(NO_WORKER),
         }
     }
 

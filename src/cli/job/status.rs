@@ -87,7 +87,7 @@ fn render_job(
     if form == Form::Json {
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
-            "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "url": job.url,
+            "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
             "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
         });
         add_cost(&mut object, cost);

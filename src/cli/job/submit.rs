@@ -196,7 +196,7 @@ fn render_end(
     if form == Form::Json {
         let mut object = serde_json::json!({
             "job": job.job, "state": job.state, "name": job.name, "user": job.user, "queue": job.queue,
-            "started_ms": job.started_ms, "failure": job.failure, "url": job.url, "output": output.folder().to_string(), "output_state": output.name(),
+            "started_ms": job.started_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url, "output": output.folder().to_string(), "output_state": output.name(),
             "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
             "counters": counters,
         });

@@ -190,6 +190,20 @@ impl JobTrackerClient {
         }
     }
 
+    /// How many workers are connected, healthy or not.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn worker_count(&mut self) -> Result<u64, JobClientError> {
+        match self.call(Ask::GetClusterStatus { detailed: false }).await? {
+            Value::ClusterStatus(status) => {
+                let count = |count: i32| u64::try_from(count).unwrap_or(0);
+                Ok(count(status.active.count) + count(status.blacklisted.count))
+            }
+            _ => Err(JobClientError::Answer("getClusterStatus")),
+        }
+    }
+
     /// Counts of a job's tasks of a kind by state.
     ///
     /// # Errors

@@ -31,6 +31,9 @@ pub struct JobLine {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Who killed it, where the JobTracker says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed_by: Option<String>,
     /// Its deadline, while a scheduler rules that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineLine>,
@@ -128,6 +131,7 @@ impl JobLine {
             map_percent: percent_unless_stopped(status.map_progress),
             reduce_percent: percent_unless_stopped(status.reduce_progress),
             failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
+            killed_by: killed_by(status),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
         }
@@ -154,6 +158,12 @@ impl JobLine {
             JobState::Prep | JobState::Running | JobState::Succeeded => tally,
         }
     }
+}
+
+/// The user in the words of 1.2.1 `JobTracker.killJob`.
+fn killed_by(status: &JobStatus) -> Option<String> {
+    let said = Some(&*status.failure_info).filter(|_| status.run_state == RunState::Killed);
+    said?.strip_prefix(&format!("Job {} was killed by ", status.id)).map(str::to_owned)
 }
 
 /// Converts Hadoop's progress, 0 to 1, to percent.
@@ -270,6 +280,7 @@ impl JobLine {
             map_percent: Some(66),
             reduce_percent: Some(0),
             failure: None,
+            killed_by: None,
             deadline: None,
             url: String::new(),
         }

@@ -22,6 +22,8 @@ pub enum JobUpdate {
     Disconnected(String),
     /// The JobTracker answers again.
     Reconnected,
+    /// Nothing of the job runs, for no worker is connected to the JobTracker; sent once.
+    NoWorker,
 }
 
 /// Progress of a job.
@@ -81,6 +83,8 @@ const REPORT_SHARE: u32 = 20;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 /// Pause between two attempts to reconnect.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// Pause until workers are counted, and between two counts, while nothing of the job runs.
+const WORKERS_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of events in one poll.
 const EVENTS_AT_ONCE: u32 = 10_000;
 
@@ -133,6 +137,7 @@ pub async fn watch(
         cost: JobCost::None,
         next_cost: Instant::now(),
         tallies: None,
+        next_workers: Some(Instant::now() + WORKERS_PAUSE),
     };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
@@ -172,6 +177,8 @@ struct Watch<'a> {
     failed_attempts: u32,
     cost: JobCost,
     next_cost: Instant,
+    /// When workers are counted next; never again once their absence is reported.
+    next_workers: Option<Instant>,
     /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
 }
@@ -191,6 +198,9 @@ impl Watch<'_> {
         };
         let (map, reduce) = (job.tally_at_end(Kind::Map, map), job.tally_at_end(Kind::Reduce, reduce));
         self.poll_cost(job.state).await;
+        if !is_finished && map.running + reduce.running == 0 {
+            self.poll_workers(jobtracker, report).await?;
+        }
         Ok(JobProgress { job, map, reduce, failed_attempts: self.failed_attempts, cost: self.cost.clone() })
     }
 
@@ -204,6 +214,22 @@ impl Watch<'_> {
         let next = Instant::now() + begin.elapsed() * REPORT_SHARE;
         self.tallies = Some((map, reduce, next));
         Ok((map, reduce))
+    }
+
+    async fn poll_workers(
+        &mut self,
+        jobtracker: &mut JobTrackerClient,
+        report: &mut impl FnMut(JobUpdate),
+    ) -> Result<(), JobClientError> {
+        if self.next_workers.is_none_or(|next| Instant::now() < next) {
+            return Ok(());
+        }
+        self.next_workers = Some(Instant::now() + WORKERS_PAUSE);
+        if jobtracker.worker_count().await? == 0 {
+            report(JobUpdate::NoWorker);
+            self.next_workers = None;
+        }
+        Ok(())
     }
 
     async fn poll_failures(

@@ -51,6 +51,10 @@ pub struct Tallies {
 /// Added to twice the longest heartbeat interval, ms: within that time a registered tracker with an open connection
 /// counts as alive, and a registration under its name comes from another tracker.
 const ALIVE_GRACE_MS: u64 = 10_000;
+/// Heartbeats that a silent tracker has missed.
+const MISSED_HEARTBEATS: u64 = 3;
+/// Shortest time without a heartbeat that is called silence, ms.
+const SHORTEST_SILENCE_MS: u64 = 5_000;
 
 // === impl Engine ===
 
@@ -101,6 +105,12 @@ impl Engine {
     /// The longest silence of a healthy tracker, ms.
     pub(in crate::engine) fn longest_silence_ms(&self) -> u64 {
         2 * self.longest_interval_ms() + ALIVE_GRACE_MS
+    }
+
+    /// Whether three heartbeats of a tracker are missing, and none has come for five seconds: a loaded machine is that late.
+    pub(in crate::engine) fn is_silent(&self, tracker: &Tracker, now: Now) -> bool {
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        silent_ms > (MISSED_HEARTBEATS * self.longest_interval_ms()).max(SHORTEST_SILENCE_MS)
     }
 
     /// Whether jobs can use slots that a tracker releases: not if it is silent, unhealthy, not yet recovered after a

@@ -1,5 +1,6 @@
 //! Events: the inputs of the engine.
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection};
@@ -42,6 +43,8 @@ pub enum Event {
         request: HeartbeatRequest,
         /// The connection it came on; numbers are unique.
         connection: u64,
+        /// The address of its sender; none where it is unknown.
+        address: Option<IpAddr>,
     },
     /// A connection on which heartbeats came is closed.
     ConnectionClosed {

@@ -117,6 +117,7 @@ impl Engine {
             slots: tracker.slots,
             running: tracker.busy,
             silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
+            is_silent: self.is_silent(tracker, now),
             healthy: tracker.healthy,
             graylisted: graylisted.is_some(),
             complaints: complaints.join("\n"),

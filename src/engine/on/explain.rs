@@ -105,6 +105,7 @@ impl Engine {
         if self.is_in_safe_mode() {
             why.push(PendingReason::SafeMode);
         }
+        why.extend(self.why_workers(case.now));
         let beyond =
             self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.id, &self.cluster.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
@@ -143,6 +144,22 @@ impl Engine {
             }
         }
         why
+    }
+
+    /// What is wrong with the workers as a whole.
+    fn why_workers(&self, now: Now) -> Option<PendingReason> {
+        if self.trackers.len() == 0 {
+            return Some(PendingReason::NoWorker);
+        }
+        let silent = self.trackers.iter().filter(|tracker| self.is_silent(tracker, now));
+        let silences_ms: Vec<u64> =
+            silent.map(|tracker| now.mono_ms.saturating_sub(tracker.last_seen_mono_ms)).collect();
+        Some(PendingReason::SilentWorkers {
+            longest_s: silences_ms.iter().max()? / 1_000,
+            silent: narrow(silences_ms.len()),
+            workers: narrow(self.trackers.len()),
+            lost_after_s: self.config.tracker_expiry_ms / 1_000,
+        })
     }
 
     /// Why the queue has no allocation; none if it has one.

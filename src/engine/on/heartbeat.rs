@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, HeartbeatAnswer, Reply, Wait};
-use crate::engine::state::{Fact, LastAnswer, LogLevel, ReportFreshness, Tracker};
+use crate::engine::state::{Fact, HeartbeatSender, LastAnswer, LogLevel, ReportFreshness, Tracker};
 use crate::mapreduce::{AttemptOrder, Launch};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::AppId;
@@ -33,16 +33,32 @@ struct Admitted {
     freshness: ReportFreshness,
     /// Another process under the same name was registered until now.
     is_successor: bool,
+    /// It has cleared up after other trackers, which were registered until now.
+    has_replaced: bool,
+}
+
+// === impl Admitted ===
+
+impl Admitted {
+    /// A tracker that takes no other's place.
+    fn of(id: TrackerId, freshness: ReportFreshness) -> Self {
+        Self { id, freshness, is_successor: false, has_replaced: false }
+    }
 }
 
 // === impl Engine: heartbeats ===
 
 impl Engine {
-    pub(super) fn on_heartbeat(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_heartbeat(
+        &mut self,
+        request: HeartbeatRequest,
+        sender: HeartbeatSender,
+        now: Now,
+    ) -> (Reply, Wait) {
         self.tallies.heartbeats += 1;
         // The only look-up of its name.
         let known = self.trackers.id_of(&request.status.name);
-        if let Some(refusal) = self.refuse_tracker(known, &request, connection, now) {
+        if let Some(refusal) = self.refuse_tracker(known, &request, sender.connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         if request.initial_contact && known.is_none() && !self.has_room_for_trackers() {
@@ -57,9 +73,9 @@ impl Engine {
             return (Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)), Wait::Nothing);
         }
         self.update_host_faults(&request, now);
-        match self.admit_tracker(known, &request, connection, now) {
+        match self.admit_tracker(known, &request, sender, now) {
             Admission::Answer(answer, wait) => (Reply::Heartbeat(answer), wait),
-            Admission::Process(admitted) => self.process_heartbeat(admitted, request, connection, now),
+            Admission::Process(admitted) => self.process_heartbeat(admitted, request, sender, now),
         }
     }
 
@@ -68,26 +84,28 @@ impl Engine {
         &mut self,
         known: Option<TrackerId>,
         request: &HeartbeatRequest,
-        connection: u64,
+        sender: HeartbeatSender,
         now: Now,
     ) -> Admission {
         let (not_recovering, maybe_stale) = (ReportFreshness::NotRecovering, ReportFreshness::MaybeStale);
         if request.initial_contact {
+            let has_replaced = self.lose_replaced_trackers(request, sender.address, now);
             if let Some(predecessor) = known {
                 self.lose_tracker(predecessor, "registered again", now);
             }
             let id = self.register(&request.status);
-            return Admission::Process(Admitted { id, freshness: not_recovering, is_successor: known.is_some() });
+            let is_successor = known.is_some();
+            return Admission::Process(Admitted { id, freshness: not_recovering, is_successor, has_replaced });
         }
         let Some(id) = known else {
             return match self.accept_foreign_tracker(request, now) {
-                Some(id) => Admission::Process(Admitted { id, freshness: maybe_stale, is_successor: false }),
+                Some(id) => Admission::Process(Admitted::of(id, maybe_stale)),
                 // Wait until its loss is durable: a crash that undid the loss would miss the attempts that it forgets
                 // now.
                 None => Admission::Answer(reinit(request.response_id), Wait::All),
             };
         };
-        let freshness = match self.recover_tracker(id, request, connection, now) {
+        let freshness = match self.recover_tracker(id, request, sender, now) {
             RecoveryStep::RepeatAnswer(answer) => return Admission::Answer(answer, Wait::Nothing),
             RecoveryStep::Process(freshness) => freshness,
         };
@@ -99,18 +117,18 @@ impl Engine {
             }
             return Admission::Answer(tracker.repeat_answer(), Wait::For(tracker.answer_waits_for));
         }
-        Admission::Process(Admitted { id, freshness, is_successor: false })
+        Admission::Process(Admitted::of(id, freshness))
     }
 
     fn process_heartbeat(
         &mut self,
         admitted: Admitted,
         request: HeartbeatRequest,
-        connection: u64,
+        sender: HeartbeatSender,
         now: Now,
     ) -> (Reply, Wait) {
-        let Admitted { id, freshness, is_successor } = admitted;
-        self.update_status(id, &request, connection, now);
+        let Admitted { id, freshness, is_successor, has_replaced } = admitted;
+        self.update_status(id, &request, sender, now);
         if let Some(tracker) = self.trackers.get_mut(id).filter(|_| request.initial_contact && !is_successor) {
             tracker.is_introduced = true;
         }
@@ -123,8 +141,8 @@ impl Engine {
         if freshness == ReportFreshness::FirstFresh {
             self.fail_missing_attempts(id, &reported, now);
         }
-        // The attempts of its previous process are lost without any report.
-        orders.must_be_durable |= is_successor;
+        // The attempts of earlier processes are lost without any report.
+        orders.must_be_durable |= is_successor || has_replaced;
         if self.record_job_facts() {
             // They made room, and this tracker may set up what begins now.
             self.begin_jobs(now);
@@ -152,7 +170,7 @@ impl Engine {
         }
     }
 
-    fn process_reports(
+    pub(super) fn process_reports(
         &mut self,
         id: TrackerId,
         reports: Vec<TaskStatus>,
@@ -348,6 +366,6 @@ fn reinit(response_id: i16) -> HeartbeatAnswer {
 }
 
 /// An answer with nothing to do.
-fn idle_answer(response_id: i16, interval_ms: i32) -> HeartbeatResponse {
+pub(super) fn idle_answer(response_id: i16, interval_ms: i32) -> HeartbeatResponse {
     HeartbeatResponse { response_id, interval_ms, actions: Vec::new(), recovered_jobs: Vec::new() }
 }

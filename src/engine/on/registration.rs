@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, Fact, LogLevel, Presence, Refusal, Tracker, TrackerRecovery};
+use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel, Presence, Refusal, Tracker, TrackerRecovery};
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
@@ -90,7 +90,13 @@ impl Engine {
     }
 
     /// Updates the tracker from its heartbeat.
-    pub(super) fn update_status(&mut self, id: TrackerId, request: &HeartbeatRequest, connection: u64, now: Now) {
+    pub(super) fn update_status(
+        &mut self,
+        id: TrackerId,
+        request: &HeartbeatRequest,
+        sender: HeartbeatSender,
+        now: Now,
+    ) {
         let status = &request.status;
         let most = self.config.limits.max_tracker_slots;
         let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
@@ -99,7 +105,7 @@ impl Engine {
             let busy: &mut u32 = &mut busy[report.attempt.task.kind];
             *busy = busy.saturating_add(slots(report.num_slots));
         }
-        self.trackers.connect(id, connection, now);
+        self.trackers.connect(id, sender, now);
         self.trackers.set_busy(id, busy, &mut self.outbox.violations);
         let mut news = None;
         let Some(tracker) = self.trackers.get_mut(id) else { return };

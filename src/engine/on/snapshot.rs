@@ -107,6 +107,8 @@ pub struct TrackerSnapshot {
     pub running: PerKind<u32>,
     /// Time since its last heartbeat, ms.
     pub silent_ms: u64,
+    /// Whether it has missed three heartbeats, and called for five seconds no more.
+    pub is_silent: bool,
     /// False when its health script reports an error.
     pub healthy: bool,
     /// Whether its host is graylisted; such a tracker still gets tasks.

@@ -1,7 +1,7 @@
 //! One event: what it is decides which function handles it.
 
 use crate::engine::core::{Engine, Event, Reply, Step, Wait};
-use crate::engine::state::{Effect, LogLevel};
+use crate::engine::state::{Effect, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
 use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 
@@ -31,7 +31,12 @@ impl Engine {
 
     fn handle(&mut self, event: Event, now: Now) -> (Reply, Wait) {
         match event {
-            Event::Heartbeat { request, connection } => self.on_heartbeat(request, connection, now),
+            Event::Heartbeat { request, connection, .. } if request.signs_off() => {
+                self.on_sign_off(request, connection, now)
+            }
+            Event::Heartbeat { request, connection, address } => {
+                self.on_heartbeat(request, HeartbeatSender { connection, address }, now)
+            }
             Event::ConnectionClosed { connection } => {
                 self.trackers.close_connection(connection);
                 (Reply::Done, Wait::Nothing)

@@ -8,6 +8,15 @@ use crate::engine::state::{Fact, LogLevel, Tracker};
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, TrackerId};
 
+/// How a tracker leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Departure<'a> {
+    /// It is gone, for this reason.
+    Lost(&'a str),
+    /// It has ended by itself, and said so.
+    SignedOff,
+}
+
 // === impl Engine: lost trackers ===
 
 impl Engine {
@@ -47,11 +56,20 @@ impl Engine {
         self.trackers.presences = presences;
     }
 
-    /// Removes a tracker, and ends or restarts its attempts.
+    /// Removes a tracker that is gone, and ends or restarts its attempts.
     pub(in crate::engine) fn lose_tracker(&mut self, id: TrackerId, why: &str, now: Now) {
+        self.remove_tracker(id, Departure::Lost(why), now);
+    }
+
+    /// Removes a tracker, and ends or restarts its attempts.
+    pub(super) fn remove_tracker(&mut self, id: TrackerId, departure: Departure<'_>, now: Now) {
         let Some(tracker) = self.trackers.remove(id, &mut self.outbox.violations) else { return };
         let name = &tracker.name;
-        self.outbox.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
+        let (level, line) = match departure {
+            Departure::Lost(why) => (LogLevel::Warning, format!("lost {name}: {why}")),
+            Departure::SignedOff => (LogLevel::Info, format!("{name} signed off")),
+        };
+        self.outbox.log_line(level, line);
         // The node stays registered until the events about its attempts are written: they contain its address.
         let mut affected: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {
@@ -59,7 +77,10 @@ impl Engine {
                 affected.insert(attempt.task.job);
             }
         }
-        self.charge_loss(&tracker, &affected);
+        // An orderly end says nothing about the host.
+        if matches!(departure, Departure::Lost(_)) {
+            self.charge_loss(&tracker, &affected);
+        }
         self.forget_unknown_attempts(name, &tracker.unknown_attempts, now);
         // Its pending KILL_JOBs are void: should it reconnect, it is reinitialised.
         for job in &tracker.kill_jobs {

@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 
 use crate::engine::core::{Engine, HeartbeatAnswer};
-use crate::engine::state::{Effect, LastAnswer, LaunchAnswer, LogLevel, ReportFreshness, TrackerRecovery};
+use crate::engine::state::{
+    Effect, HeartbeatSender, LastAnswer, LaunchAnswer, LogLevel, ReportFreshness, TrackerRecovery,
+};
 use crate::mapreduce::{Job, TaskKey};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now, TrackerId};
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
@@ -28,7 +30,7 @@ impl Engine {
         &mut self,
         id: TrackerId,
         request: &HeartbeatRequest,
-        connection: u64,
+        sender: HeartbeatSender,
         now: Now,
     ) -> RecoveryStep {
         let has_news = self.has_restarted_jobs();
@@ -51,7 +53,7 @@ impl Engine {
                 self.update_location(id, &request.status);
                 match answer.filter(|answer| self.is_unreceived(answer, request)) {
                     Some(LaunchAnswer { response_id, body }) => {
-                        self.update_status(id, request, connection, now);
+                        self.update_status(id, request, sender, now);
                         if let Some(tracker) = self.trackers.get_mut(id) {
                             tracker.response_id = response_id;
                             tracker.last_answer = LastAnswer::Encoded(body.clone());

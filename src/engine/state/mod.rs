@@ -56,5 +56,5 @@ pub use rounds::{Round, Rounds};
 pub use scheduler_choice::SchedulerChoice;
 pub use submissions::{MAX_PENDING, PendingSubmission, Submissions};
 pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, Tracker, TrackerRecovery};
-pub use tracker_connection::{ConnectionStatus, InheritedTrackerConnection, TrackerConnection};
+pub use tracker_connection::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection};
 pub use trackers::Trackers;

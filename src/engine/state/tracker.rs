@@ -1,5 +1,6 @@
 //! The state of a registered tracker.
 
+use core::net::IpAddr;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct Tracker {
     pub complaint: String,
     /// The connection of its last heartbeat.
     pub connection: u64,
+    /// Where `connection` comes from; none before the first heartbeat since a restart.
+    pub address: Option<IpAddr>,
     /// Time of its first heartbeat on `connection`.
     pub connected_mono_ms: u64,
     /// It registered on `connection` under a name that was free.
@@ -111,6 +114,7 @@ impl Tracker {
             refuses_work: false,
             complaint: String::new(),
             connection: 0,
+            address: None,
             connected_mono_ms: 0,
             is_introduced: false,
             last_seen_mono_ms: 0,

@@ -1,5 +1,6 @@
 //! A tracker's own connection, and what it means when another one uses its name.
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 /// The relation of a tracker to the connection of a heartbeat under its name.
@@ -26,6 +27,15 @@ pub struct TrackerConnection {
     /// used it for an expiry interval. Otherwise it may be an impostor's: after a restart the first connection is
     /// accepted.
     pub is_sure: bool,
+}
+
+/// Where a heartbeat comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeartbeatSender {
+    /// The number of its connection.
+    pub connection: u64,
+    /// The address of its peer; none where it is unknown.
+    pub address: Option<IpAddr>,
 }
 
 /// A tracker's own connection, handed over by the previous process.

@@ -9,6 +9,7 @@ use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::presences::Presences;
 use super::tracker::Tracker;
+use super::tracker_connection::HeartbeatSender;
 
 /// Trackers by id. A heartbeat looks up its tracker's name once, in [`Self::id_of`]; the cost of everything else that it
 /// does here is independent of the number of trackers.
@@ -141,12 +142,14 @@ impl Trackers {
 
 impl Trackers {
     /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
-    pub fn connect(&mut self, id: TrackerId, connection: u64, now: Now) {
+    pub fn connect(&mut self, id: TrackerId, sender: HeartbeatSender, now: Now) {
+        let HeartbeatSender { connection, address } = sender;
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         if tracker.connection != connection {
             // The previous connection stays in the set until it closes: other trackers may share it.
             self.connections.insert(connection);
             tracker.connection = connection;
+            tracker.address = address;
             tracker.connected_mono_ms = now.mono_ms;
             tracker.is_introduced = false;
         }

@@ -128,7 +128,7 @@ fn a_tracker_whose_host_is_struck_off_is_lost_and_turned_away() {
         assert_eq!((status.active.count, status.excluded_nodes), (1, excluded.len() as i32));
         let request = cluster.request(0);
         let connection = cluster.trackers[0].connection;
-        let (reply, _) = cluster.step(Event::Heartbeat { request, connection });
+        let (reply, _) = cluster.step(Event::Heartbeat { request, connection, address: None });
         assert!(matches!(reply, Reply::Refused(Refusal::DisallowedTracker(_))));
         cluster.trackers[0].slots = PerKind::new(0, 0);
         cluster.trackers.remove(0);

@@ -36,7 +36,7 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
             request
         };
         for request in [named(bad, "h0"), named("tracker_h0", bad)] {
-            match cluster.step(Event::Heartbeat { request, connection: 1 }).0 {
+            match cluster.step(Event::Heartbeat { request, connection: 1, address: None }).0 {
                 Reply::Refused(Refusal::DisallowedTracker(text)) => {
                     assert!(text.len() < 400 && text.contains("255") && !text.contains('\n'), "{text}");
                 }
@@ -51,7 +51,10 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
     for name in ["tracker_n1.example:localhost/127.0.0.1:40235", "tracker_h:streaming_only/10.0.0.1:9", &longest] {
         let mut request = good.clone();
         request.status.name = name.into();
-        assert!(matches!(cluster.step(Event::Heartbeat { request, connection: 1 }).0, Reply::Heartbeat(_)), "{name}");
+        assert!(
+            matches!(cluster.step(Event::Heartbeat { request, connection: 1, address: None }).0, Reply::Heartbeat(_)),
+            "{name}"
+        );
     }
 }
 

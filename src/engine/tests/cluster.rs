@@ -343,14 +343,14 @@ impl Cluster {
         }
         let Some(request) = self.trackers[index].unanswered.clone() else { return };
         let connection = self.trackers[index].connection;
-        self.step(Event::Heartbeat { request, connection });
+        self.step(Event::Heartbeat { request, connection, address: None });
     }
 
     pub fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {
         let connection = self.trackers[index].connection;
         let sent_id = request.response_id;
         let sent = request.status.tasks.clone();
-        let (reply, wait_for) = self.step(Event::Heartbeat { request, connection });
+        let (reply, wait_for) = self.step(Event::Heartbeat { request, connection, address: None });
         let response = match reply {
             Reply::Heartbeat(answer) => decode(answer),
             other => panic!("a heartbeat is never refused here: {other:?}"),

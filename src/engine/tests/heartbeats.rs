@@ -32,7 +32,7 @@ fn a_lost_answer_is_repeated_and_nothing_is_processed_twice() {
     let request = cluster.request(0);
     let connection = cluster.trackers[0].connection;
     let answers: Vec<_> = (0..3)
-        .map(|_| match cluster.step(Event::Heartbeat { request: request.clone(), connection }).0 {
+        .map(|_| match cluster.step(Event::Heartbeat { request: request.clone(), connection, address: None }).0 {
             Reply::Heartbeat(answer) => decode(answer),
             other => panic!("{other:?}"),
         })
@@ -78,7 +78,7 @@ fn only_what_depends_on_facts_waits_for_them() {
 fn wait_of_answer_and_repetition(cluster: &mut Cluster, request: &HeartbeatRequest) -> [(usize, u64); 3] {
     let connection = cluster.trackers[0].connection;
     let beat = |cluster: &mut Cluster| {
-        let (reply, wait_for) = cluster.step(Event::Heartbeat { request: request.clone(), connection });
+        let (reply, wait_for) = cluster.step(Event::Heartbeat { request: request.clone(), connection, address: None });
         let Reply::Heartbeat(answer) = reply else { panic!("{reply:?}") };
         (decode(answer).actions.len(), wait_for.0)
     };
@@ -114,7 +114,7 @@ fn a_second_tracker_under_the_name_of_a_living_one_is_sent_away() {
     let mut twin = cluster.request(0);
     twin.initial_contact = true;
     twin.response_id = -1;
-    match cluster.step(Event::Heartbeat { request: twin.clone(), connection: 99 }).0 {
+    match cluster.step(Event::Heartbeat { request: twin.clone(), connection: 99, address: None }).0 {
         Reply::Refused(Refusal::DisallowedTracker(text)) => assert!(text.contains("slave.host.name"), "{text}"),
         other => panic!("{other:?}"),
     }
@@ -122,7 +122,7 @@ fn a_second_tracker_under_the_name_of_a_living_one_is_sent_away() {
     cluster.beat(0, |_| Fate::Succeed);
     // Once its connection is closed, a tracker of this name is its successor.
     cluster.step(Event::ConnectionClosed { connection: 1 });
-    let (reply, _) = cluster.step(Event::Heartbeat { request: twin, connection: 99 });
+    let (reply, _) = cluster.step(Event::Heartbeat { request: twin, connection: 99, address: None });
     assert!(matches!(reply, Reply::Heartbeat(_)));
 }
 
@@ -160,7 +160,7 @@ fn excluded_hosts_are_turned_away() {
     cluster.engine.config.hosts.excluded.insert("h0".into());
     cluster.add_tracker("h0", 1, 1);
     let request = cluster.request(0);
-    let (reply, _) = cluster.step(Event::Heartbeat { request, connection: 1 });
+    let (reply, _) = cluster.step(Event::Heartbeat { request, connection: 1, address: None });
     assert!(matches!(reply, Reply::Refused(Refusal::DisallowedTracker(_))));
 }
 

@@ -40,6 +40,7 @@ mod restart;
 mod restart_laws;
 mod scheduler_report;
 mod scheduler_switch;
+mod sign_off;
 mod slots_per_task;
 mod snapshot;
 mod speculation;

@@ -63,7 +63,7 @@ impl Dispatcher {
     }
 
     fn step_heartbeat(&self, request: HeartbeatRequest, pending: PendingCall) {
-        let event = Event::Heartbeat { request, connection: pending.connection() };
+        let event = Event::Heartbeat { request, connection: pending.connection(), address: Some(pending.address()) };
         let (reply, wait_for) = self.owner.step_from(pending.address(), event);
         let answer = match reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),

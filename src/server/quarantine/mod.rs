@@ -340,7 +340,7 @@ mod tests {
                 accept_new_tasks: true,
                 response_id: -1,
             };
-            Heartbeat { request, connection: 1 }
+            Heartbeat { request, connection: 1, address: None }
         };
         let state = tempfile::tempdir().unwrap();
         for number in 0..=MAX_REFUSED_TRACKERS {

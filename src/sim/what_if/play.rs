@@ -287,7 +287,7 @@ impl Play<'_> {
         let live = &self.live;
         let maps = |job: usize| live.get(&job).map(|job| job.maps).unwrap_or_default();
         let request = tracker.request(self.now.wall_ms, maps);
-        let step = self.step(Event::Heartbeat { request, connection: tracker.connection });
+        let step = self.step(Event::Heartbeat { request, connection: tracker.connection, address: None });
         let Reply::Heartbeat(answer) = &step.reply else {
             tracker.fake.restart();
             return AFTER_REFUSAL_MS;

@@ -186,3 +186,15 @@ fn a_task_cleanup_ends_as_what_it_cleans_up_after() {
         assert_eq!(table.failure_count(), 0);
     }
 }
+
+#[test]
+fn the_last_heartbeat_reports_all_as_over() {
+    let mut table = table();
+    let (attempt, launched) = started(&table.apply_actions(vec![launch(0), launch(1)], 1))[0];
+    table.apply_event(attempt, launched, AttemptEvent::Running, 2);
+    table.apply_event(attempt, launched, succeeded(), 3);
+    table.finish_all(4);
+    let reports = table.build_reports(5);
+    let states: Vec<_> = reports.iter().map(|report| (report.state, &*report.diagnostics)).collect();
+    assert_eq!(states, [(AttemptState::Succeeded, ""), (AttemptState::Killed, "the worker was stopped")]);
+}

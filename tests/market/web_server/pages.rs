@@ -37,6 +37,7 @@ fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
         slots: PerKind::new(2, 1),
         running: PerKind::new(2, 0),
         silent_ms: 2_500,
+        is_silent: false,
         healthy,
         graylisted: !healthy,
         complaints: if healthy { String::new() } else { "ERROR disk <full>\n4 failures on the tracker".to_owned() },
@@ -170,7 +171,7 @@ async fn the_page_loads_nothing_but_its_style() {
 #[tokio::test]
 async fn an_empty_cluster_has_a_page() {
     let page = stage(ClusterSnapshot::default()).await.get("/").await.body;
-    for text in ["There are no queues.", "No job has been submitted yet.", "No tracker has reported yet."] {
+    for text in ["There are no queues.", "No job has been submitted yet.", "No worker is connected."] {
         assert!(page.contains(text), "{text}");
     }
 }
@@ -269,6 +270,7 @@ async fn metrics_are_open_metrics() {
     # TYPE jobtracker_trackers gauge
     jobtracker_trackers{health="healthy"} 1
     jobtracker_trackers{health="unhealthy"} 1
+    jobtracker_trackers{health="silent"} 0
     # HELP jobtracker_heartbeats Heartbeats processed
     # TYPE jobtracker_heartbeats counter
     jobtracker_heartbeats_total 1234

@@ -73,7 +73,7 @@ impl JobTracker for InProcess {
             for (tracker, scripted) in (1..).zip(&mut fleet(&before)) {
                 // Known to the original before its new scheduler first sorts queues.
                 let request = HeartbeatRequest { accept_new_tasks: false, ..scripted.heartbeat(&before, 0) };
-                self.step(Event::Heartbeat { request, connection: tracker });
+                self.step(Event::Heartbeat { request, connection: tracker, address: None });
                 self.step(Event::ConnectionClosed { connection: tracker });
             }
         }
@@ -119,7 +119,7 @@ impl JobTracker for InProcess {
     }
 
     async fn beat(&mut self, tracker: usize, request: HeartbeatRequest) -> anyhow::Result<HeartbeatResponse> {
-        match self.step(Event::Heartbeat { request, connection: tracker as u64 + 1 }).reply {
+        match self.step(Event::Heartbeat { request, connection: tracker as u64 + 1, address: None }).reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)) => Ok(answer),
             Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => {
                 HeartbeatResponse::decode(&mut Reader::new(&body)).context("an encoded answer")

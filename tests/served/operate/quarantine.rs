@@ -57,7 +57,7 @@ fn only_file(place: &DaemonFolders) -> PathBuf {
 /// Waits until the daemon is healthy again.
 fn wait_until_ok(serving: &ChildDaemon) {
     serving.log.wait_for("accepted again: ");
-    assert_eq!(serving.get("/readyz", "").body.trim(), "ok");
+    assert_eq!(serving.get("/readyz", "").body.trim(), crate::NO_WORKER);
 }
 
 #[tokio::test]

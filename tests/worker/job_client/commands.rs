@@ -132,7 +132,8 @@ fn a_job_is_killed_reordered_and_left() {
         assert_eq!((waited.code, waited.stderr.as_str()), (1, ""), "{}", waited.stdout);
         assert!(waited.stdout.ends_with(&format!("{id} KILLED\n")), "{}", waited.stdout);
         let status: Json = serde_json::from_str(&ask(vec!["status", &id, "--json"]).await.done()).unwrap();
-        assert_eq!(status["state"], "KILLED");
+        assert_eq!((&status["state"], &status["killed_by"]), (&Json::from("KILLED"), &Json::from("alice")));
+        assert!(ask(vec!["status", &id]).await.done().ends_with("  why      killed by alice\n"));
         let followed = ask(vec!["follow", &id]).await;
         assert_eq!(followed.code, 1, "{}", followed.stderr);
         assert_eq!(followed.stdout.lines().last(), Some(format!("{id} KILLED").as_str()));

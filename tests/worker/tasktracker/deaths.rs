@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use rustix::process::{Signal, kill_process};
+
 use crate::cluster::{Cluster, wait_until_gone};
 use crate::daemon::child::wait_for_files;
 use crate::tasktracker::harm::processes;
@@ -27,19 +29,45 @@ impl Cluster {
 #[test]
 fn a_map_runs_again_elsewhere_and_leaves_nothing_behind() {
     let mut cluster = Cluster::with(&[EXPIRY], 2);
+    let worker = hang_once(&cluster);
+    let processes = processes(&cluster.folder().join("pids"));
+    cluster.kill_worker(worker);
+    processes.into_iter().for_each(wait_until_gone);
+    cluster.wait_for_output();
+    assert_eq!(cluster.output("out").len(), 3);
+}
+
+/// A job whose map hangs the first time it runs; gives back the worker that it hangs on.
+fn hang_once(cluster: &Cluster) -> usize {
     let (pids, first) = (cluster.folder().join("pids"), cluster.folder().join("first"));
-    let script = "if mkdir \"$2\" 2>/dev/null; then\n";
     cluster.place_for_processes("map1.sh", "echo > \"$2.runs\"; sleep 1000");
-    std::fs::write(cluster.folder().join("map2.sh"), format!("{script} sh map1.sh \"$1\" \"$2\"\nelse cat\nfi\n"))
-        .unwrap();
+    let script = "if mkdir \"$2\" 2>/dev/null; then\n sh map1.sh \"$1\" \"$2\"\nelse cat\nfi\n";
+    std::fs::write(cluster.folder().join("map2.sh"), script).unwrap();
     let mapper = format!("sh map2.sh {} {}", pids.display(), first.display());
     let words = ["--input", "in/a", "--output", "out", "--file", "map1.sh", "map2.sh", "--reducer", "cat", "-D"];
     cluster.submit(&[&words[..], &["mapred.map.tasks=1", "--mapper", &mapper]].concat());
     let runs = cluster.folder().join("first.runs");
     wait_for_files(&cluster.folder(), || runs.exists());
-    let processes = processes(&pids);
-    cluster.kill_worker(cluster.worker_of(processes[0]));
-    processes.into_iter().for_each(wait_until_gone);
+    cluster.worker_of(processes(&pids)[0])
+}
+
+/// Without its word the JobTracker would wait for it for ten minutes.
+#[test]
+fn a_worker_that_is_stopped_signs_off() {
+    let cluster = Cluster::new(2);
+    let worker = hang_once(&cluster);
+    kill_process(cluster.worker_pid(worker), Signal::TERM).unwrap();
+    cluster.wait_for_output();
+    assert_eq!(cluster.output("out").len(), 3);
+}
+
+/// As after a reboot, where a worker on a port of the system's choice comes again under another name.
+#[test]
+fn a_worker_that_clears_up_after_a_killed_one_says_so() {
+    let mut cluster = Cluster::new(1);
+    let worker = hang_once(&cluster);
+    cluster.kill_worker(worker);
+    cluster.add_worker(&[]);
     cluster.wait_for_output();
     assert_eq!(cluster.output("out").len(), 3);
 }

@@ -1,0 +1,56 @@
+//! What is wrong with the workers as a whole: none is connected, or some are silent.
+
+use crate::engine::{ClusterSnapshot, TrackerSnapshot};
+
+/// How many workers are in which state of health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WorkerHealth {
+    /// They call in time and report themselves healthy.
+    pub(super) healthy: usize,
+    /// They call in time and report an error.
+    pub(super) unhealthy: usize,
+    /// They have missed three heartbeats.
+    pub(super) silent: usize,
+}
+
+// === impl WorkerHealth ===
+
+impl WorkerHealth {
+    /// Counts the workers of a snapshot.
+    pub(super) fn of(overview: &ClusterSnapshot) -> Self {
+        let count = |is: fn(&&TrackerSnapshot) -> bool| overview.trackers.iter().filter(is).count();
+        Self {
+            healthy: count(|tracker| !tracker.is_silent && tracker.healthy),
+            unhealthy: count(|tracker| !tracker.is_silent && !tracker.healthy),
+            silent: count(|tracker| tracker.is_silent),
+        }
+    }
+
+    /// What keeps jobs from running, or slows them down.
+    pub(super) fn complaint(self) -> Option<String> {
+        let Self { healthy, unhealthy, silent } = self;
+        match (healthy + unhealthy + silent, silent) {
+            (0, _) => Some("no worker is connected; start one: jobtracker tasktracker".to_owned()),
+            (_, 0) => None,
+            (1, _) => Some("the only worker is silent".to_owned()),
+            (all, silent) => {
+                Some(format!("{silent} of {all} workers {} silent", if silent == 1 { "is" } else { "are" }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_name_what_is_missing() {
+        let complaint = |healthy, unhealthy, silent| WorkerHealth { healthy, unhealthy, silent }.complaint();
+        assert_eq!(complaint(0, 0, 0).unwrap(), "no worker is connected; start one: jobtracker tasktracker");
+        assert_eq!(complaint(0, 0, 1).unwrap(), "the only worker is silent");
+        assert_eq!(complaint(1, 1, 1).unwrap(), "1 of 3 workers is silent");
+        assert_eq!(complaint(0, 0, 2).unwrap(), "2 of 2 workers are silent");
+        assert_eq!(complaint(1, 1, 0), None);
+    }
+}

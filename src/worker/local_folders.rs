@@ -20,8 +20,6 @@ use super::error::TaskTrackerError;
 const NAME: &str = "tasktracker-";
 /// Of a created `mapred.local.dir`; another tasktracker of this user may share it.
 const DISK_MODE: u32 = 0o755;
-/// Pause between two attempts to lock.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Longest name of a tasktracker in a lock file, bytes.
 const MAX_NAME_BYTES: u64 = 1024;
 /// Suffix of a folder's lock file; the lock is held while the folder is in use.
@@ -210,15 +208,23 @@ fn remove_stale_folder(folder: &Path) -> Option<String> {
 
 /// Locks a file; `None` when another process has held its lock for all that time.
 fn lock_within(path: &Path, timeout: Duration) -> io::Result<Option<File>> {
-    let mut left = timeout;
+    if let Some(file) = lock(path)? {
+        return Ok(Some(file));
+    }
+    let (locked, is_locked) = std::sync::mpsc::sync_channel(0);
+    let path = path.to_owned();
+    // Nothing can end its wait but the lock; when that comes too late, the lock is released at once.
+    let wait = move || drop(locked.send(wait_for_lock(&path)));
+    std::thread::Builder::new().name("folder lock".to_owned()).spawn(wait)?;
+    is_locked.recv_timeout(timeout).ok().transpose()
+}
+
+fn wait_for_lock(path: &Path) -> io::Result<File> {
     loop {
-        match lock(path)? {
-            None if !left.is_zero() => {
-                let pause = left.min(LOCK_PAUSE);
-                std::thread::sleep(pause);
-                left -= pause;
-            }
-            locked => return Ok(locked),
+        let file = open_to_read_and_append(path)?;
+        file.lock()?;
+        if is_at(path, &file) {
+            return Ok(file);
         }
     }
 }
@@ -230,16 +236,15 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
-            // The previous holder may have removed it.
-            Ok(())
-                if fs::metadata(path)
-                    .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino())) =>
-            {
-                return Ok(Some(file));
-            }
+            Ok(()) if is_at(path, &file) => return Ok(Some(file)),
             Ok(()) => {}
         }
     }
+}
+
+/// Whether the file is still the one of that path: the previous holder of its lock may have removed it.
+fn is_at(path: &Path, file: &File) -> bool {
+    fs::metadata(path).is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino()))
 }
 
 #[cfg(test)]

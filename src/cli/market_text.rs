@@ -2,14 +2,12 @@
 //!
 //! In JSON, amounts are exact decimal texts and times are epoch ms.
 
-use std::collections::BTreeMap;
-
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::api::OrderStatus;
+use crate::api::{OrderStatus, QueueStatus};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 
 /// Output form.
@@ -19,49 +17,61 @@ pub(super) enum Form {
     Json,
 }
 
-/// Queues as they are now, by name, as far as the server says.
-pub(super) type LiveQueues = BTreeMap<String, LiveQueue>;
-
-/// What a queue published at the last tick lacks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LiveQueue {
-    /// Time that its money lasts, seconds; none: it pays nothing.
-    pub(super) lasts_s: Option<u64>,
-    /// Its deadline orders.
-    pub(super) orders: Vec<OrderStatus>,
-}
-
-/// A queue as published at the last tick, and how it is now.
-#[derive(Serialize)]
-pub(super) struct Published<'a> {
-    #[serde(flatten)]
-    line: &'a QueueLine,
+/// A queue as it is now; as published at the last tick where the server says no more.
+#[derive(Debug, Serialize)]
+pub(super) struct QueueRow {
+    queue: String,
+    budget: String,
+    /// The rate that its owner has set for the next tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bid: Option<String>,
+    /// The rate of the open interval.
+    spending: String,
+    share: String,
+    /// Slots that its attempts hold.
+    used: u64,
+    pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lasts_s: Option<u64>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    orders: &'a [OrderStatus],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<OrderStatus>,
 }
 
-// === impl Published ===
+// === impl QueueRow ===
 
-impl<'a> Published<'a> {
-    pub(super) fn of(line: &'a QueueLine, live: &'a LiveQueues) -> Self {
-        let live = live.get(&line.queue);
-        let orders = live.map_or(&[][..], |live| &live.orders);
-        Published { line, lasts_s: live.and_then(|live| live.lasts_s), orders }
+impl From<QueueStatus> for QueueRow {
+    fn from(status: QueueStatus) -> Self {
+        Self {
+            queue: status.queue.to_string(),
+            budget: status.budget.to_string(),
+            bid: Some(status.bid.to_string()),
+            spending: status.rate.to_string(),
+            share: status.share,
+            used: u64::from(status.running.map) + u64::from(status.running.reduce),
+            pending: status.pending,
+            lasts_s: status.lasts_s,
+            orders: status.orders,
+        }
     }
 }
 
-/// Queues as published, one a line.
-pub(super) fn render_published(queues: &[QueueLine], live: &LiveQueues, form: Form) -> String {
-    let published: Vec<_> = queues.iter().map(|line| Published::of(line, live)).collect();
+impl From<QueueLine> for QueueRow {
+    fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
+        Self { queue, budget, bid: None, spending, share, used, pending, lasts_s: None, orders: Vec::new() }
+    }
+}
+
+/// Queues, one a line, and their orders.
+pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
     if form == Form::Json {
-        return json(&published);
+        return json(&rows);
     }
-    let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
+    let mut table = columns(&["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"], 1);
     let mut orders = String::new();
-    for Published { line, lasts_s, orders: standing } in published {
-        table.add_row(cells(line).into_iter().chain([format_duration(lasts_s)]));
+    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, orders: standing } in rows {
+        let bid = bid.as_deref().unwrap_or("-");
+        let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
+        table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
         for order in standing {
             orders.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
         }
@@ -199,17 +209,22 @@ mod tests {
         }
     }
 
+    fn status() -> QueueStatus {
+        let json = r#"{"queue":"alice","budget":"1000000.000000000001","bid":"3.0","rate":"0.5","share":"0.333333333",
+            "quota":{"map":12,"reduce":0},"running":{"map":11,"reduce":1},"pending":3,"lasts_s":93784}"#;
+        serde_json::from_str(json).unwrap()
+    }
+
     #[test]
     fn queues_are_lines_of_a_table() {
-        let queues = [line("alice", "1000000.000000000001"), line("bob@example.org", "2.0")];
-        let lasts = LiveQueues::from([("alice".to_owned(), LiveQueue { lasts_s: Some(93_784), orders: Vec::new() })]);
-        insta::assert_snapshot!(render_published(&queues, &lasts, Form::Table), @"
-        QUEUE                          BUDGET  RATE        SHARE  USED  PENDING  LASTS
-        alice            1000000.000000000001   0.5  0.333333333    12        3  1d 2h
-        bob@example.org                   2.0   0.5  0.333333333    12        3      -
+        let rows = [status().into(), line("bob@example.org", "2.0").into()];
+        insta::assert_snapshot!(render_queues(&rows, Form::Table), @"
+        QUEUE                          BUDGET  BID  RATE        SHARE  USED  PENDING  LASTS
+        alice            1000000.000000000001  3.0   0.5  0.333333333    12        3  1d 2h
+        bob@example.org                   2.0    -   0.5  0.333333333    12        3      -
         ");
-        insta::assert_snapshot!(render_published(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
-        insta::assert_snapshot!(render_queue(&queues[1], Form::Table), @"
+        insta::assert_snapshot!(render_queues(&[], Form::Table), @"QUEUE  BUDGET  BID  RATE  SHARE  USED  PENDING  LASTS");
+        insta::assert_snapshot!(render_queue(&line("bob@example.org", "2.0"), Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
         ");
@@ -217,12 +232,12 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        let lasts = LiveQueues::from([("alice".to_owned(), LiveQueue { lasts_s: Some(93_784), orders: Vec::new() })]);
-        insta::assert_snapshot!(render_published(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
+        insta::assert_snapshot!(render_queues(&[status().into()], Form::Json), @r#"
         [
           {
             "queue": "alice",
-            "budget": "2.0",
+            "budget": "1000000.000000000001",
+            "bid": "3.0",
             "spending": "0.5",
             "share": "0.333333333",
             "used": 12,

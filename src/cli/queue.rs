@@ -1,26 +1,23 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
-use crate::api::QueueStatus;
 use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{
-    Form, LiveQueue, LiveQueues, Published, json, render_published, render_queue, render_quote, render_removed,
-};
+use super::market_text::{Form, QueueRow, json, render_queue, render_queues, render_quote, render_removed};
 use super::since::parse_time_ms;
 use super::statement_text::render_statement;
 
 /// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum QueueCommand {
-    /// List all queues, as published at the last tick (administrators only)
+    /// List the queues as they are now: all for administrators, else your own
     List {
         /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// Show one queue, as published at the last tick
+    /// Show one queue as it is now
     Info {
         /// Queue name; default: the signer's own queue
         #[arg(value_name = "QUEUE")]
@@ -104,19 +101,23 @@ pub enum QueueCommand {
 pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => {
-            let answer = request(market, "infos".to_owned())?;
-            let live = live_queues(market, None)?;
-            Ok(render_published(&answer.queues, &live, market.form()))
+            let mut rows = rows_now(market, None)?;
+            if rows.is_empty() {
+                rows = request(market, "infos".to_owned())?.queues.into_iter().map(QueueRow::from).collect();
+            }
+            Ok(render_queues(&rows, market.form()))
         }
         QueueCommand::Info { queue, market } => {
             let own = market.signer.user()?;
             let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
             let queue = queue.as_ref().unwrap_or(&own);
-            let line = only(request(market, query)?, queue);
-            let live = live_queues(market, Some(queue))?;
+            let row = match rows_now(market, Some(queue))?.pop() {
+                Some(row) => row,
+                None => only(request(market, query)?, queue).into(),
+            };
             Ok(match market.form() {
-                Form::Json => json(&Published::of(&line, &live)),
-                Form::Table => render_published(&[line], &live, Form::Table),
+                Form::Json => json(&row),
+                Form::Table => render_queues(&[row], Form::Table),
             })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
@@ -154,16 +155,12 @@ fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, Mark
     wait_for(async { Ok(market.client().request_signed(&query, &signer).await?) })
 }
 
-/// One queue as it is now, or all; empty if the server does not provide it.
-fn live_queues(market: &MarketArguments, queue: Option<&str>) -> Result<LiveQueues, MarketCommandError> {
+/// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
+fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<QueueRow>, MarketCommandError> {
     let signer = market.signer()?;
-    let statuses = wait_for(async { Ok(market.client().queue_statuses(queue, &signer).await?) });
-    match statuses {
-        Ok(queues) => {
-            let live = |of: QueueStatus| (of.queue.to_string(), LiveQueue { lasts_s: of.lasts_s, orders: of.orders });
-            Ok(queues.into_iter().map(live).collect())
-        }
-        Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(LiveQueues::new()),
+    match wait_for(async { Ok(market.client().queue_statuses(queue, &signer).await?) }) {
+        Ok(queues) => Ok(queues.into_iter().map(QueueRow::from).collect()),
+        Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn prompt() -> Choice {
 }
 
 /// The next line of stdin, read on a thread that may outlive the wait.
-async fn read_answer() -> Option<String> {
+pub(super) async fn read_answer() -> Option<String> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
         let mut line = String::new();

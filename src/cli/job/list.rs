@@ -5,6 +5,7 @@ use crate::client::job::view::JobLine;
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
+use super::filter::{FilterArguments, StateArgument};
 
 /// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
@@ -12,13 +13,27 @@ pub struct ListArguments {
     /// Include finished jobs that the JobTracker still knows
     #[arg(long)]
     all: bool,
+    /// Only jobs in this state; a finished one implies --all
+    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
+    state: Option<StateArgument>,
+    /// Only the newest N jobs
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    filter: FilterArguments,
     #[command(flatten)]
     connection: ConnectionArguments,
 }
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
-    let jobs = arguments.connection.jobtracker()?.jobs(arguments.all).await?;
-    Ok(render_list(&jobs, arguments.connection.form()))
+    let ListArguments { all, state, limit, filter, connection } = arguments;
+    let filter = filter.filter()?;
+    let of_finished = state.is_some_and(StateArgument::is_finished);
+    let mut jobs = connection.jobtracker()?.jobs(*all || of_finished).await?;
+    jobs.retain(|job| filter.is_for(job) && state.is_none_or(|state| state.is_of(job)));
+    // By id, which is the order of submission.
+    let first = limit.map_or(0, |limit| jobs.len().saturating_sub(limit));
+    Ok(render_list(&jobs[first..], connection.form()))
 }
 
 fn render_list(jobs: &[JobLine], form: Form) -> String {

@@ -9,6 +9,7 @@ mod dry_run;
 mod error;
 mod events;
 mod failures;
+mod filter;
 mod follow;
 mod interrupt;
 mod kill;
@@ -45,7 +46,7 @@ pub enum JobCommand {
     /// Show a job's progress and cost
     #[command(after_help = EXIT_CODES)]
     Status(status::StatusArguments),
-    /// Kill a job
+    /// Kill jobs
     #[command(after_help = EXIT_CODES)]
     Kill(kill::KillArguments),
     /// Set a job's priority within its queue

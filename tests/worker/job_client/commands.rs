@@ -127,7 +127,27 @@ fn a_job_is_killed_reordered_and_left() {
         assert!(ask(vec!["priority", &id, "urgent"]).await.refused(2).contains("possible values: VERY_HIGH"));
         let list: Json = serde_json::from_str(&ask(vec!["list", "--json"]).await.done()).unwrap();
         assert_eq!((&list[0]["name"], &list[0]["priority"]), (&Json::from("slow"), &Json::from("VERY_HIGH")));
-        assert_eq!(ask(vec!["kill", &id]).await.done(), format!("{id}: kill requested\n"));
+        for (options, count) in [
+            (["--owner", "alice"], 1),
+            (["--owner", "bob"], 0),
+            (["--name", "sl?w"], 1),
+            (["--queue", "other"], 0),
+            (["--since", "2999-01-01"], 0),
+            (["--state", "failed"], 0),
+            (["--limit", "0"], 0),
+        ] {
+            let list = ask([&["list", "--json"], &options[..]].concat()).await.done();
+            let list: Json = serde_json::from_str(&list).unwrap();
+            assert_eq!(list.as_array().unwrap().len(), count, "{options:?}");
+        }
+        // By what it is, it needs a word more.
+        let asked = ask(vec!["kill", "--name", "slow"]).await.refused(2);
+        assert!(asked.ends_with("to kill this job, add --yes\n") && asked.contains(&id), "{asked}");
+        assert_eq!(
+            ask(vec!["kill", "--owner", "bob", "--yes"]).await.done(),
+            "no unfinished job is chosen by these options\n"
+        );
+        assert_eq!(ask(vec!["kill", "--name", "s*", "--yes"]).await.done(), format!("{id}: kill requested\n"));
         let waited = ask(vec!["wait", &id]).await;
         assert_eq!((waited.code, waited.stderr.as_str()), (1, ""), "{}", waited.stdout);
         assert!(waited.stdout.ends_with(&format!("{id} KILLED\n")), "{}", waited.stdout);

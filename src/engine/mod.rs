@@ -21,6 +21,6 @@ pub use on::{
     Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TrackerSnapshot, WantedJobs,
 };
 pub use state::{
-    Caller, ClassCosts, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner,
+    AuditEntry, Caller, ClassCosts, ConnectionStatus, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner,
     InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice, TrackerConnection,
 };

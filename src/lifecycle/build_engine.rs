@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::config::settings::{BudgetStoreKind, MarketSettings, SchedulerKind};
-use crate::engine::{Engine, ForeignState};
+use crate::engine::{AuditEntry, Engine, ForeignState};
 use crate::market::BudgetLine;
-use crate::server::{SystemDirAtStart, engine_config, no_minute};
+use crate::server::{SystemDirAtStart, engine_config, no_minute, write_audit_line};
 use crate::store::{BudgetAtStart, BudgetPublisher, LoadedState, Precedence, Store};
 
 use super::ports::as_others_name;
@@ -106,6 +106,11 @@ fn log_imported(path: &Path, changes: &[String]) {
         "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",
         changes.len()
     );
+    for change in changes {
+        // Who may write to the file has no name here.
+        let entry = AuditEntry::new("edit-budget-file", "-").with("file", &path).with("change", change);
+        write_audit_line(&entry.to_string());
+    }
     log_queues(path, changes);
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use crate::clock::Clock;
 use crate::engine::{Effect, Event, LogLevel};
 use crate::store::BudgetPublisher;
 
+use super::audit_log::{AuditLog, write_audit_line};
 use super::broken_invariants::BrokenInvariants;
 use super::end_notification::Notifier;
 use super::event_log::EventLog;
@@ -32,13 +34,62 @@ pub(crate) struct EffectHandler {
     pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
 
+/// Effects as they arrive, those for the audit log written to it: all of them, however the handler ends.
+struct AuditedEffects {
+    effects: mpsc::UnboundedReceiver<Effect>,
+    log: AuditLog,
+    clock: Clock,
+}
+
+// === impl AuditedEffects ===
+
+impl AuditedEffects {
+    /// The next effect; none when the source is closed.
+    async fn next(&mut self) -> Option<Effect> {
+        loop {
+            let due_ms = self.log.next_due_ms();
+            let until_due = async {
+                match due_ms {
+                    Some(due_ms) => tokio::time::sleep_until(self.clock.instant(due_ms)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                effect = self.effects.recv() => {
+                    effect.iter().for_each(|effect| self.write(effect));
+                    return effect;
+                }
+                () = until_due => self.log.take_repeated(Some(self.clock.mono_ms())).iter().for_each(write_audit_line),
+            }
+        }
+    }
+
+    fn write(&mut self, effect: &Effect) {
+        if let Effect::Audit(entry) = effect {
+            self.log.line_of(entry, self.clock.mono_ms()).iter().for_each(write_audit_line);
+        }
+    }
+}
+
+impl Drop for AuditedEffects {
+    fn drop(&mut self) {
+        while let Ok(effect) = self.effects.try_recv() {
+            self.write(&effect);
+        }
+        self.log.take_repeated(None).iter().for_each(write_audit_line);
+    }
+}
+
 // === impl EffectHandler ===
 
 impl EffectHandler {
     /// Performs effects as they arrive, concurrently. Completes when the source closes.
-    pub(crate) async fn perform(mut self, mut effects: mpsc::UnboundedReceiver<Effect>) {
-        while let Some(effect) = effects.recv().await {
+    pub(crate) async fn perform(mut self, effects: mpsc::UnboundedReceiver<Effect>) {
+        let clock = self.owner.clock();
+        let mut audited = AuditedEffects { effects, log: AuditLog::default(), clock };
+        while let Some(effect) = audited.next().await {
             match effect {
+                Effect::Audit(_) => {}
                 Effect::ReportBrokenInvariant(broken) => self.broken_invariants.add(&broken),
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
                 Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),

@@ -62,6 +62,7 @@ impl Engine {
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
+        self.audit_end(id);
         self.learn_from_job(id, outcome);
         self.end_order_of(id);
         let Some(job) = self.jobs.get(id) else { return };

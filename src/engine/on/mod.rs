@@ -2,6 +2,7 @@
 
 mod administration;
 mod assignment;
+mod audit;
 mod build_snapshot;
 mod chosen_victims;
 mod deadline_change;

@@ -10,7 +10,11 @@ use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 impl Engine {
     /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
+        let audited = self.audited(&event);
         let (reply, wait) = self.handle(event, now);
+        if let Some(audited) = audited {
+            self.audit(audited, &reply);
+        }
         self.begin_jobs(now);
         self.charge_reservations(now);
         self.record_job_facts();

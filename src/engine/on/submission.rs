@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
-use crate::engine::state::{Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission, Refusal};
+use crate::engine::state::{AuditEntry, Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission, Refusal};
 use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
@@ -225,7 +225,13 @@ impl Engine {
         let deadline = self.timed_work(&accepted.spec, &accepted.splits, accepted.submit_ms);
         let checked = self.check_policy(id, &accepted.spec, deadline);
         match checked.and_then(|()| self.enter_job(accepted)) {
-            Ok(status) => (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All),
+            Ok(status) => {
+                if let Some(job) = self.jobs.get(id) {
+                    let entry = AuditEntry::new("submit", &*job.spec.user).with("job", id);
+                    self.outbox.audit(entry.with("queue", &job.spec.queue).with("name", &job.spec.name));
+                }
+                (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+            }
             Err(refusal) => (Reply::Refused(refusal), Wait::All),
         }
     }

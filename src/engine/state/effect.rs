@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::api::SwitchPlan;
 use crate::model::{BrokenInvariant, EndNotification, JobId};
 
+use super::audit_entry::AuditEntry;
+
 /// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -51,6 +53,8 @@ pub enum Effect {
         /// The lines, without their time.
         lines: Vec<String>,
     },
+    /// An entry of the audit log.
+    Audit(AuditEntry),
     /// A line for the operator's log.
     Log {
         /// Its level.
@@ -74,6 +78,7 @@ impl Effect {
                 | Effect::WriteBudgetImage
                 | Effect::ShowScheduler
                 | Effect::EndWait(_)
+                | Effect::Audit(AuditEntry { is_denied: false, .. })
         )
     }
 }

@@ -1,6 +1,7 @@
 //! The parts of the engine's state, each with its own methods and invariants. None knows the engine or another's events.
 
 mod access_list;
+mod audit_entry;
 mod cluster;
 mod cost_histories;
 mod effect;
@@ -30,6 +31,7 @@ mod tracker_connection;
 mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
+pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
 pub use effect::{Effect, LogLevel};

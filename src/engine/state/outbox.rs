@@ -3,6 +3,7 @@
 use crate::mapreduce::JobFact;
 use crate::model::{FactNumber, Violations};
 
+use super::audit_entry::AuditEntry;
 use super::effect::{Effect, LogLevel};
 use super::event_lines::EventLines;
 use super::fact::Fact;
@@ -48,6 +49,11 @@ impl Outbox {
     /// Appends a line for the operator's log.
     pub fn log_line(&mut self, level: LogLevel, text: String) {
         self.request(Effect::Log { level, text });
+    }
+
+    /// Appends an entry to the audit log.
+    pub fn audit(&mut self, entry: AuditEntry) {
+        self.request(Effect::Audit(entry));
     }
 
     /// Makes an effect of each invariant found broken.

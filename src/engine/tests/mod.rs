@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod audit;
 mod bounds;
 mod capacity;
 mod cluster;

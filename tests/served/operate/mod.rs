@@ -1,6 +1,7 @@
 //! Operating the program itself: stop, reload, what its supervisor receives, the unit
 //! of systemd, backup and restore, a second daemon, clients that a restart cuts off, starts that are refused.
 
+mod audit;
 mod backup;
 mod deadline;
 mod hold_kills;

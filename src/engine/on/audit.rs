@@ -1,0 +1,127 @@
+//! What the audit log says of an event: who changed what, and what was refused. Submissions and the ends of jobs, which more than
+//! one event brings about, are entered where they happen.
+
+use crate::engine::core::{Engine, Event, Reply};
+use crate::engine::state::{AuditEntry, Caller, Refusal};
+use crate::market::{MarketError, OperationKind, ServletRequest};
+use crate::model::JobId;
+
+use super::job_words::state_word;
+
+/// What an event asks for, noted before it is handled.
+pub(super) struct Audited {
+    entry: AuditEntry,
+    /// What must be true of the reply or the state for the event to have changed something.
+    done: Done,
+}
+
+/// When a request that was not refused has changed something.
+enum Done {
+    /// Always.
+    Always,
+    /// When this job has begun to end.
+    JobEnds(JobId),
+    /// When the reply is true.
+    IfTrue,
+    /// Never: it only reads, or another event completes it.
+    Never,
+}
+
+// === impl Engine: the audit log ===
+
+impl Engine {
+    /// What the event asks for; none for those that need no author.
+    pub(super) fn audited(&self, event: &Event) -> Option<Audited> {
+        let of_job = |verb, id: JobId, caller: &Caller| {
+            let owner = self.jobs.get(id).map(|job| &job.spec.user).filter(|owner| ***owner != *caller.user);
+            AuditEntry::new(verb, &*caller.user).with("job", id).with_some("owner", owner)
+        };
+        let (entry, done) = match event {
+            Event::SubmissionRequested { id, caller } => (of_job("submit", *id, caller), Done::Never),
+            Event::SubmissionRead(read) => {
+                (of_job("submit", read.id, &read.caller).with("queue", &read.spec.queue), Done::Never)
+            }
+            Event::KillJob { id, caller } | Event::KillJobAsFirstCall { id, caller } => {
+                let job = self.jobs.get(*id)?;
+                let done = if job.is_over_or_ending() { Done::Never } else { Done::JobEnds(*id) };
+                (of_job("kill", *id, caller), done)
+            }
+            Event::KillTask { id, fail, caller } => {
+                let verb = if *fail { "fail-task" } else { "kill-task" };
+                (of_job(verb, id.task.job, caller).with("attempt", id), Done::IfTrue)
+            }
+            Event::SetJobPriority { id, priority, caller } => {
+                self.jobs.get(*id)?;
+                (of_job("priority", *id, caller).with("priority", priority), Done::Always)
+            }
+            Event::SetDeadline { id, caller, .. } => (of_job("deadline", *id, caller), Done::Always),
+            Event::SetPool { id, pool, caller } => {
+                self.jobs.get(*id)?;
+                (of_job("pool", *id, caller).with("pool", pool), Done::Always)
+            }
+            Event::SetSafeMode { on, caller } => {
+                (AuditEntry::new("safe-mode", &*caller.user).with("on", on), Done::Always)
+            }
+            Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
+            Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
+            Event::Market(request) => of_market(request),
+            _ => return None,
+        };
+        Some(Audited { entry, done })
+    }
+
+    /// Enters the end of a job.
+    pub(super) fn audit_end(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let entry = AuditEntry::new("end", &*job.spec.user).with("job", id).with("queue", &job.spec.queue);
+        self.outbox.audit(entry.with("state", state_word(job)));
+    }
+
+    /// Enters what the event has changed, or that it was refused.
+    pub(super) fn audit(&mut self, audited: Audited, reply: &Reply) {
+        let Audited { entry, done } = audited;
+        let entry = match reply {
+            Reply::Refused(Refusal::AccessDenied(_)) => entry.denied(),
+            Reply::Market(Err(MarketError::Denied { reason, .. })) => {
+                let why = reason.as_ref().map(|(denial, _)| denial.to_string());
+                entry.with("why", why.as_deref().unwrap_or("no valid signature")).denied()
+            }
+            Reply::Refused(_) | Reply::Market(Err(_)) => return,
+            reply => {
+                let is_done = match done {
+                    Done::Always => true,
+                    Done::Never => false,
+                    Done::IfTrue => matches!(reply, Reply::Boolean(true)),
+                    Done::JobEnds(id) => self.jobs.get(id).is_none_or(|job| job.is_over_or_ending()),
+                };
+                if !is_done {
+                    return;
+                }
+                entry
+            }
+        };
+        self.outbox.audit(entry);
+    }
+}
+
+fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
+    let ServletRequest { verified, query } = request;
+    let verb = match query.kind {
+        OperationKind::SetSpending => "set-spending",
+        OperationKind::AddBudget => "add-budget",
+        OperationKind::AddQueue => "add-queue",
+        OperationKind::RemoveQueue => "remove-queue",
+        OperationKind::Explain => "explain",
+        kind => kind.parameter(),
+    };
+    let user = verified.as_ref().map(|signer| signer.user.as_str()).or(query.user.as_deref()).unwrap_or_default();
+    let value = Some(query.value.as_str()).filter(|value| !value.is_empty());
+    let name_of_value = match query.kind {
+        OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
+        OperationKind::AddBudget => "amount",
+        OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain => "job",
+        _ => "queue",
+    };
+    let entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref()).with_some(name_of_value, value);
+    (entry, if query.kind.is_change() { Done::Always } else { Done::Never })
+}

@@ -7,27 +7,21 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::Caller;
 use crate::engine::DeadlineChange;
 use crate::model::JobId;
 
+use super::believed_caller::{check_believable, take_user};
 use super::deadline_fields::DeadlineFields;
 use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
-use super::same_site::is_from_own_page;
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
-
-/// A header that a page of another site cannot send unasked.
-const REQUESTED_BY: &str = "x-requested-by";
-/// Longest name of a user, bytes.
-const MAX_USER_BYTES: usize = 256;
 
 /// A change and who asks for it.
 struct Wanted {
@@ -56,28 +50,16 @@ pub(super) async fn deadline<O: Owner>(State(state): State<Arc<WebState<O>>>, re
 }
 
 fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
-    let refuse = |status, message: &str| Err((status, message.to_owned()));
     if request.method != Method::POST {
-        return refuse(StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST");
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST".to_owned()));
     }
-    if market == MarketPresence::Ruling {
-        return refuse(
-            StatusCode::UNAUTHORIZED,
-            "while the market rules it keeps no deadlines, and no name is believed",
-        );
-    }
-    if !is_from_program(&request.headers) {
-        let message =
-            "expected the header X-Requested-By, and Content-Type application/json or application/octet-stream";
-        return refuse(StatusCode::FORBIDDEN, message);
-    }
+    check_believable(request, market)?;
     let bad = |message: String| (StatusCode::BAD_REQUEST, message);
     let query = request.uri.query().unwrap_or_default();
     let mut fields = form_fields(query.as_bytes())
         .ok_or_else(|| bad("the query is not URL-encoded text with each parameter once".to_owned()))?;
+    let user = take_user(&mut fields)?;
     let mut take = |name: &str| fields.remove(name);
-    let user = take("user.name").filter(|user| !user.is_empty() && user.len() <= MAX_USER_BYTES);
-    let user = user.ok_or_else(|| (StatusCode::UNAUTHORIZED, "user.name is missing; expected who asks".to_owned()))?;
     let job = take("job").unwrap_or_default();
     let job = job.parse().map_err(|_| bad(format!("job: {job:?} is not the id of a job")))?;
     let is_cleared = take("clear").is_some();
@@ -97,11 +79,4 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
     }
     let change = given.change().map_err(|error| bad(error.replace("setDeadline", "deadline")))?;
     Ok(Wanted { job, change, user })
-}
-
-fn is_from_program(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_kind = matches!(kind.as_str(), "application/json" | "application/octet-stream");
-    is_kind && headers.contains_key(REQUESTED_BY) && is_from_own_page(headers)
 }

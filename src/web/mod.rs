@@ -4,6 +4,7 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
+mod believed_caller;
 mod capacity_page;
 mod constraint_page;
 mod deadline_api;

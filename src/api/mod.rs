@@ -7,6 +7,7 @@ mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
+mod log_ticket;
 mod order_quote;
 mod order_status;
 mod queue_status;
@@ -22,6 +23,7 @@ pub use explanation::{
     SufficientRate, TaskCounts,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::config::settings::{AdmittedTrackers, SchedulerKind};
+use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
 
@@ -132,23 +132,40 @@ pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     }
 }
 
+/// Who may kill jobs and change their priority.
+fn changers(settings: &Settings) -> String {
+    let JobChangeSettings { are_signed, hosts } = &settings.job_changes;
+    let lists = match settings.queues.acls_enabled {
+        true => "users in access lists",
+        false => "any user (mapred.acls.enabled is off)",
+    };
+    match (are_signed, hosts.is_empty()) {
+        (false, _) => format!("{lists}, whose names are believed (jobtracker.job-changes)"),
+        (true, true) => format!("{lists} who sign"),
+        (true, false) => format!("{lists} who sign, or call from {}", hosts.join(", ")),
+    }
+}
+
 /// Addresses, their reach, directories, and the next commands.
 fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     let conf = match &settings.conf_dir {
         Some(folder) => format!("configuration of {}", folder.display()),
         None => "standalone, without a configuration folder".to_owned(),
     };
-    let others =
-        if settings.queues.acls_enabled { "users in access lists" } else { "any user (mapred.acls.enabled is off)" };
+    let others = changers(settings);
     let jobs = match (&settings.scheduler, &settings.market) {
         (SchedulerKind::Dynamic(_), Some(market)) => format!(
-            "jobs may be submitted, signed, by the users in {}, and killed by {others}; budgets in {}",
+            "jobs may be submitted, signed, by the users in {}, and changed by {others}; budgets in {}",
             market.acl_file.display(),
             market.budget_file.display()
         ),
-        (_, None) => format!("jobs may be submitted and killed by {others}"),
+        (_, Some(market)) if settings.job_changes.are_signed => format!(
+            "jobs may be submitted, signed, by the users in {}, and changed by {others}; the market does not rule",
+            market.acl_file.display()
+        ),
+        (_, None) => format!("jobs may be submitted and changed by {others}"),
         (_, Some(market)) => format!(
-            "jobs may be submitted and killed by {others}; the market does not rule, it keeps the accounts of the users \
+            "jobs may be submitted and changed by {others}; the market does not rule, it keeps the accounts of the users \
              in {}",
             market.acl_file.display()
         ),

@@ -270,9 +270,10 @@ impl Values<'_> {
 
     fn tracker_web(&self) -> Option<OpenDoor> {
         let exposure = "every machine that reaches this port can read the logs of all tasks";
-        let remedy = "let a firewall admit the workers and the JobTracker only";
+        let remedy = "set mapred.acls.enabled = true, or let a firewall admit the workers and the JobTracker only";
         let door = self.door(&keys::TRACKER_HTTP_ADDRESS, Severity::Medium, exposure, remedy);
-        door.filter(|_| self.is_reached_by_others(&keys::TRACKER_HTTP_ADDRESS))
+        // With access lists logs need tickets of the JobTracker.
+        door.filter(|_| self.is_reached_by_others(&keys::TRACKER_HTTP_ADDRESS) && !self.is_on(&keys::ACLS_ENABLED))
     }
 
     fn writable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {

@@ -10,8 +10,9 @@ mod state;
 mod tests;
 
 pub use self::core::{
-    Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
-    PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step, SubmissionReply, SwitchReply,
+    DeadlineFields, Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig,
+    HostLists, Inspection, PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step,
+    SubmissionReply, SwitchReply,
 };
 pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,

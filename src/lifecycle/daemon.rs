@@ -208,6 +208,7 @@ impl Daemon {
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
+        let of_web = dispatcher.clone();
         let (adopted, all_adopted) = oneshot::channel::<()>();
         match leftovers {
             Some(leftovers) => {
@@ -227,7 +228,7 @@ impl Daemon {
         tasks.spawn_local(effect_handler.perform(effects));
         let (stop_taking_requests, stopping) = oneshot::channel::<()>();
         let (requests_answered, answered) = oneshot::channel::<()>();
-        let answering = requests.answer(owner.clone(), async { drop(stopping.await) });
+        let answering = requests.answer(owner.clone(), of_web, async { drop(stopping.await) });
         tasks.spawn_local(async move {
             answering.await;
             // Awaited only at the stop.

@@ -31,6 +31,8 @@ struct ReloadedFiles {
     policy: Option<PolicyConfig>,
     hosts: HostLists,
     signers: Option<usize>,
+    /// Whose callers may change jobs without a signature.
+    believed_hosts: Vec<String>,
     /// Keys that have changed and require a restart, each with its place.
     waiting: Vec<String>,
 }
@@ -84,13 +86,14 @@ impl Reload {
         if !found.waiting.is_empty() {
             summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
         }
-        let ReloadedFiles { queues, policy, hosts, .. } = found;
+        let ReloadedFiles { queues, policy, hosts, believed_hosts, .. } = found;
         match self.owner.step(Event::ConfigurationRead { queues, policy, hosts }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
                 self.dispatcher.forget_groups();
                 self.dispatcher.apply_host_list();
+                self.dispatcher.believed_hosts().set(&believed_hosts);
                 Ok(summary)
             }
         }
@@ -110,5 +113,7 @@ fn read(
     let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration, class);
     let (read, _warnings) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
-    Ok(ReloadedFiles { queues: queue_configs(&read.queues), policy: reread_policy(&read), hosts, signers, waiting })
+    let believed_hosts = settings.job_changes.hosts;
+    let (queues, policy) = (queue_configs(&read.queues), reread_policy(&read));
+    Ok(ReloadedFiles { queues, policy, hosts, signers, believed_hosts, waiting })
 }

@@ -149,7 +149,10 @@ impl DaemonProcess<'_> {
         let (daemon, handle) = Daemon::new(parts);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
-        let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
+        let handle = handle
+            .with_ledger(store.ledger())
+            .with_jobs(store.finished_jobs())
+            .with_refused_senders(quarantine.refused_senders());
         let owner = daemon.owner().clone();
         owner.set_quarantine(quarantine.clone());
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
@@ -157,6 +160,7 @@ impl DaemonProcess<'_> {
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
         let job_forms = match (settings.has_private_actions, settings.queues.acls_enabled) {
             (false, _) => JobForms::Off,
+            (true, _) if settings.job_changes.are_signed => JobForms::Signed,
             (true, false) => JobForms::ForAll,
             (true, true) => JobForms::ForNone,
         };

@@ -58,6 +58,7 @@ pub fn engine_config(
         market: settings.market.as_ref().map(market_config),
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
+        needs_signatures: settings.job_changes.are_signed,
         administrators_acl: settings.queues.administrators_acl.clone(),
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,

@@ -10,16 +10,19 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::clock::wall_ms;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
-use crate::model::{Credits, JobId, QueueName};
-use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
+use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
+use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
+use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
+use super::job_requests::{check_view_logs, job_request};
 use super::owner::Owner;
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
@@ -46,6 +49,7 @@ pub struct OwnerHandle {
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
+    jobs: Option<FinishedJobReader>,
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
@@ -79,6 +83,7 @@ enum Request {
     QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
+    CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
 }
 
 /// A job that might be submitted to a queue with an order.
@@ -109,6 +114,7 @@ impl OwnerHandle {
             store,
             serving: serving.clone(),
             ledger: None,
+            jobs: None,
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
@@ -122,6 +128,12 @@ impl OwnerHandle {
         let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
         let prices = Arc::new(Semaphore::new(1));
         Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+    }
+
+    /// Adds the jobs in the database, for tickets.
+    #[must_use]
+    pub fn with_jobs(self, jobs: FinishedJobReader) -> Self {
+        Self { jobs: Some(jobs), ..self }
     }
 
     /// Adds the threads for files of jobs, for health.
@@ -190,6 +202,17 @@ impl crate::web::Owner for OwnerHandle {
         caller: Caller,
     ) -> Result<Result<(), Refusal>, OwnerGone> {
         self.request(|reply| Request::ChangeJob(job, change, caller, reply)).await
+    }
+
+    async fn check_view_logs(&self, attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.request(|reply| Request::CheckViewLogs(attempt, user, reply)).await
+    }
+
+    async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
+        let Some(jobs) = self.jobs.clone() else { return Ok(None) };
+        let key = self.read_ledger(|ledger| &ledger.statements, move |_| jobs.log_key(attempt.task.job)).await?;
+        let expires_ms = wall_ms().saturating_add(LOG_TICKET_MS);
+        Ok(key.map(|key| LogTicket { attempt, expires_ms, ticket: key.ticket(attempt, expires_ms) }))
     }
 
     async fn what_if(&self, question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
@@ -295,7 +318,7 @@ impl Requests {
 
     /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
     /// queued requests are answered.
-    pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
+    pub async fn answer(mut self, owner: Rc<Owner>, dispatcher: Rc<Dispatcher>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));
         let mut in_hand = JoinSet::new();
         let mut stopping = pin!(stopping);
@@ -311,6 +334,12 @@ impl Requests {
                 }
             };
             match request {
+                Some(Request::Market(request, reply)) if request.query.kind.is_about_job() => {
+                    job_request(&owner, &dispatcher, *request, reply, &mut in_hand);
+                }
+                Some(Request::CheckViewLogs(attempt, user, reply)) => {
+                    check_view_logs(&owner, &dispatcher, attempt, user, reply, &mut in_hand);
+                }
                 Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
                 Some(Request::Overview(reply)) => overview(&owner, &snapshot, reply, &mut in_hand),
                 Some(Request::Explain(job, sees_names, reply)) => {

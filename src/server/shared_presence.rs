@@ -13,6 +13,7 @@ pub struct SharedPresence(Arc<AtomicU8>);
 const ABSENT: u8 = 0;
 const IDLE: u8 = 1;
 const RULING: u8 = 2;
+const SIGNING: u8 = 3;
 
 // === impl SharedPresence ===
 
@@ -29,6 +30,7 @@ impl SharedPresence {
         match self.0.load(Ordering::Relaxed) {
             ABSENT => MarketPresence::Absent,
             IDLE => MarketPresence::Idle,
+            SIGNING => MarketPresence::Signing,
             _ => MarketPresence::Ruling,
         }
     }
@@ -44,6 +46,7 @@ pub fn presence_of(engine: &Engine) -> MarketPresence {
     match engine.market() {
         None => MarketPresence::Absent,
         Some(market) if market.is_ruling() => MarketPresence::Ruling,
+        Some(_) if engine.needs_signatures() => MarketPresence::Signing,
         Some(_) => MarketPresence::Idle,
     }
 }
@@ -53,6 +56,7 @@ const fn code(presence: MarketPresence) -> u8 {
         MarketPresence::Absent => ABSENT,
         MarketPresence::Idle => IDLE,
         MarketPresence::Ruling => RULING,
+        MarketPresence::Signing => SIGNING,
     }
 }
 
@@ -64,7 +68,7 @@ mod tests {
     fn a_clone_shows_what_was_set() {
         let presence = SharedPresence::new(MarketPresence::Absent);
         let clone = presence.clone();
-        for set in [MarketPresence::Idle, MarketPresence::Ruling, MarketPresence::Absent] {
+        for set in [MarketPresence::Idle, MarketPresence::Ruling, MarketPresence::Signing, MarketPresence::Absent] {
             presence.set(set);
             assert_eq!(clone.get(), set);
         }

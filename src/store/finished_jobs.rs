@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use crate::mapreduce::StoredJob;
-use crate::model::JobId;
+use crate::model::{JobId, LogKey};
 use crate::wire::TaskCompletionEvent;
+use crate::wire::file::job_token_password;
 
 use super::error::StoreError;
 use super::loaded_attempts::{event_row, typed_event};
@@ -62,6 +63,24 @@ impl FinishedJobReader {
     pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
         let database = self.open()?;
         finished_with_tasks(&Loader::new(&database, &self.database), job)
+    }
+
+    /// The key of the tickets for a job's logs, finished or not; none of an unknown job, or of one that an older build
+    /// has ended. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn log_key(&self, job: JobId) -> Result<Option<LogKey>, StoreError> {
+        let database = self.open()?;
+        let sql = "SELECT log_key, token_file FROM job WHERE job = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?));
+        let found = database.query_row(sql, [job.to_string()], read).optional();
+        let found =
+            found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })?;
+        Ok(found.and_then(|(key, token_file)| match key {
+            Some(key) => LogKey::from_bytes(&key),
+            None => job_token_password(&token_file?).map(|password| LogKey::of_token(&password)),
+        }))
     }
 
     /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it.

@@ -37,7 +37,8 @@ CREATE TABLE job (
     first_attempt INTEGER NOT NULL DEFAULT 0,  -- lowest number of new attempts; others may have used those below
     pool TEXT,                       -- the one it was moved to; else the spec names it
     deadline TEXT,                   -- as it was changed, JSON; else the spec has it
-    estimate TEXT                    -- what is believed of its costs, JSON; NULL: nothing
+    estimate TEXT,                   -- what is believed of its costs, JSON; NULL: nothing
+    log_key BLOB                     -- secret, follows from its token: makes tickets for its logs
 ) STRICT;
 CREATE UNIQUE INDEX job_by_order ON job (accept_order);
 CREATE INDEX job_unfinished ON job (accept_order) WHERE finish_ms IS NULL;

@@ -15,14 +15,20 @@ const REQUESTED_BY: &str = "x-requested-by";
 /// Longest name of a user, bytes.
 const MAX_USER_BYTES: usize = 256;
 
-/// Refuses a request whose sender may be a page of another site, and any while the market rules: then no name is
-/// believed.
+/// Refuses a request whose sender may be a page of another site, and any while the market rules or changes
+/// must be signed: then no name is believed.
 ///
 /// # Errors
 /// The status and text of the refusal.
 pub(super) fn check_believable(request: &HttpRequest, market: MarketPresence) -> Result<(), (StatusCode, String)> {
-    if market == MarketPresence::Ruling {
-        let message = "while the market rules no name is believed; expected a signed request";
+    let distrust = match market {
+        MarketPresence::Absent | MarketPresence::Idle => None,
+        MarketPresence::Ruling => Some("while the market rules no name is believed; expected a signed request"),
+        MarketPresence::Signing => {
+            Some("jobtracker.job-changes is signed, so no name is believed; expected a signed request")
+        }
+    };
+    if let Some(message) = distrust {
         return Err((StatusCode::UNAUTHORIZED, message.to_owned()));
     }
     if !is_from_program(&request.headers) {

@@ -11,11 +11,10 @@ use axum::http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::Caller;
-use crate::engine::DeadlineChange;
+use crate::engine::{DeadlineChange, DeadlineFields};
 use crate::model::JobId;
 
 use super::believed_caller::{check_believable, take_user};
-use super::deadline_fields::DeadlineFields;
 use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{JobChange, MarketPresence, Owner, OwnerGone};

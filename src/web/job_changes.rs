@@ -38,6 +38,12 @@ pub(super) async fn change_job<O: Owner>(
                 "Null user: mapred.acls.enabled is true, and a request to this page names no user",
             );
         }
+        JobForms::Signed => {
+            return text(
+                StatusCode::UNAUTHORIZED,
+                "jobtracker.job-changes is signed: pages change nothing; use `jobtracker job` with your key",
+            );
+        }
         JobForms::ForAll => {}
     }
     if !is_from_own_page(&request.headers) {

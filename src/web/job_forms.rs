@@ -8,6 +8,8 @@ pub enum JobForms {
     Off,
     /// Requests have no user, and access lists are off.
     ForAll,
+    /// Changes must be signed, and forms are not (`jobtracker.job-changes`).
+    Signed,
     /// Requests have no user, so access lists let none change a job (`mapred.acls.enabled`).
     ForNone,
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
 use crate::engine::DeadlineChange;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
-use crate::model::{Credits, JobId, QueueName};
+use crate::model::{AttemptId, Credits, JobId, QueueName};
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -73,6 +73,28 @@ pub trait Owner: Send + Sync + 'static {
         caller: Caller,
     ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
 
+    /// Whether a user may see the logs of an attempt's job.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come.
+    fn check_view_logs(
+        &self,
+        attempt: AttemptId,
+        user: Arc<str>,
+    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
+
+    /// A ticket for the logs of an attempt, for a user who may see them; none if the key of the job is not kept. Does
+    /// not use the owner thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] if the key cannot be read.
+    fn log_ticket(
+        &self,
+        attempt: AttemptId,
+    ) -> impl Future<Output = Result<Option<LogTicket>, LedgerUnreadable>> + Send;
+
     /// Whether a job would be accepted with its deadline; none unless the constraint scheduler rules. Changes nothing.
     ///
     /// # Errors
@@ -127,6 +149,9 @@ pub enum MarketPresence {
     Absent,
     /// It keeps accounts while another scheduler assigns the slots.
     Idle,
+    /// It keeps accounts while another scheduler assigns the slots, and changes of jobs must be signed
+    /// (`jobtracker.job-changes`).
+    Signing,
     /// It assigns the slots.
     Ruling,
 }

@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use axum::http::Uri;
 
-use super::deadline_fields::DeadlineFields;
+use crate::engine::DeadlineFields;
 
 /// A request for the page, or for a change of a job by its forms.
 #[derive(Debug, Default, PartialEq, Eq)]

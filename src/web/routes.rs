@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::http::require_served_name;
 
+use super::log_ticket::log_ticket;
 use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
@@ -40,6 +41,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
+        .route("/scheduler/logticket", any(log_ticket::<O>))
         .route("/scheduler/quote", any(order_quote::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))

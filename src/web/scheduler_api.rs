@@ -115,7 +115,7 @@ async fn read_history<O: Owner>(
 pub(super) async fn explain<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let permitted = match state.owner.market_presence() {
         MarketPresence::Ruling => permit_signed(&state, request).await,
-        MarketPresence::Idle | MarketPresence::Absent => permit_unsigned(&request),
+        MarketPresence::Idle | MarketPresence::Signing | MarketPresence::Absent => permit_unsigned(&request),
     };
     let (job, sees_names) = match permitted {
         Ok(permitted) => permitted,

@@ -87,7 +87,7 @@ fn json_report(mut report: SchedulerReport, shows_money: bool) -> Response<Body>
 fn no_page(market: MarketPresence) -> Response<Body> {
     let message = match market {
         MarketPresence::Absent => "The scheduler in use has no market; /scheduler belongs to the dynamic one",
-        MarketPresence::Idle | MarketPresence::Ruling => {
+        MarketPresence::Idle | MarketPresence::Signing | MarketPresence::Ruling => {
             "The scheduler in use has no page; the market answers /scheduler?OPERATION"
         }
     };

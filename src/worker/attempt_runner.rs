@@ -127,7 +127,11 @@ impl AttemptRun<'_> {
 
     fn run(&self) -> Result<Option<u64>, TaskFailure> {
         let jobs = &self.runner.jobs;
-        let job = self.handle.with_time_limit(self.runner.time_limit, || jobs.localize(self.task, self.handle))?;
+        let job = self.handle.with_time_limit(self.runner.time_limit, || {
+            let job = jobs.localize(self.task, self.handle)?;
+            job.keep_log_key(&self.runner.logs);
+            Ok::<_, TaskFailure>(job)
+        })?;
         let limit = job.time_limit();
         if !self.task.is_ordinary() {
             self.handle.with_time_limit(limit, || self.run_housekeeping(&job))?;

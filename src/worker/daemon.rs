@@ -111,6 +111,7 @@ pub fn run(
     let web_state = WebState {
         jobs: jobs.clone(),
         logs: attempt_logs.clone(),
+        needs_tickets: settings.needs_log_tickets,
         lost,
         port: http.port(),
         about,

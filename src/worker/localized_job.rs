@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::config::{Configuration, keys};
 use crate::fs::{Expected, FileUri, FsError, open_below};
-use crate::model::{AttemptId, JobId};
+use crate::model::{AttemptId, JobId, LogKey};
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::plan::StreamingPlan;
@@ -16,8 +17,10 @@ use crate::streaming::private_files::{make_folder, write_file};
 use crate::streaming::shuffle::signature::ShuffleSecret;
 use crate::streaming::working_folder::{StopCheck, WorkStep, cache_entries, copy, localize, open_input, unpack_jar};
 use crate::wire::Task;
+use crate::wire::file::job_token_password;
 
 use super::attempt_handle::AttemptHandle;
+use super::attempt_logs::AttemptLogs;
 use super::local_folders::LocalFolders;
 
 /// The longest job.xml or token file that is read, bytes.
@@ -51,6 +54,10 @@ pub struct LocalizedJob {
     pub configuration: Configuration,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
+    /// Opens its logs.
+    log_key: LogKey,
+    /// It is beside its logs, or an attempt writes it.
+    is_log_key_kept: AtomicBool,
     plan: Result<StreamingPlan, String>,
     files: Mutex<Option<Localization<JobFiles>>>,
     /// The localization of its files succeeded or failed.
@@ -125,6 +132,7 @@ impl LocalizedJob {
         configuration.forget(&keys::JOB_TIMESTAMP);
         let token = read(system.as_path(), &system.join(&job.to_string())?.join("jobToken")?)?;
         let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
+        let password = job_token_password(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
         make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
@@ -140,6 +148,8 @@ impl LocalizedJob {
             name,
             configuration,
             secret,
+            log_key: LogKey::of_token(&password),
+            is_log_key_kept: AtomicBool::new(false),
             plan,
             files: Mutex::default(),
             localized: Condvar::new(),
@@ -160,6 +170,16 @@ impl LocalizedJob {
     /// [`TaskFailure::Unusable`] when Java code commits its output.
     pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
         OutputCommitter::of_job(&self.configuration)
+    }
+
+    /// The first attempt keeps the key of the job's log tickets beside its logs, for requests after the job's end.
+    pub fn keep_log_key(&self, logs: &AttemptLogs) {
+        if self.is_log_key_kept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = logs.keep_key(self.id, &self.log_key) {
+            tracing::warn!("with access lists on, the logs of {} cannot be shown: {error}", self.id);
+        }
     }
 
     /// Whether a success writes `_SUCCESS`.

@@ -19,6 +19,7 @@ pub mod heartbeat_loop;
 pub mod local_folders;
 pub mod localized_job;
 pub mod localized_jobs;
+pub mod log_tickets;
 pub mod map_completion_poller;
 pub mod memory_monitor;
 pub mod read_permits;

@@ -28,6 +28,8 @@ pub struct TaskTrackerSettings {
     pub log_folder: Option<PathBuf>,
     /// Limit of a log of standard error.
     pub log_limit_bytes: Option<u64>,
+    /// Whether logs are shown for tickets of the JobTracker only.
+    pub needs_log_tickets: bool,
     /// Retention of task logs.
     pub log_retain_hours: u64,
     /// With less free disk space no tasks are requested.
@@ -71,6 +73,7 @@ impl TaskTrackerSettings {
             local_folders: configuration.local_paths(&keys::LOCAL_DIR)?,
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),
+            needs_log_tickets: configuration.flag(&keys::ACLS_ENABLED)?,
             log_retain_hours: configuration.number(&keys::USERLOG_RETAIN)?,
             min_free_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
             limits_memory: configuration.limit::<u64>(&keys::MAP_SLOT_MEMORY, 1)?.is_some()

@@ -17,12 +17,14 @@ use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::clock::wall_ms;
 use crate::model::{AttemptId, JobId};
 use crate::streaming::shuffle::servlet;
 use crate::streaming::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
 
 use super::attempt_logs::{AttemptLogs, LOG_NAMES};
 use super::localized_jobs::LocalizedJobs;
+use super::log_tickets::GivenTicket;
 use super::read_permits::{FilesHang, ReadPermits};
 
 /// Read from a file at once, bytes.
@@ -42,6 +44,8 @@ pub struct WebState {
     pub jobs: Arc<LocalizedJobs>,
     /// Logs.
     pub logs: AttemptLogs,
+    /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
+    pub needs_tickets: bool,
     /// Receives the outputs that cannot be read.
     pub lost: UnboundedSender<(AttemptId, String)>,
     /// Our own port.
@@ -214,6 +218,8 @@ struct LogQuery {
     #[serde(default)]
     start: i64,
     end: Option<i64>,
+    expires: Option<i64>,
+    ticket: Option<String>,
 }
 
 async fn task_log(State(state): State<Arc<WebState>>, Query(query): Query<LogQuery>) -> Response<Body> {
@@ -233,9 +239,19 @@ async fn task_log(State(state): State<Arc<WebState>>, Query(query): Query<LogQue
             "filter is missing, or none of stdout, stderr, syslog, debugout, profile",
         );
     }
+    let job = attempt.task.job;
+    if state.needs_tickets {
+        let (logs, given) =
+            (state.logs.clone(), GivenTicket { expires_ms: query.expires, ticket: query.ticket.clone() });
+        // The key is in a file.
+        match state.log_permits.read(job, move || logs.check_ticket(attempt, &given, wall_ms())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(denied)) => return text_response(StatusCode::FORBIDDEN, &denied.to_string()),
+            Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
+        }
+    }
     let shared = state.clone();
     let (start, end) = (query.start, query.end.unwrap_or(-1));
-    let job = attempt.task.job;
     let found = state.log_permits.read(job, move || {
         if let ([name], true) = (&names[..], is_plain) {
             return plain_log(&shared, attempt, name, (start, end));

@@ -21,6 +21,10 @@ keys! {
         "For this time after a start, a `killJob` for a job from before the restart is acknowledged but not executed if it comes from the job's own user as the first call of a connection: the stock streaming tool sends one when it loses its connection. 0: off.";
     TRACKERS_ADMIT = "jobtracker.trackers.admit", OneOf(&["all", "listed"]), Some("all"),
         "TaskTrackers that are served. `all`: any that connects under a host name that `mapred.hosts` and `mapred.hosts.exclude` allow. `listed`: only those of hosts in `mapred.hosts`, each from an address that its host name resolves to.";
+    JOB_CHANGES = "jobtracker.job-changes", OneOf(&["believed", "signed"]), Some("believed"),
+        "Who may submit and change jobs. `believed`: whoever a caller says to be, as in Hadoop; while the market rules, submissions must be signed. `signed`: a submission needs its signature under every scheduler, and jobs and attempts are killed and reordered by signed requests to `/scheduler` only. Needs the file of `mapred.priority-scheduler.acl-file`.";
+    JOB_CHANGES_HOSTS = "jobtracker.job-changes.hosts", List, None,
+        "Hosts whose RPC callers may kill and reorder jobs without a signature under `jobtracker.job-changes` = `signed`: names or addresses separated by commas. SIGHUP reads it again and resolves the names again.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Minimum heartbeat interval while slots or tasks wait.";
     COMPATIBLE = "jobtracker.scheduler.compatible" ["jobtracker.fifo.compatible"], Flag, Some("false"),

@@ -39,10 +39,14 @@ pub enum BudgetStoreKind {
 }
 
 impl MarketSettings {
-    /// The market of a cluster with this scheduler: the Dynamic Priority Scheduler needs one, under every other there
-    /// is one where the ACL file is.
-    pub(super) fn find(configuration: &Configuration, scheduler: &SchedulerKind) -> Result<Option<Self>, ConfigError> {
-        let is_needed = matches!(scheduler, SchedulerKind::Dynamic(_));
+    /// The market of a cluster with this scheduler: the Dynamic Priority Scheduler needs one, and so does every other
+    /// where changes must be signed; else there is one where the ACL file is.
+    pub(super) fn find(
+        configuration: &Configuration,
+        scheduler: &SchedulerKind,
+        are_changes_signed: bool,
+    ) -> Result<Option<Self>, ConfigError> {
+        let is_needed = are_changes_signed || matches!(scheduler, SchedulerKind::Dynamic(_));
         let has_acl_file = || {
             let path = configuration.local_path(&keys::ACL_FILE).ok().flatten();
             // A file that cannot be looked at is there: reading it names the reason.

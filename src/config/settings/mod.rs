@@ -3,6 +3,7 @@
 mod constraint;
 mod directories;
 pub mod fair;
+mod job_changes;
 mod limits;
 mod market;
 mod named_files;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use directories::Directories;
+pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
 pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
@@ -136,6 +138,8 @@ pub struct Settings {
     pub deadlines: ConstraintConfig,
     /// The market; `None`: the scheduler needs none, and there is no ACL file.
     pub market: Option<MarketSettings>,
+    /// Who may submit and change jobs.
+    pub job_changes: JobChangeSettings,
     /// Queues and access lists.
     pub queues: Queues,
     /// Heartbeat intervals.
@@ -181,6 +185,7 @@ impl Settings {
             &settings.trackers,
             &settings.scheduler,
             settings.market.as_ref(),
+            settings.job_changes.are_signed,
         )?);
         Ok((settings, warnings))
     }
@@ -203,6 +208,7 @@ impl Settings {
             configuration.checked(key)?;
         }
         let queues = Queues::from_configuration(&configuration)?;
+        let job_changes = JobChangeSettings::from_configuration(&configuration)?;
         let (scheduler, of_scheduler) =
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
         let settings = Settings {
@@ -216,8 +222,9 @@ impl Settings {
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
             deadlines: constraint::constraint_config(&configuration)?,
-            market: MarketSettings::find(&configuration, &scheduler)?,
+            market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,
+            job_changes,
             queues,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,

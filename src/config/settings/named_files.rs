@@ -17,6 +17,7 @@ pub(super) fn check_named_files(
     trackers: &TrackerSettings,
     scheduler: &SchedulerKind,
     market: Option<&MarketSettings>,
+    are_changes_signed: bool,
 ) -> Result<Vec<Warning>, ConfigError> {
     // Without a hosts file Hadoop continues and admits every host; this daemon does not start.
     check_readable(configuration, &keys::HOSTS, trackers.hosts_file.as_deref(), "a readable file of host names")?;
@@ -32,7 +33,12 @@ pub(super) fn check_named_files(
         configuration,
         &keys::ACL_FILE,
         Some(&market.acl_file),
-        "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
+        match are_changes_signed && !matches!(scheduler, SchedulerKind::Dynamic(_)) {
+            true => {
+                "a readable file with a line `USER ROLE KEY` for each user, which jobtracker.job-changes = signed needs"
+            }
+            false => "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
+        },
     )?;
     // After the first start the state database has the money, and a missing image is written again.
     if market.budget_file.exists() {

@@ -10,7 +10,8 @@ use crate::config::keys::Key;
 use super::{CONSTRAINT_CLASS, FAIR_CLASS, HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
 
 /// Keys whose new values are applied while the daemon runs.
-const REREAD: [&Key; 6] = [
+const REREAD: [&Key; 7] = [
+    &keys::JOB_CHANGES_HOSTS,
     &keys::HOSTS,
     &keys::HOSTS_EXCLUDE,
     &keys::QUEUE_NAMES,

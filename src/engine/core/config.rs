@@ -32,6 +32,8 @@ pub struct EngineConfig {
     pub queues: Vec<QueueConfig>,
     /// Whether queue and job access lists are checked (`mapred.acls.enabled`).
     pub acls_enabled: bool,
+    /// Whether submissions need a signature under every policy (`jobtracker.job-changes` = `signed`).
+    pub needs_signatures: bool,
     /// Administrators of the cluster: `user,user group,group` (`mapreduce.cluster.administrators`).
     pub administrators_acl: String,
     /// The user of the daemon, an administrator too.
@@ -71,6 +73,7 @@ impl EngineConfig {
             market,
             queues: Vec::new(),
             acls_enabled: false,
+            needs_signatures: false,
             administrators_acl: " ".to_owned(),
             daemon_user: "mapred".to_owned(),
             max_tasks_per_job: None,

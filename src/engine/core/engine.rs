@@ -84,6 +84,11 @@ impl Engine {
         self.market().filter(|market| market.is_ruling())
     }
 
+    /// Whether changes of jobs must be signed, whichever policy rules (`jobtracker.job-changes`).
+    pub fn needs_signatures(&self) -> bool {
+        self.config.needs_signatures
+    }
+
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
     pub fn is_in_safe_mode(&self) -> bool {
         self.administration.safe_mode.is_some()

@@ -172,6 +172,15 @@ pub enum Event {
         /// The caller.
         caller: Caller,
     },
+    /// A change of a job that needs a signature and has none. Answered by a refusal.
+    UnsignedChange {
+        /// The subcommand of `job` that signs it.
+        verb: &'static str,
+        /// The job.
+        job: JobId,
+        /// The caller, by its own word.
+        caller: Caller,
+    },
     /// The allocation file of the Fair scheduler was edited. Ignored under another policy.
     AllocationsRead {
         /// What it grants.
@@ -218,6 +227,13 @@ pub enum Event {
     WishWithdrawn,
     /// A request to `/scheduler`. Answered by [`Reply::Market`](crate::engine::Reply::Market).
     Market(Box<ServletRequest>),
+    /// A request to `/scheduler` about a job. Answered by [`Reply::Market`](crate::engine::Reply::Market).
+    JobRequest {
+        /// The request.
+        request: Box<ServletRequest>,
+        /// Groups of the signer on the daemon's machine. Empty where no access list needs them.
+        groups: Arc<[String]>,
+    },
     /// The time of [`Engine::next_timer_ms`](crate::engine::Engine::next_timer_ms) has come.
     Timer {
         /// The last durable fact: a tracker whose answer waits for a later one does not expire.

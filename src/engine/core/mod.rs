@@ -3,6 +3,7 @@
 mod access;
 mod administration;
 mod config;
+mod deadline_fields;
 mod engine;
 mod event;
 mod inspection;
@@ -12,6 +13,7 @@ mod scheduler_wish;
 pub use access::JobOperation;
 pub use administration::Administration;
 pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
+pub use deadline_fields::DeadlineFields;
 pub use engine::{Engine, Tallies};
 pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;

@@ -3,7 +3,8 @@
 
 use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
-use crate::market::{MarketError, OperationKind, ServletRequest};
+use crate::mapreduce::Job;
+use crate::market::{MarketError, Operation, OperationKind, ServletRequest};
 use crate::model::JobId;
 
 use super::job_words::state_word;
@@ -55,6 +56,9 @@ impl Engine {
                 (of_job("priority", *id, caller).with("priority", priority), Done::Always)
             }
             Event::SetDeadline { id, caller, .. } => (of_job("deadline", *id, caller), Done::Always),
+            Event::UnsignedChange { verb, job, caller } => {
+                (of_job(verb, *job, caller).with("why", "no signature"), Done::Never)
+            }
             Event::SetPool { id, pool, caller } => {
                 self.jobs.get(*id)?;
                 (of_job("pool", *id, caller).with("pool", pool), Done::Always)
@@ -65,9 +69,38 @@ impl Engine {
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
             Event::Market(request) => of_market(request),
+            Event::JobRequest { request, .. } => self.of_job_request(request, of_job)?,
             _ => return None,
         };
         Some(Audited { entry, done })
+    }
+
+    /// The same entries as for calls by RPC.
+    fn of_job_request(
+        &self,
+        request: &ServletRequest,
+        of_job: impl Fn(&'static str, JobId, &Caller) -> AuditEntry,
+    ) -> Option<(AuditEntry, Done)> {
+        let ServletRequest { verified, query } = request;
+        let user = verified.as_ref().map(|signer| signer.user.as_str()).or(query.user.as_deref()).unwrap_or_default();
+        let caller = Caller::named(user);
+        let id = query.job_asked_about()?;
+        Some(match query.operation().ok()? {
+            Operation::KillJob(_) => {
+                let has_begun = self.jobs.get(id).is_some_and(Job::is_over_or_ending);
+                (of_job("kill", id, &caller), if has_begun { Done::Never } else { Done::JobEnds(id) })
+            }
+            Operation::KillTask { attempt, should_fail } => {
+                let verb = if should_fail { "fail-task" } else { "kill-task" };
+                (of_job(verb, id, &caller).with("attempt", attempt), Done::Always)
+            }
+            Operation::SetJobPriority { priority, .. } => {
+                (of_job("priority", id, &caller).with("priority", priority), Done::Always)
+            }
+            Operation::SetJobDeadline { .. } => (of_job("deadline", id, &caller), Done::Always),
+            Operation::LogTicket(attempt) => (of_job("logs", id, &caller).with("attempt", attempt), Done::Never),
+            _ => return None,
+        })
     }
 
     /// Enters the end of a job.

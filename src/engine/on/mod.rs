@@ -23,6 +23,7 @@ mod job_beginning;
 mod job_completion;
 mod job_control;
 mod job_group;
+mod job_requests;
 mod job_words;
 mod learned_costs;
 mod logged_grants;

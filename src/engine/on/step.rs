@@ -5,6 +5,8 @@ use crate::engine::state::{Effect, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
 use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 
+use super::job_requests::refuse_unsigned;
+
 // === impl Engine: steps ===
 
 impl Engine {
@@ -71,6 +73,7 @@ impl Engine {
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::SetDeadline { id, change, caller } => self.set_deadline(id, change, &caller, now),
             Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
+            Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
@@ -81,6 +84,7 @@ impl Engine {
             Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),
             Event::WishWithdrawn => self.on_wish_withdrawn(),
             Event::Market(request) => self.handle_market_request(*request, now),
+            Event::JobRequest { request, groups } => self.on_job_request(*request, groups, now),
             Event::Timer { durable } => {
                 self.update_policy_when_due(now);
                 // After the update: preemption uses the new quotas.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
-use crate::engine::state::{AuditEntry, Caller, Fact, IdOwner, MAX_PENDING, PendingSubmission, Refusal};
+use crate::engine::state::{AuditEntry, Caller, Fact, IdOwner, MAX_PENDING, MarketState, PendingSubmission, Refusal};
 use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
@@ -151,7 +151,8 @@ impl Engine {
             self.check_queue(&spec.queue, caller)?;
             self.check_pool(spec)?;
             self.config.limits.check_memory(id, spec)?;
-            return self.check_policy(id, spec, None);
+            self.check_policy(id, spec, None)?;
+            return self.check_submitter(user, signature, now);
         };
         self.config.limits.check_memory(id, spec)?;
         // Ownership is checked before existence: names of other queues do not leak.
@@ -169,12 +170,30 @@ impl Engine {
         check_split_count(*id, spec, splits)?;
         self.check_bytes(read)?;
         self.check_policy(*id, spec, self.timed_work(spec, splits, now.wall_ms))?;
-        let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return Ok(()) };
-        let facts = market.accounts.authorize_job(&caller.user, &spec.queue, signature, now);
+        let needs_signature = self.config.needs_signatures;
+        let uses_signature = |market: &&mut MarketState| needs_signature || market.accounts.is_ruling();
+        let Some(market) = self.market.as_mut().filter(uses_signature) else { return Ok(()) };
+        let facts = match market.accounts.is_ruling() {
+            true => market.accounts.authorize_job(&caller.user, &spec.queue, signature, now),
+            false => market.accounts.authorize_submitter(&caller.user, signature, now),
+        };
         for fact in facts.map_err(|denied| access_denied(&denied))? {
             self.outbox.record(Fact::Market(fact));
         }
         Ok(())
+    }
+
+    /// Refuses an unsigned job where the market does not rule and every submission must be signed.
+    fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), Refusal> {
+        if !self.config.needs_signatures {
+            return Ok(());
+        }
+        let checked = match self.market() {
+            Some(market) => market.check_submitter(user, signature, now),
+            // The configuration is refused without an ACL file.
+            None => Err(JobDenied::MissingSignature),
+        };
+        checked.map_err(|denied| access_denied(&denied))
     }
 
     /// Refuses a job whose texts, splits and credentials exceed the memory limit.

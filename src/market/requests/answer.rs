@@ -6,6 +6,7 @@ use crate::api::{OrderStatus, QueueStatus};
 use crate::market::money::{Account, Published, Quote, Share};
 use crate::model::{Credits, QueueName};
 
+use super::job_requests::JobAnswer;
 use super::query::Operation;
 
 /// The answer to a request.
@@ -46,6 +47,8 @@ pub enum Answer {
     },
     /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
+    /// A job after a change.
+    Job(JobAnswer),
 }
 
 /// One queue, as published at a tick or live.
@@ -92,6 +95,7 @@ pub fn render(answer: &Answer, host: &str) -> String {
         // Answered as JSON.
         Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::QueueStatuses(_) => {}
         Answer::Quote(quote) => xml.quote(quote),
+        Answer::Job(job) => xml.job(job),
         Answer::Price(price) => xml.element(1, "price", price),
         Answer::Time { start_ms, now_ms } => {
             xml.element(1, "start", start_ms);
@@ -176,6 +180,18 @@ impl Frame {
             self.element(2, "sufficientRate", rate);
         }
         self.text.push_str("  </order>\n");
+    }
+
+    fn job(&mut self, answer: &JobAnswer) {
+        let JobAnswer { job, attempt, state, is_ending, priority } = answer;
+        let _ = writeln!(self.text, "  <job id=\"{job}\">");
+        if let Some(attempt) = attempt {
+            self.element(2, "attempt", attempt);
+        }
+        self.element(2, "state", state);
+        self.element(2, "ending", is_ending);
+        self.element(2, "priority", priority);
+        self.text.push_str("  </job>\n");
     }
 
     fn close(mut self) -> String {

@@ -3,6 +3,7 @@
 use crate::market::money::ReplayRefusal;
 use crate::model::{Credits, JobId, QueueName};
 
+use super::job_requests::JobRequestError;
 use super::query::QueryError;
 use super::signature::SignatureError;
 
@@ -70,6 +71,9 @@ pub enum MarketError {
     /// Another scheduler assigns the slots.
     #[error("the market does not rule: no rate buys slots while the scheduler is another one")]
     NotRuling,
+    /// A request about a job.
+    #[error(transparent)]
+    Job(#[from] JobRequestError),
     /// An order that cannot stand.
     #[error(transparent)]
     Order(#[from] OrderError),
@@ -158,6 +162,9 @@ pub enum Denial {
         /// The signer.
         user: String,
     },
+    /// The lists of the job do not name the signer; the text is that of a call by RPC.
+    #[error("{0}")]
+    OfJob(String),
     /// Only for administrators and for the queue's owner.
     #[error("{operation} of any queue but their own needs the role admin, which {user} has not")]
     NotOwner {
@@ -225,7 +232,12 @@ impl MarketError {
             | MarketError::TooManyQueues(_)
             | MarketError::Committed { .. }
             | MarketError::NotRuling => ErrorClass::Conflict,
-            MarketError::Quarantined(_) => ErrorClass::Unavailable,
+            MarketError::Job(JobRequestError::UnknownJob(_) | JobRequestError::UnknownAttempt(_)) => {
+                ErrorClass::NotFound
+            }
+            MarketError::Job(JobRequestError::NotRunning(_)) => ErrorClass::Conflict,
+            MarketError::Job(JobRequestError::Refused(_)) => ErrorClass::BadRequest,
+            MarketError::Job(JobRequestError::Unavailable(_)) | MarketError::Quarantined(_) => ErrorClass::Unavailable,
         }
     }
 

@@ -76,6 +76,14 @@ impl ParsedQuery {
         parse_one(OperationKind::Explain, query, "job=JOB")
     }
 
+    /// Parses a request for a ticket that opens the logs of an attempt.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `attempt` is missing.
+    pub fn parse_log_ticket(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::LogTicket, query, "attempt=ATTEMPT")
+    }
+
     /// Parses a request for what an order would buy.
     ///
     /// # Errors

@@ -10,7 +10,9 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use crate::market::money::Order;
-use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
+use crate::model::{AttemptId, Credits, CreditsError, JobId, QueueName, QueueNameError};
+
+use super::job_requests::DeadlineWords;
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -55,6 +57,18 @@ pub enum OperationKind {
     Explain,
     /// `order=rate&queue=queue`
     OrderQuote,
+    /// `killJob=job`, which like the four that follow is not the document's.
+    KillJob,
+    /// `killTask=attempt`
+    KillTask,
+    /// `failTask=attempt`
+    FailTask,
+    /// `setJobPriority=job&priority=name`
+    SetJobPriority,
+    /// `setJobDeadline=job&deadline=due` and perhaps more, or `&clear`
+    SetJobDeadline,
+    /// `attempt=attempt`, which has an address of its own.
+    LogTicket,
 }
 
 /// A request before its parameters have been parsed.
@@ -148,6 +162,31 @@ pub enum Operation {
         /// The highest rate that it would bid.
         max_rate: Credits,
     },
+    /// The kill of a job.
+    KillJob(JobId),
+    /// The end of an attempt.
+    KillTask {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whether it counts as failed.
+        should_fail: bool,
+    },
+    /// Another priority of a job.
+    SetJobPriority {
+        /// The job.
+        job: JobId,
+        /// Hadoop's name of the priority, not yet checked.
+        priority: String,
+    },
+    /// Another deadline of a job, or none.
+    SetJobDeadline {
+        /// The job.
+        job: JobId,
+        /// The change as written.
+        words: DeadlineWords,
+    },
+    /// A ticket for the logs of an attempt.
+    LogTicket(AttemptId),
 }
 
 /// A query that cannot be parsed.
@@ -164,7 +203,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, killJob, killTask, failTask, setJobPriority, setJobDeadline"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -204,6 +243,14 @@ pub enum QueryError {
         /// What it holds.
         value: String,
     },
+    /// Not the id of an attempt.
+    #[error("{parameter}: {value:?} is not the id of an attempt")]
+    AttemptId {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        value: String,
+    },
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
     MissingQueue(&'static str),
@@ -232,7 +279,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 11] = [
+    pub(super) const NAMED: [OperationKind; 16] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -244,6 +291,11 @@ impl OperationKind {
         OperationKind::Quote,
         OperationKind::Bid,
         OperationKind::Unbid,
+        OperationKind::KillJob,
+        OperationKind::KillTask,
+        OperationKind::FailTask,
+        OperationKind::SetJobPriority,
+        OperationKind::SetJobDeadline,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -266,10 +318,16 @@ impl OperationKind {
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
             OperationKind::OrderQuote => "order",
+            OperationKind::KillJob => "killJob",
+            OperationKind::KillTask => "killTask",
+            OperationKind::FailTask => "failTask",
+            OperationKind::SetJobPriority => "setJobPriority",
+            OperationKind::SetJobDeadline => "setJobDeadline",
+            OperationKind::LogTicket => "attempt",
         }
     }
 
-    /// Whether it changes accounts: not allowed by HEAD, and its stamp is stored before the answer leaves.
+    /// Whether it changes accounts or jobs: not allowed by HEAD, and its stamp is stored before the answer leaves.
     pub const fn is_change(self) -> bool {
         match self {
             OperationKind::SetSpending
@@ -277,7 +335,12 @@ impl OperationKind {
             | OperationKind::AddQueue
             | OperationKind::RemoveQueue
             | OperationKind::Bid
-            | OperationKind::Unbid => true,
+            | OperationKind::Unbid
+            | OperationKind::KillJob
+            | OperationKind::KillTask
+            | OperationKind::FailTask
+            | OperationKind::SetJobPriority
+            | OperationKind::SetJobDeadline => true,
             OperationKind::Nothing
             | OperationKind::Price
             | OperationKind::Time
@@ -289,7 +352,8 @@ impl OperationKind {
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
             | OperationKind::Explain
-            | OperationKind::OrderQuote => false,
+            | OperationKind::OrderQuote
+            | OperationKind::LogTicket => false,
         }
     }
 
@@ -368,7 +432,13 @@ impl ParsedQuery {
             | OperationKind::Price
             | OperationKind::Time
             | OperationKind::Infos
-            | OperationKind::PriceHistory => None,
+            | OperationKind::PriceHistory
+            | OperationKind::KillJob
+            | OperationKind::KillTask
+            | OperationKind::FailTask
+            | OperationKind::SetJobPriority
+            | OperationKind::SetJobDeadline
+            | OperationKind::LogTicket => None,
         }
     }
 
@@ -393,6 +463,12 @@ impl ParsedQuery {
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
+            OperationKind::KillJob
+            | OperationKind::KillTask
+            | OperationKind::FailTask
+            | OperationKind::SetJobPriority
+            | OperationKind::SetJobDeadline
+            | OperationKind::LogTicket => self.job_operation()?,
         })
     }
 

@@ -19,7 +19,19 @@ impl Market {
         signature: &JobSignature,
         now: Now,
     ) -> Result<Vec<MarketFact>, JobDenied> {
-        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        check_own_queue(user, queue)?;
+        self.authorize_submitter(user, signature, now)
+    }
+
+    /// Authorizes `user` to submit to a queue of another scheduler: the signature is valid, its timestamp fresh. The
+    /// returned fact records that the signature was used.
+    pub fn authorize_submitter(
+        &mut self,
+        user: &str,
+        signature: &JobSignature,
+        now: Now,
+    ) -> Result<Vec<MarketFact>, JobDenied> {
+        let (key_id, timestamp_ms) = check_signer(user, signature)?;
         let stamp = self.guard.accept(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
         let mut facts = Vec::new();
         self.record(MarketFact::Stamp(stamp), &mut facts);
@@ -28,25 +40,36 @@ impl Market {
 
     /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
     pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
-        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        check_own_queue(user, queue)?;
+        self.check_submitter(user, signature, now)
+    }
+
+    /// Reports what [`Self::authorize_submitter`] would refuse now, without using the signature.
+    pub fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+        let (key_id, timestamp_ms) = check_signer(user, signature)?;
         self.guard.check(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
         Ok(())
     }
+}
 
-    /// The key and the timestamp of a signature by which `user` may submit to `queue`.
-    fn check_signer(&self, user: &str, queue: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
-        if user != queue {
-            return Err(JobDenied::QueueDiffers { queue: beginning_of(queue), user: beginning_of(user) });
-        }
-        let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
-        match signature {
-            JobSignature::Missing => Err(JobDenied::MissingSignature),
-            JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
-            JobSignature::NotVerified(error) => refuse(*error),
-            JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(beginning_of(text))),
-            JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
-            JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
-        }
+/// A job goes to the queue of its user's name.
+fn check_own_queue(user: &str, queue: &str) -> Result<(), JobDenied> {
+    match user == queue {
+        true => Ok(()),
+        false => Err(JobDenied::QueueDiffers { queue: beginning_of(queue), user: beginning_of(user) }),
+    }
+}
+
+/// The key and the timestamp of a signature by which `user` may submit.
+fn check_signer(user: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
+    let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
+    match signature {
+        JobSignature::Missing => Err(JobDenied::MissingSignature),
+        JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
+        JobSignature::NotVerified(error) => refuse(*error),
+        JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(beginning_of(text))),
+        JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
+        JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
     }
 }
 

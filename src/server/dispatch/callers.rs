@@ -1,12 +1,16 @@
 //! The identity of a caller; groups are looked up only if an access list needs them.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::engine::Caller;
 use crate::ipc::{PendingCall, RemoteError};
 use crate::model::JobId;
 
 use super::dispatcher::Dispatcher;
+
+/// Requests of the web count as those of one host when new names are counted.
+const WEB_ORIGIN: u128 = 0;
 
 // === impl Dispatcher: callers ===
 
@@ -25,6 +29,15 @@ impl Dispatcher {
             let caller = Caller::named(pending.user().clone());
             then(self, caller, pending);
         }
+    }
+
+    /// Groups of a user of the web for an operation on a job; none where no access list needs them, or where too many
+    /// new names are looked up.
+    pub(in crate::server) async fn groups_of(&self, job: JobId, user: &Arc<str>) -> Arc<[String]> {
+        if !self.acls_enabled || !self.owner.with_engine(|engine| engine.needs_groups(Some(job), user)) {
+            return Arc::new([]);
+        }
+        self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
     }
 
     /// Calls `then` with the caller of an administrator's operation.

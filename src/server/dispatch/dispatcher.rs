@@ -12,6 +12,7 @@ use crate::model::FactNumber;
 use crate::server::admission::Admission;
 use crate::server::advertised::Advertised;
 use crate::server::answer::answer_of;
+use crate::server::believed_hosts::BelievedHosts;
 use crate::server::groups::Groups;
 use crate::server::owner::Owner;
 use crate::server::submission::Submissions;
@@ -31,6 +32,8 @@ pub struct Dispatcher {
     pub(super) submissions: Rc<Submissions>,
     pub(super) groups: Rc<Groups>,
     pub(super) acls_enabled: bool,
+    /// Where changes must be signed: hosts whose callers need not sign.
+    pub(super) believed_hosts: Rc<BelievedHosts>,
     /// What the refreshes read again.
     pub(super) sources: LoadOptions,
     pub(super) refreshes: Refreshes,
@@ -58,6 +61,7 @@ impl Dispatcher {
             submissions,
             groups: Rc::new(Groups::new(settings.queues.groups_cache_s)),
             acls_enabled: settings.queues.acls_enabled,
+            believed_hosts: Rc::new(BelievedHosts::new(&settings.job_changes.hosts)),
             sources: settings.sources.clone(),
             refreshes: Refreshes::default(),
             clients: ClientQueue::new(waiting_calls),
@@ -83,7 +87,12 @@ impl Dispatcher {
 
     /// Resolves host names as they come due. Never completes.
     pub async fn resolve_hosts(self: Rc<Self>) {
-        self.admission.clone().resolve().await;
+        tokio::join!(self.admission.clone().resolve(), self.believed_hosts.clone().resolve());
+    }
+
+    /// The hosts whose callers may change jobs without a signature.
+    pub(crate) fn believed_hosts(&self) -> &Rc<BelievedHosts> {
+        &self.believed_hosts
     }
 
     /// Discards the cached groups.

@@ -39,7 +39,7 @@ impl Dispatcher {
             }
             Ask::KillJob { job: Some(id) } => {
                 let is_first = pending.is_first();
-                self.as_caller(Some(id), pending, move |this, caller, pending| {
+                self.as_changer("kill", id, pending, move |this, caller, pending| {
                     let event =
                         if is_first { Event::KillJobAsFirstCall { id, caller } } else { Event::KillJob { id, caller } };
                     this.step(event, pending);
@@ -49,13 +49,14 @@ impl Dispatcher {
                 let Some(priority) = priority else {
                     return self.refuse(pending, RemoteError::io("setJobPriority needs the name of a priority"));
                 };
-                self.as_caller(Some(id), pending, move |this, caller, pending| {
+                self.as_changer("priority", id, pending, move |this, caller, pending| {
                     this.step(Event::SetJobPriority { id, priority, caller }, pending);
                 });
             }
             Ask::KillTask { attempt: None, .. } => self.answer_value(pending, Value::Boolean(false)),
             Ask::KillTask { attempt: Some(id), should_fail } => {
-                self.as_caller(Some(id.task.job), pending, move |this, caller, pending| {
+                let verb = if should_fail { "fail-task" } else { "kill-task" };
+                self.as_changer(verb, id.task.job, pending, move |this, caller, pending| {
                     this.step(Event::KillTask { id, fail: should_fail, caller }, pending);
                 });
             }

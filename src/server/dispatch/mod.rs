@@ -13,6 +13,7 @@ mod long_answer;
 mod rate_limited;
 mod sender_check;
 mod tracker_claims;
+mod unsigned_changes;
 
 use std::rc::Rc;
 

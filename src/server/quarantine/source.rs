@@ -83,6 +83,7 @@ impl StepSource {
             Event::SetDeadline { id, change, caller } => {
                 self.call_of(caller, "setDeadline", format_args!("{id}, {change:?}"));
             }
+            Event::UnsignedChange { verb, job, caller } => self.call_of(caller, verb, format_args!("{job}")),
             Event::SetSafeMode { on, caller } => self.call_of(caller, "setSafeMode", format_args!("{on}")),
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),
@@ -91,7 +92,7 @@ impl StepSource {
                 self.call("scheduler use", format_args!("user {}", wish.by), format_args!("{}", wish.class));
             }
             Event::WishWithdrawn => self.own("scheduler wish withdrawn"),
-            Event::Market(request) => self.web_request(request),
+            Event::Market(request) | Event::JobRequest { request, .. } => self.web_request(request),
             Event::AllocationsRead { .. } => self.own("allocation file read"),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),

@@ -3,13 +3,14 @@
 use rusqlite::{Params, Transaction, params};
 
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobEstimate, JobFact};
-use crate::model::{FactNumber, JobId, RunState};
+use crate::model::{FactNumber, JobId, LogKey, RunState};
 use crate::store::counter_names::CounterNames;
 use crate::store::enum_text;
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::split_encoding::encode_splits;
 use crate::wire::TaskCompletionEvent;
+use crate::wire::file::job_token_password;
 
 /// Records one fact of a job.
 pub(super) fn record(
@@ -99,8 +100,9 @@ pub(super) fn record(
             execute(transaction, "DELETE FROM attempt WHERE attempt >= ?1 AND attempt < ?2", attempts_of(&job))?;
             execute(transaction, "DELETE FROM completion_event WHERE job = ?1", [&job])?;
             change(
-                "UPDATE job SET state = ?2, running_ms = NULL, first_attempt = ?3, token_file = ?4 WHERE job = ?1",
-                params![job, enum_text::run_state(RunState::Prep), first_attempt, token_file],
+                "UPDATE job SET state = ?2, running_ms = NULL, first_attempt = ?3, token_file = ?4, log_key = ?5
+                 WHERE job = ?1",
+                params![job, enum_text::run_state(RunState::Prep), first_attempt, token_file, log_key(token_file)],
             )
         }
         JobFact::AttemptBlockSkipped { job, first_attempt } => {
@@ -121,8 +123,8 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
     execute(
         transaction,
         "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state, first_attempt,
-             estimate)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             estimate, log_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             job.id.to_string(),
             job.order.cast_signed(),
@@ -134,9 +136,16 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             enum_text::run_state(RunState::Prep),
             job.first_attempt,
             is_estimated.then(|| json(&job.estimate)).transpose()?,
+            log_key(&job.token_file),
         ],
     )
     .map(drop)
+}
+
+/// What the job's token leaves when it is cleared.
+fn log_key(token_file: &[u8]) -> Option<Vec<u8>> {
+    let password = job_token_password(token_file)?;
+    Some(LogKey::of_token(&password).as_bytes().to_vec())
 }
 
 fn end_attempt(

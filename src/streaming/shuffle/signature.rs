@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use subtle::ConstantTimeEq;
 
-use crate::wire::file::{JOB_TOKEN_ALIAS, read_token_storage};
+use crate::wire::file::job_token_password;
 
 /// The password of a job's token. It does not print.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,9 +24,7 @@ impl ShuffleSecret {
     /// From the content of a job's token file; `None` when no job token is in it.
     #[must_use]
     pub fn of_token_file(file: &[u8]) -> Option<Self> {
-        let credentials = read_token_storage(file).ok()?;
-        let (_, token) = credentials.tokens.into_iter().find(|(alias, _)| **alias == *JOB_TOKEN_ALIAS)?;
-        Some(Self(token.password))
+        job_token_password(file).map(Self)
     }
 
     /// What a request for `path_and_query` on `port` carries as `UrlHash`.

@@ -1,27 +1,30 @@
 //! A change of a deadline as the fields of a request.
 
 use crate::api::{DueText, parse_duration_ms};
-use crate::engine::{DeadlineChange, Due, NewDeadline};
 use crate::model::PartsPerMillion;
+use crate::scheduler::constraint::{DeadlineChange, Due, NewDeadline};
 
 /// The fields as written; empty ones are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DeadlineFields {
+pub struct DeadlineFields {
     /// `setDeadline`: a duration from now or a time; empty clears the deadline.
-    pub(super) due: String,
+    pub due: String,
     /// `mapTime`
-    pub(super) map_time: String,
+    pub map_time: String,
     /// `reduceTime`
-    pub(super) reduce_time: String,
+    pub reduce_time: String,
     /// `filterRatio`
-    pub(super) filter_ratio: String,
+    pub filter_ratio: String,
 }
 
 // === impl DeadlineFields ===
 
 impl DeadlineFields {
-    /// The change, or which field is wrong.
-    pub(super) fn change(&self) -> Result<DeadlineChange, String> {
+    /// The change.
+    ///
+    /// # Errors
+    /// Which field is wrong, by the names of a form; the deadline is `setDeadline`.
+    pub fn change(&self) -> Result<DeadlineChange, String> {
         let due = self.due.trim();
         let times = [("mapTime", &self.map_time), ("reduceTime", &self.reduce_time)];
         let ms = |(name, text): (&str, &String)| match text.trim() {

@@ -1,0 +1,39 @@
+//! Who may submit and change jobs: whoever a caller says to be, or only who signs.
+
+use std::net::IpAddr;
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+
+/// Whom changes of jobs are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobChangeSettings {
+    /// Whether submissions and changes need a signature under every scheduler (`jobtracker.job-changes` = `signed`).
+    pub are_signed: bool,
+    /// Names and addresses of hosts whose callers may change jobs without one (`jobtracker.job-changes.hosts`).
+    pub hosts: Vec<String>,
+}
+
+impl JobChangeSettings {
+    /// Reads both keys; names are not resolved.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: a value is not valid.
+    pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let hosts = configuration.list(&keys::JOB_CHANGES_HOSTS)?;
+        if let Some(setting) = configuration.setting(&keys::JOB_CHANGES_HOSTS)?
+            && !hosts.iter().all(|host| is_host(host))
+        {
+            return Err(setting.bad_value("host names or addresses, without ports, separated by commas"));
+        }
+        let are_signed = configuration.required(&keys::JOB_CHANGES)?.value.trim() == "signed";
+        Ok(Self { are_signed, hosts })
+    }
+}
+
+/// Whether a text can be the name or the address of a host.
+fn is_host(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.parse::<IpAddr>().is_ok() || text.bytes().all(is_name)
+}

@@ -1,0 +1,65 @@
+//! Requests of the web about one job: the groups of who asks are looked up first, where a list names any.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::engine::{Caller, Event, Refusal, Reply};
+use crate::market::ServletRequest;
+use crate::model::AttemptId;
+use crate::web::MarketReply;
+
+use super::dispatch::Dispatcher;
+use super::owner::Owner;
+
+/// Maximum size of an answer, bytes.
+const ANSWER_BYTES: usize = 1 << 10;
+
+/// Passes a signed request to the engine, and answers once its facts are durable. Without memory it is not answered.
+pub(super) fn job_request(
+    owner: &Rc<Owner>,
+    dispatcher: &Rc<Dispatcher>,
+    request: ServletRequest,
+    reply: oneshot::Sender<MarketReply>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let Some(reservation) = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded()) else {
+        return;
+    };
+    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+    in_hand.spawn_local(async move {
+        let signer = request.verified.as_ref().map(|signer| Arc::<str>::from(signer.user.as_str()));
+        let groups = match (signer, request.query.job_asked_about()) {
+            (Some(signer), Some(job)) => dispatcher.groups_of(job, &signer).await,
+            _ => Arc::new([]),
+        };
+        let (answer, wait_for) = owner.step(Event::JobRequest { request: Box::new(request), groups });
+        if let Reply::Market(result) = answer
+            && owner.wait_durable(wait_for).await.is_ok()
+        {
+            // The requester may have left.
+            let _ = reply.send(result);
+        }
+        drop(reservation);
+    });
+}
+
+/// Whether a user may see the logs of an attempt's job.
+pub(super) fn check_view_logs(
+    owner: &Rc<Owner>,
+    dispatcher: &Rc<Dispatcher>,
+    attempt: AttemptId,
+    user: Arc<str>,
+    reply: oneshot::Sender<Result<(), Refusal>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+    in_hand.spawn_local(async move {
+        let groups = dispatcher.groups_of(attempt.task.job, &user).await;
+        let checked = owner.with_engine(|engine| engine.check_view_logs(attempt, &Caller { user, groups }));
+        // The requester may have left.
+        let _ = reply.send(checked);
+    });
+}

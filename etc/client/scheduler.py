@@ -5,6 +5,7 @@
   scheduler.py 'setSpending=0.5&queue=alice'
   scheduler.py --job                               print the three -D parameters of a signed job submission
 
+Signed with the server's clock, or with that of this machine if the server does not answer.
 Default user: your login name (`id -un`). Key: from --key-file, else $HADOOP_KEY, else ~/.ssh/hadoop_key. Server: from
 --server, else the file /etc/hadoop_server, else 127.0.0.1:50030.
 
@@ -17,6 +18,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -29,6 +31,7 @@ KEY_FILE = "~/.ssh/hadoop_key"
 SERVER_FILE = "/etc/hadoop_server"
 SERVER = "127.0.0.1:50030"
 TIMEOUT_S = 30
+TIME_TIMEOUT_S = 2
 
 
 class UsageError(Exception):
@@ -123,6 +126,27 @@ def ask(server, query, user, key, timestamp_ms):
     return USAGE if response.status < 500 else UNREACHABLE
 
 
+def server_time_ms(server):
+    """The clock of the server, which every query is compared with; None if it does not answer."""
+    try:
+        connection = http.client.HTTPConnection(server, timeout=TIME_TIMEOUT_S)
+        connection.request("GET", f"{PATH}?time")
+        response = connection.getresponse()
+        found = re.search(r"<time>\s*(\d+)\s*</time>", response.read().decode("utf-8", "replace"))
+        return int(found.group(1)) if response.status == 200 and found else None
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+
+
+def timestamp(server):
+    """The time to sign at: the server's, else that of this machine, with a note."""
+    timestamp_ms = server_time_ms(server)
+    if timestamp_ms is None:
+        print(f"scheduler.py: note: {server} gives no time: signed with the clock of this machine", file=sys.stderr)
+        return time.time_ns() // 1_000_000
+    return timestamp_ms
+
+
 def arguments():
     about, _, details = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -141,14 +165,14 @@ def arguments():
 
 def main():
     parsed = arguments()
-    timestamp_ms = time.time_ns() // 1_000_000
     try:
         user = parsed.user or current_user()
         key = read_key(parsed.key_file)
+        server = read_server(parsed.server)
         if parsed.job:
-            print(*job_parameters(user, key, timestamp_ms))
+            print(*job_parameters(user, key, timestamp(server)))
             return DONE
-        return ask(read_server(parsed.server), parsed.query, user, key, timestamp_ms)
+        return ask(server, parsed.query, user, key, timestamp(server))
     except UsageError as error:
         print(f"scheduler.py: {error}", file=sys.stderr)
         return USAGE

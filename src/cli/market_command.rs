@@ -38,6 +38,16 @@ pub enum MarketCommandError {
     /// The market refuses or does not answer.
     #[error("{0}")]
     Client(#[from] MarketClientError),
+    /// A signed request was denied.
+    #[error("{denial}; signed as {user} with the key in {key}")]
+    Denied {
+        /// The denial.
+        denial: MarketClientError,
+        /// Who signed.
+        user: String,
+        /// Where the key is from.
+        key: String,
+    },
     /// An invalid argument.
     #[error("{what} {value:?} is not {expected}")]
     Argument {
@@ -64,7 +74,7 @@ impl MarketCommandError {
         match self {
             Self::Signer(_) | Self::Argument { .. } | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
-            Self::Client(MarketClientError::Denied { .. }) => DENIED,
+            Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
             Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,
         }
     }
@@ -81,6 +91,16 @@ impl MarketArguments {
     /// The signer.
     pub(super) fn signer(&self) -> Result<Signer, SignerError> {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })
+    }
+
+    /// The error of a signed request; a denial names the signer and the key.
+    pub(super) fn signed_error(&self, error: MarketClientError) -> MarketCommandError {
+        match (error, self.signer.user(), self.signer.key_source()) {
+            (denial @ MarketClientError::Denied { .. }, Ok(user), Ok(key)) => {
+                MarketCommandError::Denied { denial, user, key: key.to_string() }
+            }
+            (error, _, _) => error.into(),
+        }
     }
 
     /// The output form.

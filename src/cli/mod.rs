@@ -137,7 +137,7 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {
-            let signed = sign_command::run(&arguments, crate::clock::wall_ms());
+            let signed = sign_command::run(&arguments, sign_command::timestamp_ms(&arguments));
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),

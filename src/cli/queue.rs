@@ -140,7 +140,8 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             let signer = market.signer()?;
             let client = market.client();
             let request = client.statement(queue.as_deref(), since_ms, &signer);
-            Ok(render_statement(&wait_for(async { Ok(request.await?) })?, market.form()))
+            let statement = wait_for(async { request.await.map_err(|error| market.signed_error(error)) })?;
+            Ok(render_statement(&statement, market.form()))
         }
     }
 }
@@ -152,13 +153,17 @@ fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String
 
 fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
     let signer = market.signer()?;
-    wait_for(async { Ok(market.client().request_signed(&query, &signer).await?) })
+    wait_for(async {
+        market.client().request_signed(&query, &signer).await.map_err(|error| market.signed_error(error))
+    })
 }
 
 /// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
 fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<QueueRow>, MarketCommandError> {
     let signer = market.signer()?;
-    match wait_for(async { Ok(market.client().queue_statuses(queue, &signer).await?) }) {
+    let client = market.client();
+    let asked = async { client.queue_statuses(queue, &signer).await.map_err(|error| market.signed_error(error)) };
+    match wait_for(asked) {
         Ok(queues) => Ok(queues.into_iter().map(QueueRow::from).collect()),
         Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -1,10 +1,18 @@
 //! `jobtracker sign`: options and output.
 
-use crate::client::signed_query::{QueryCharacterError, SignedQuery};
+use std::time::Duration;
 
+use tokio::time::timeout;
+
+use crate::client::market::MarketClient;
+use crate::client::signed_query::{QueryCharacterError, SignedQuery};
+use crate::clock::wall_ms;
+
+use super::market_command::wait_for;
 use super::server_address::server_address;
 use super::sign::{curl, job_arguments, lines};
 use super::signer::{SignerArguments, SignerError};
+use super::terminal::print_error;
 
 /// Print the signed query and the Authorization value on two lines; with --curl, the curl command; with --job, the three
 /// properties of a job
@@ -19,7 +27,7 @@ pub struct SignArguments {
     /// Print the curl command
     #[arg(long)]
     pub curl: bool,
-    /// HTTP address of the server, host:port, for --curl; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
+    /// HTTP address of the server, host:port, whose clock is used; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<String>,
     /// The signer.
@@ -36,6 +44,27 @@ pub enum SignError {
     /// The query has characters that must be URL-encoded.
     #[error("{0}")]
     Query(#[from] QueryCharacterError),
+}
+
+/// How long the server has for its time.
+const TIME_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The time to sign at, epoch ms: the server's, else that of this machine, with a note on standard error.
+pub fn timestamp_ms(arguments: &SignArguments) -> i64 {
+    let server = server_address(arguments.server.as_deref());
+    let asked = wait_for(async {
+        match timeout(TIME_TIMEOUT, MarketClient::new(&*server).request("time")).await {
+            Ok(answer) => Ok(answer?.time_ms),
+            Err(_) => Ok(None),
+        }
+    });
+    let reason = match asked {
+        Ok(Some(time_ms)) => return time_ms,
+        Ok(None) => format!("{server} gives no time"),
+        Err(error) => error.to_string(),
+    };
+    print_error(&format!("jobtracker: note: signed with the clock of this machine: {reason}"));
+    wall_ms()
 }
 
 /// The text to print, signed at `timestamp_ms`, epoch ms.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -35,6 +35,9 @@ pub enum SignerError {
     /// No key is given, and there is no home directory.
     #[error("no key: give --key-file, or set HADOOP_KEY or HOME")]
     NoKey,
+    /// None of the three places has a key.
+    #[error("no key in --key-file, $HADOOP_KEY or {0}")]
+    NowhereFound(PathBuf),
     /// The key cannot be read.
     #[error("cannot read the key in {path}: {source}")]
     KeyFile {
@@ -76,7 +79,14 @@ impl SignerArguments {
     pub fn key(&self) -> Result<Key, SignerError> {
         let source = self.key_source()?;
         let text = match &source {
-            KeySource::File(path) => read(path.clone())?,
+            KeySource::File(path) => match read(path.clone()) {
+                Err(SignerError::KeyFile { path, source })
+                    if self.key_file.is_none() && source.kind() == ErrorKind::NotFound =>
+                {
+                    return Err(SignerError::NowhereFound(path));
+                }
+                text => text?,
+            },
             KeySource::Environment(text) => text.clone(),
         };
         match text.trim() {

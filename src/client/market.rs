@@ -9,11 +9,13 @@ mod answer;
 use hyper::StatusCode;
 use serde::de::DeserializeOwned;
 
-use crate::api::{Explanation, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Statement, WhatIfAnswer};
+use crate::api::{
+    Explanation, LogTicket, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Statement, WhatIfAnswer,
+};
 use crate::client::http_request::{HttpAnswer, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::Key;
-use crate::model::Credits;
+use crate::model::{AttemptId, Credits};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 
@@ -27,6 +29,8 @@ const QUEUES: &str = "/scheduler/queues";
 const EXPLAIN: &str = "/scheduler/explain";
 /// Path of changes of deadlines.
 const DEADLINE: &str = "/scheduler/deadline";
+/// Path of tickets for logs.
+const LOG_TICKET: &str = "/scheduler/logticket";
 /// Path of quotes of orders.
 const ORDER_QUOTE: &str = "/scheduler/quote";
 /// Path of questions about deadlines.
@@ -175,13 +179,39 @@ impl MarketClient {
     /// [`MarketClientError`]
     pub async fn change_deadline(&self, job: &str, change: &str, user: &str) -> Result<(), MarketClientError> {
         let path = format!("{DEADLINE}?job={}&{change}&user.name={}", escaped(job), escaped(user));
-        let answer = post(&self.server, &path).await.map_err(|error| self.unreachable(error))?;
+        self.send_believed(&path).await.map(drop)
+    }
+
+    /// A ticket for the logs of an attempt: signed where the server has keys, else in the name of a user, who is
+    /// believed.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn log_ticket(
+        &self,
+        attempt: AttemptId,
+        signer: Option<&Signer>,
+        user: &str,
+    ) -> Result<LogTicket, MarketClientError> {
+        let query = format!("attempt={attempt}");
+        if let Some(signer) = signer
+            && self.request("time").await.is_ok()
+        {
+            return self.signed_json(LOG_TICKET, &query, signer).await;
+        }
+        let text = self.send_believed(&format!("{LOG_TICKET}?{query}&user.name={}", escaped(user))).await?;
+        self.read_json(&text)
+    }
+
+    /// Sends a request in the name of a user, who is believed; returns the body.
+    async fn send_believed(&self, path: &str) -> Result<String, MarketClientError> {
+        let answer = post(&self.server, path).await.map_err(|error| self.unreachable(error))?;
         let is_denied = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match self.body_or_error(answer) {
             Err(MarketClientError::Refused(reason)) if is_denied => {
                 Err(MarketClientError::Denied { reason: Some(reason) })
             }
-            answer => answer.map(drop),
+            answer => answer,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::cli::market_text::Form;
 use crate::cli::server_address::server_address;
 use crate::client::job::JobTrackerClient;
 use crate::client::job::configuration::JobConfiguration;
+use crate::client::job::log_access::LogAccess;
 use crate::client::job::view::JobLine;
 use crate::client::job::watch::CostSource;
 use crate::client::market::{MarketClient, Signer};
@@ -68,10 +69,21 @@ impl ConnectionArguments {
 
     /// Source of a job's costs: `--server`, else the JobTracker's own web address.
     pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
+        Ok(CostSource { market: self.market_of(job), signer: self.signer()?, wall_ms: crate::clock::wall_ms })
+    }
+
+    /// How the logs of a job are read.
+    pub(super) fn log_access(&self, job: &JobLine) -> Result<LogAccess, JobCommandError> {
+        let user = self.market.signer.user()?;
+        Ok(LogAccess { server: self.market_of(job), signer: self.signer()?, user })
+    }
+
+    /// `--server`, else the JobTracker's own web address.
+    pub(super) fn market_of(&self, job: &JobLine) -> MarketClient {
         let reported = HostPort::parse(&job.url).map(|address| address.to_string());
         let server = self.market.server.as_deref().map(|given| server_address(Some(given)));
         let server = server.or(reported).unwrap_or_else(|| server_address(None));
-        Ok(CostSource { market: MarketClient::new(server), signer: self.signer()?, wall_ms: crate::clock::wall_ms })
+        MarketClient::new(server)
     }
 
     /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.

@@ -12,6 +12,7 @@ use crate::client::signed_query::escaped;
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
+use super::signed_change::ChangeWay;
 
 /// Options of `job deadline`.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,9 +69,12 @@ pub(super) async fn deadline(arguments: &DeadlineOfJobArguments) -> Result<Strin
     let DeadlineOfJobArguments { job, connection, .. } = arguments;
     let user = connection.market.signer.user()?;
     let mut connected = connection.connection(&[])?;
-    let http = connection.market(&connected);
-    let changed = http.change_deadline(&job.to_string(), &arguments.change(), &user).await;
-    changed.map_err(MarketCommandError::from)?;
+    let before = connected.jobtracker.job(*job).await?;
+    if !ChangeWay::of(connection, &before).await?.sign(&format!("setJobDeadline={job}&{}", arguments.change())).await? {
+        let http = connection.market(&connected);
+        let changed = http.change_deadline(&job.to_string(), &arguments.change(), &user).await;
+        changed.map_err(MarketCommandError::from)?;
+    }
     let line = connected.jobtracker.job(*job).await?;
     Ok(match connection.form() {
         Form::Json => json(&serde_json::json!({ "job": job, "deadline": line.deadline })),

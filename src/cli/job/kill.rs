@@ -10,6 +10,7 @@ use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use super::filter::FilterArguments;
 use super::interrupt::read_answer;
+use super::signed_change::ChangeWay;
 
 /// Options of `job kill`.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,8 +45,16 @@ pub(super) async fn kill(arguments: &KillArguments) -> Result<String, JobCommand
             return Ok("no job was killed\n".to_owned());
         }
     }
+    let mut way = None;
     for job in jobs.iter().filter(|job| !job.state.is_finished()) {
-        jobtracker.kill(job.job).await?;
+        // All are on one JobTracker.
+        let way = match &way {
+            Some(way) => way,
+            None => way.insert(ChangeWay::of(connection, job).await?),
+        };
+        if !way.sign(&format!("killJob={}", job.job)).await? {
+            jobtracker.kill(job.job).await.map_err(|error| way.explained(error.into()))?;
+        }
     }
     Ok(match connection.form() {
         Form::Json => match (&jobs[..], filter.is_empty()) {

@@ -53,16 +53,18 @@ impl FromStr for LogSource {
 
 pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommandError> {
     let mut jobtracker = arguments.connection.jobtracker()?;
+    let job = match arguments.source {
+        LogSource::Attempt(id) => id.task.job,
+        LogSource::Job(job) => job,
+    };
+    let access = arguments.connection.log_access(&jobtracker.job(job).await?)?;
     let attempts = match arguments.source {
         LogSource::Attempt(id) => vec![attempt(&mut jobtracker, id).await?],
-        LogSource::Job(job) => {
-            jobtracker.job(job).await?;
-            list_ended_attempts(&mut jobtracker, job, arguments.all).await?
-        }
+        LogSource::Job(job) => list_ended_attempts(&mut jobtracker, job, arguments.all).await?,
     };
     let wanted: Vec<_> =
         LOGS.into_iter().filter(|log| arguments.log.as_deref().is_none_or(|only| only == *log)).collect();
-    let logs = fetch_all(&attempts, &wanted).await?;
+    let logs = fetch_all(&attempts, &wanted, &access).await?;
     Ok(match arguments.connection.form() {
         Form::Json => json(&logs),
         Form::Table if logs.is_empty() => "no attempt failed; use --all for the logs of other attempts\n".to_owned(),

@@ -13,10 +13,12 @@ mod filter;
 mod follow;
 mod interrupt;
 mod kill;
+mod kill_attempts;
 mod list;
 mod logs;
 mod priority;
 mod progress;
+mod signed_change;
 mod status;
 mod submit;
 mod submit_arguments;
@@ -49,6 +51,12 @@ pub enum JobCommand {
     /// Kill jobs
     #[command(after_help = EXIT_CODES)]
     Kill(kill::KillArguments),
+    /// Kill attempts of tasks, which run again
+    #[command(after_help = EXIT_CODES)]
+    KillTask(kill_attempts::KillAttemptsArguments),
+    /// Let attempts of tasks fail, which counts against their tasks
+    #[command(after_help = EXIT_CODES)]
+    FailTask(kill_attempts::KillAttemptsArguments),
     /// Set a job's priority within its queue
     #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
@@ -84,6 +92,8 @@ pub fn run(command: JobCommand) -> Outcome {
             JobCommand::List(arguments) => list::list(&arguments).await.map(done),
             JobCommand::Status(arguments) => status::status(&arguments).await.map(done),
             JobCommand::Kill(arguments) => kill::kill(&arguments).await.map(done),
+            JobCommand::KillTask(arguments) => kill_attempts::kill_attempts(&arguments, false).await.map(done),
+            JobCommand::FailTask(arguments) => kill_attempts::kill_attempts(&arguments, true).await.map(done),
             JobCommand::Priority(arguments) => priority::priority(&arguments).await.map(done),
             JobCommand::Deadline(arguments) => deadline::deadline(&arguments).await.map(done),
             JobCommand::Events(arguments) => events::events(&arguments).await.map(done),

@@ -5,6 +5,7 @@ use crate::client::job::JobId;
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
+use super::signed_change::ChangeWay;
 
 /// Options of `job priority`.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,8 +52,12 @@ impl PriorityArgument {
 pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, JobCommandError> {
     let mut jobtracker = arguments.connection.jobtracker()?;
     // A JobTracker ignores unknown ids.
-    jobtracker.job(arguments.job).await?;
-    jobtracker.set_priority(arguments.job, arguments.priority.name()).await?;
+    let job = jobtracker.job(arguments.job).await?;
+    let (way, priority) = (ChangeWay::of(&arguments.connection, &job).await?, arguments.priority.name());
+    if !way.sign(&format!("setJobPriority={}&priority={priority}", job.job)).await? {
+        let set = jobtracker.set_priority(arguments.job, priority).await;
+        set.map_err(|error| way.explained(error.into()))?;
+    }
     let job = jobtracker.job(arguments.job).await?;
     Ok(match arguments.connection.form() {
         Form::Json => json(&serde_json::json!({ "job": job.job, "priority": job.priority })),

@@ -137,6 +137,17 @@ impl JobTrackerClient {
         self.call(Ask::KillJob { job: Some(job) }).await.map(drop)
     }
 
+    /// Kills an attempt, or lets it fail; whether it was running.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn kill_attempt(&mut self, attempt: AttemptId, should_fail: bool) -> Result<bool, JobClientError> {
+        match self.call(Ask::KillTask { attempt: Some(attempt), should_fail }).await? {
+            Value::Boolean(is_killed) => Ok(is_killed),
+            _ => Err(JobClientError::Answer("killTask")),
+        }
+    }
+
     /// Sets the priority of a job by its Java name.
     ///
     /// # Errors

@@ -4,10 +4,12 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::client::http_request::get;
+use crate::client::market::MarketClientError;
 use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
+use super::log_access::LogAccess;
 use super::view::AttemptLine;
 
 /// The logs of each attempt.
@@ -55,24 +57,38 @@ pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> R
     last.ok_or(JobClientError::UnknownAttempt(attempt))
 }
 
-/// Fetches the logs of an attempt.
+/// Fetches the logs of an attempt, with a ticket where the tracker wants one.
 ///
 /// # Errors
-/// [`JobClientError::Log`]
-pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<AttemptLog, JobClientError> {
+/// [`JobClientError::Log`], or [`JobClientError::Denied`].
+pub async fn fetch(
+    attempt: &AttemptLine,
+    wanted: &[&'static str],
+    access: &LogAccess,
+) -> Result<AttemptLog, JobClientError> {
     let server = attempt.tracker.strip_prefix("http://").unwrap_or(&attempt.tracker);
-    let mut logs = Vec::new();
+    let (mut logs, mut ticket) = (Vec::new(), String::new());
     for log in wanted {
         let path = format!("/tasklog?attemptid={}&plaintext=true&filter={log}", attempt.attempt);
-        let answer = get(server, &path, None).await;
-        let answer = answer.map_err(|error| JobClientError::of_log(&error, attempt.attempt, server))?;
+        let get = async |path: &str| {
+            get(server, path, None).await.map_err(|error| JobClientError::of_log(&error, attempt.attempt, server))
+        };
+        let mut answer = get(&format!("{path}{ticket}")).await?;
+        if answer.status == StatusCode::FORBIDDEN && ticket.is_empty() {
+            ticket = match access.parameters(attempt.attempt).await {
+                Ok(ticket) => ticket,
+                Err(error) => return Err(no_ticket(error, attempt.attempt, server)),
+            };
+            answer = get(&format!("{path}{ticket}")).await?;
+        }
         match answer.status {
             StatusCode::OK if answer.body.is_empty() => {}
             StatusCode::OK => logs.push((*log, answer.body)),
             // Answers of a tracker without the log.
             StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
             status => {
-                let reason = format!("status {status}");
+                let words = answer.body.lines().next().filter(|_| status == StatusCode::FORBIDDEN);
+                let reason = words.map_or_else(|| format!("status {status}"), str::to_owned);
                 return Err(JobClientError::Log { attempt: attempt.attempt, tracker: server.to_owned(), reason });
             }
         }
@@ -81,15 +97,30 @@ pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<Att
     Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs, error: None })
 }
 
+/// Why the JobTracker gave no ticket.
+fn no_ticket(error: MarketClientError, attempt: AttemptId, server: &str) -> JobClientError {
+    match error {
+        MarketClientError::Denied { reason } => {
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            JobClientError::Denied(format!("the logs of {attempt}: access denied{reason}"))
+        }
+        error => JobClientError::Log { attempt, tracker: server.to_owned(), reason: format!("no ticket: {error}") },
+    }
+}
+
 /// Fetches the logs of several attempts. An unreachable tracker affects only its own logs.
 ///
 /// # Errors
 /// The first [`JobClientError::Log`], if no log can be read.
-pub async fn fetch_all(attempts: &[AttemptLine], wanted: &[&'static str]) -> Result<Vec<AttemptLog>, JobClientError> {
+pub async fn fetch_all(
+    attempts: &[AttemptLine],
+    wanted: &[&'static str],
+    access: &LogAccess,
+) -> Result<Vec<AttemptLog>, JobClientError> {
     let mut all = Vec::with_capacity(attempts.len());
     let mut first_error = None;
     for attempt in attempts {
-        match fetch(attempt, wanted).await {
+        match fetch(attempt, wanted, access).await {
             Ok(log) => all.push(log),
             Err(error) => {
                 let AttemptLine { attempt, status, tracker, .. } = attempt;

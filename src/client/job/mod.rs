@@ -16,6 +16,7 @@ pub mod jar;
 mod job_xml;
 pub mod jobtracker;
 pub mod lines;
+pub mod log_access;
 pub mod logs;
 mod pattern;
 pub mod question;

@@ -21,7 +21,6 @@ mod fair_pool;
 mod groups;
 mod handle;
 mod owner;
-mod program;
 mod quarantine;
 mod rack_resolver;
 mod scheduler_files;

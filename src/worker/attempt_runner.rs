@@ -29,7 +29,7 @@ use super::attempt_handle::AttemptHandle;
 use super::attempt_logs::AttemptLogs;
 use super::attempt_table::{AttemptEvent, AttemptMessage};
 use super::hang_monitor::HangMonitor;
-use super::localized_job::{LocalizedJob, read_job_file, staging_root};
+use super::localized_job::LocalizedJob;
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
 use super::memory_monitor::MemoryMonitor;
@@ -186,7 +186,7 @@ impl AttemptRun<'_> {
         self.handle.set_command(work_folder.clone(), plan.process.kill_delay);
         let (split, environment, log) = self.handle.with_time_limit(job.time_limit(), || {
             make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
-            let split = self.split()?;
+            let split = self.split(job)?;
             let environment = self.environment(job, &own, &work_folder, split.as_ref())?;
             let log = self.runner.logs.create_logs(attempt)?;
             Ok::<_, TaskFailure>((split, environment, log))
@@ -231,12 +231,11 @@ impl AttemptRun<'_> {
         self.runner.memory_monitor.add(self.handle);
     }
 
-    fn split(&self) -> Result<Option<MapSplit>, TaskFailure> {
+    fn split(&self, job: &LocalizedJob) -> Result<Option<MapSplit>, TaskFailure> {
         let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
-        let splits = read_job_file(staging_root(file.as_path()), &file, MAX_SPLITS_BYTES);
-        let splits = splits.map_err(|error| unusable(error.to_string()))?;
+        let splits = job.splits(&file, MAX_SPLITS_BYTES)?;
         MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
     }
 

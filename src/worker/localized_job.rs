@@ -7,21 +7,24 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::config::{Configuration, keys};
-use crate::fs::{Expected, FileUri, FsError, open_below};
+use crate::fs::FileUri;
 use crate::model::{AttemptId, JobId};
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::plan::StreamingPlan;
 use crate::streaming::private_files::{make_folder, write_file};
 use crate::streaming::shuffle::signature::ShuffleSecret;
-use crate::streaming::working_folder::{StopCheck, WorkStep, cache_entries, copy, localize, open_input, unpack_jar};
+use crate::streaming::working_folder::{StopCheck, WorkStep, cache_entries, localize, unpack_jar};
 use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
+use super::job_file_source::{JobFileSource, read_job_file};
 use super::local_folders::LocalFolders;
 
 /// The longest job.xml or token file that is read, bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The splits of the job's maps, in its staging folder and where the JobTracker had to send them.
+const SPLITS: &str = "job.split";
 
 /// Interval between two checks for a stop while waiting for files that another attempt copies.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -51,6 +54,10 @@ pub struct LocalizedJob {
     pub configuration: Configuration,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
+    /// Where its files come from.
+    pub source: JobFileSource,
+    /// Its splits, if the JobTracker had to send them: once for all of its maps here.
+    splits: Option<PathBuf>,
     plan: Result<StreamingPlan, String>,
     files: Mutex<Option<Localization<JobFiles>>>,
     /// The localization of its files succeeded or failed.
@@ -82,22 +89,6 @@ pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
-/// else the parent of the job's folder.
-pub fn staging_root(job_file: &Path) -> &Path {
-    let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
-    above(if above(2).ends_with(".staging") { 4 } else { 2 })
-}
-
-/// The content of a job's file, found without following links below `root`.
-///
-/// # Errors
-/// [`FsError`]: a link, no regular file, one with further names, or too long.
-pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-    let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
-    open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
-}
-
 // === impl LocalizedJob ===
 
 impl LocalizedJob {
@@ -113,24 +104,26 @@ impl LocalizedJob {
     ) -> Result<Self, TaskFailure> {
         let folder = folders.next().join(&name);
         let job = task.status.attempt.task.job;
-        let read = |root: &Path, path: &FileUri| {
-            read_job_file(root, path, MAX_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
-        };
+        let token_path = system.join(&job.to_string()).and_then(|folder| folder.join("jobToken"));
+        let token_path = token_path.map_err(|error| unusable("jobToken", error))?;
+        let token = read_job_file(system.as_path(), &token_path, MAX_FILE_BYTES);
+        let token = token.map_err(|error| unusable("a file of the job", error))?;
+        let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
+        let source = JobFileSource::new(job, secret.clone(), &job_file, cluster);
         let mut configuration = cluster.with_property("user.name", &task.user);
-        let job_xml = read(staging_root(job_file.as_path()), &job_file)?;
+        let (job_xml, is_sent) = source.read(&job_file, MAX_FILE_BYTES, &|_| Ok(()))?;
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
         // A signature may submit further jobs: no command and no file of the tracker gets it.
         configuration.forget(&keys::JOB_SIGNATURE);
         configuration.forget(&keys::JOB_TIMESTAMP);
-        let token = read(system.as_path(), &system.join(&job.to_string())?.join("jobToken")?)?;
-        let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
         make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             write_file(&path, bytes).map_err(TaskFailure::file("write", &path))
         };
         write("jobToken", &token)?;
+        let splits = is_sent.then(|| source.copy_beside(SPLITS, &folder)).transpose()?;
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         Ok(Self {
             id: job,
@@ -140,6 +133,8 @@ impl LocalizedJob {
             name,
             configuration,
             secret,
+            source,
+            splits,
             plan,
             files: Mutex::default(),
             localized: Condvar::new(),
@@ -170,6 +165,19 @@ impl LocalizedJob {
     /// Longest time without progress of its tasks; `None`: no limit.
     pub fn time_limit(&self) -> Option<Duration> {
         time_limit(&self.configuration)
+    }
+
+    /// The content of a file with splits of the job, of at most `max_bytes`.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Unusable`]
+    pub fn splits(&self, file: &FileUri, max_bytes: u64) -> Result<Vec<u8>, TaskFailure> {
+        match &self.splits {
+            Some(splits) if file.as_path().ends_with(SPLITS) && self.source.has(file) => {
+                fs::read(splits).map_err(TaskFailure::file("read", splits))
+            }
+            _ => self.source.read(file, max_bytes, &|_| Ok(())).map(|(splits, _)| splits),
+        }
     }
 
     /// The jar and the cache: the first attempt copies them, the others wait.
@@ -212,12 +220,14 @@ impl LocalizedJob {
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
             make_folder(&content).map_err(TaskFailure::file("make", &content))?;
-            copy(open_input(source.as_path())?, &local, check_stop)?;
+            self.source.copy(&source, &local, check_stop)?;
             unpack_jar(&local, &content, check_stop)?;
             (files.jar, files.jar_content) = (Some(local), Some(content));
         }
         for (at, entry) in cache_entries(&self.configuration)?.into_iter().enumerate() {
-            let local = localize(&entry, &self.folder.join("distcache").join(at.to_string()), check_stop)?;
+            let copy_file = |file: &FileUri, to: &Path| self.source.copy(file, to, check_stop);
+            let folder = self.folder.join("distcache").join(at.to_string());
+            let local = localize(&entry, &folder, &copy_file, check_stop)?;
             files.links.extend(entry.link.map(|link| (link, local.clone())));
             if entry.is_archive { &mut files.cache_archives } else { &mut files.cache_files }.push(local);
         }

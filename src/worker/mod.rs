@@ -16,6 +16,7 @@ mod daemon;
 mod error;
 pub mod hang_monitor;
 pub mod heartbeat_loop;
+pub mod job_file_source;
 pub mod local_folders;
 pub mod localized_job;
 pub mod localized_jobs;

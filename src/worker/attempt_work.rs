@@ -26,7 +26,7 @@ use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
 
 use super::attempt_handle::AttemptHandle;
 use super::attempt_table::AttemptEvent;
-use super::job_definition::{JobDefinition, JobFiles, read_job_file, staging_root};
+use super::job_definition::{JobDefinition, JobFiles};
 
 /// The longest `job.split` that is read, bytes.
 const MAX_SPLITS_BYTES: u64 = 1 << 30;
@@ -186,8 +186,8 @@ impl AttemptWork<'_> {
         let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
-        let splits = read_job_file(staging_root(file.as_path()), &file, MAX_SPLITS_BYTES);
-        let splits = splits.map_err(|error| unusable(error.to_string()))?;
+        let check_stop = |step| self.handle.check_step(self.attempt(), step);
+        let splits = self.job.splits(self.attempt(), &file, MAX_SPLITS_BYTES, &check_stop)?;
         MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
     }
 

@@ -1,26 +1,33 @@
 //! What the job.xml and the token of a job say, and the copies of its files (1.2.1 `TaskTracker.localizeJob`). Everything here happens on paths
 //! that the job names: with the ids that its attempts run with.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Configuration, keys};
-use crate::fs::{Expected, FileUri, FsError, open_below};
+use crate::fs::{Expected, FileUri, open_below};
+use crate::model::AttemptId;
 use crate::model::JobId;
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::plan::StreamingPlan;
 use crate::streaming::private_files::make_folder;
 use crate::streaming::shuffle::signature::ShuffleSecret;
-use crate::streaming::working_folder::{StopCheck, cache_entries, copy, localize, open_input, unpack_jar};
+use crate::streaming::working_folder::{StopCheck, cache_entries, localize, unpack_jar};
 use crate::wire::Task;
+
+use super::job_file_source::JobFileSource;
 
 /// The longest job.xml or token file that is read, bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The token in the folder of a job.
 pub(super) const TOKEN_FILE: &str = "jobToken";
+
+/// The splits of the job's maps, in its staging folder and where the JobTracker had to send them.
+const SPLITS: &str = "job.split";
 
 /// A job as its attempts run it.
 #[derive(Debug)]
@@ -33,6 +40,10 @@ pub struct JobDefinition {
     pub configuration: Configuration,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
+    /// Where its files come from.
+    pub source: JobFileSource,
+    /// Whether the JobTracker had to send job.xml.
+    is_sent: bool,
     plan: Result<StreamingPlan, String>,
     /// Its shared files on this machine.
     folder: PathBuf,
@@ -63,22 +74,6 @@ pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
-/// else the parent of the job's folder.
-pub fn staging_root(job_file: &Path) -> &Path {
-    let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
-    above(if above(2).ends_with(".staging") { 4 } else { 2 })
-}
-
-/// The content of a job's file, found without following links below `root`.
-///
-/// # Errors
-/// [`FsError`]: a link, no regular file, one with further names, or too long.
-pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-    let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
-    open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
-}
-
 /// The secret in the content of a token file.
 ///
 /// # Errors
@@ -101,15 +96,17 @@ impl JobDefinition {
         cluster: &Configuration,
     ) -> Result<Self, TaskFailure> {
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
-        let job_xml = read_job_file(staging_root(job_file.as_path()), &job_file, MAX_FILE_BYTES)
-            .map_err(|error| unusable("a file of the job", error))?;
+        let id = task.status.attempt.task.job;
+        let source = JobFileSource::new(id, secret.clone(), &job_file, cluster);
+        let (job_xml, is_sent) = source.read(&job_file, MAX_FILE_BYTES, &|_| Ok(()))?;
         let mut configuration = cluster.with_property("user.name", &task.user);
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
         // A signature may submit further jobs: no command and no file of the tracker gets it.
         configuration.forget(&keys::JOB_SIGNATURE);
         configuration.forget(&keys::JOB_TIMESTAMP);
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
-        Ok(Self { id: task.status.attempt.task.job, user: task.user.to_string(), configuration, secret, plan, folder })
+        let user = task.user.to_string();
+        Ok(Self { id, user, configuration, secret, source, is_sent, plan, folder })
     }
 
     /// The plan of its tasks.
@@ -138,6 +135,33 @@ impl JobDefinition {
         time_limit(&self.configuration)
     }
 
+    /// The content of a file with splits of the job, of at most `max_bytes`. The JobTracker sends them once for all maps here.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Unusable`]
+    pub fn splits(
+        &self,
+        attempt: AttemptId,
+        file: &FileUri,
+        max_bytes: u64,
+        check_stop: &StopCheck<'_>,
+    ) -> Result<Vec<u8>, TaskFailure> {
+        if !(self.is_sent && file.as_path().ends_with(SPLITS) && self.source.has(file)) {
+            return self.source.read(file, max_bytes, check_stop).map(|(splits, _)| splits);
+        }
+        let here = self.folder.join(SPLITS);
+        if !here.exists() {
+            // Of two attempts that copy it at a time, either is as good.
+            let copied = self.folder.join(format!("{SPLITS}.{attempt}"));
+            self.source.copy(file, &copied, check_stop)?;
+            fs::rename(&copied, &here).map_err(TaskFailure::file("write", &here))?;
+        }
+        let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
+        let splits =
+            open_below(&self.folder, Path::new(SPLITS), &expected).and_then(|file| file.read_limited(max_bytes));
+        splits.map_err(|error| unusable("the splits of the job", error))
+    }
+
     /// Copies the jar and the cache. `check_stop` fails when the attempt is stopped.
     ///
     /// # Errors
@@ -151,12 +175,14 @@ impl JobDefinition {
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
             make_folder(&content).map_err(TaskFailure::file("make", &content))?;
-            copy(open_input(source.as_path())?, &local, check_stop)?;
+            self.source.copy(&source, &local, check_stop)?;
             unpack_jar(&local, &content, check_stop)?;
             (files.jar, files.jar_content) = (Some(local), Some(content));
         }
         for (at, entry) in cache_entries(&self.configuration)?.into_iter().enumerate() {
-            let local = localize(&entry, &self.folder.join("distcache").join(at.to_string()), check_stop)?;
+            let copy_file = |file: &FileUri, to: &Path| self.source.copy(file, to, check_stop);
+            let folder = self.folder.join("distcache").join(at.to_string());
+            let local = localize(&entry, &folder, &copy_file, check_stop)?;
             files.links.extend(entry.link.map(|link| (link, local.clone())));
             if entry.is_archive { &mut files.cache_archives } else { &mut files.cache_files }.push(local);
         }

@@ -17,7 +17,8 @@ use crate::streaming::shuffle::signature::ShuffleSecret;
 use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
-use super::job_definition::{JobDefinition, JobFiles, MAX_FILE_BYTES, TOKEN_FILE, read_job_file, secret_of, unusable};
+use super::job_definition::{JobDefinition, JobFiles, MAX_FILE_BYTES, TOKEN_FILE, secret_of, unusable};
+use super::job_file_source::read_job_file;
 use super::local_folders::LocalFolders;
 use super::run_as::RunAs;
 

@@ -18,6 +18,7 @@ mod error;
 pub mod hang_monitor;
 pub mod heartbeat_loop;
 pub mod job_definition;
+pub mod job_file_source;
 pub mod job_user;
 pub mod local_folders;
 pub mod localized_job;

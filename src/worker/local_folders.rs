@@ -352,9 +352,11 @@ mod tests {
         let take = |name: &str| {
             LocalFolders::acquire(&[scratch.path().join(name)], 1, "tracker_h:1", "root", true, Duration::ZERO)
         };
+        let set_mode = |mode| fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+        set_mode(0o700);
         let refused = take("closed").unwrap_err().to_string();
         assert!(refused.contains("chmod o+x") && refused.contains("jobtracker.worker.run-as"), "{refused}");
-        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        set_mode(0o711);
         let folders = take("open").unwrap();
         let mode = fs::metadata(folders.next()).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode, 0o711);

@@ -214,7 +214,12 @@ mod tests {
             read(&["jobtracker.worker.run-as=root"], true, Privileges::Full).unwrap_err(),
             read(&["jobtracker.worker.min-uid=-1"], true, Privileges::Full).unwrap_err(),
         ];
-        insta::assert_snapshot!(texts.join("\n"), @"");
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        -D: jobtracker.worker.run-as = "job-user": expected self, or a tasktracker started as root, which may run processes of other users: this one is not root's
+        -D: jobtracker.worker.run-as = "job-user": expected self, or a tasktracker started as root, which may run processes of other users: this one lacks CAP_SETUID, CAP_KILL
+        -D: jobtracker.worker.run-as = "root": expected job-user or self
+        -D: jobtracker.worker.min-uid = "-1": expected a whole number from 0 to 4294967294
+        "#);
     }
 
     #[test]
@@ -225,7 +230,12 @@ mod tests {
             rules(0, &[]).admit("no_such_user_here").unwrap_err(),
             rules(0, &[]).admit("0").unwrap_err(),
         ];
-        insta::assert_snapshot!(texts.map(|refused| refused.to_string()).join("\n"), @"");
+        insta::assert_snapshot!(texts.map(|refused| refused.to_string()).join("\n"), @r#"
+        "root" has uid 0 on this worker's machine, below jobtracker.worker.min-uid = 1000
+        "root" is one of jobtracker.worker.banned-users of this worker
+        "no_such_user_here" is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there
+        "0" is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there
+        "#);
         assert_eq!(rules(0, &[]).admit("root").unwrap().uid, 0);
     }
 }

@@ -15,6 +15,7 @@ use crate::accounts::LoginUser;
 use crate::channel::Channel;
 use crate::fs::remove_below;
 use crate::model::AttemptId;
+use crate::streaming::environment::is_passed_on;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
 use crate::supervisor::command::{CommandEnds, CommandSpec};
@@ -107,7 +108,8 @@ impl UserAttempt<'_> {
     fn run_in(&self, folder: Option<&Path>, progress: &Progress) -> Result<Option<u64>, TaskFailure> {
         let log = folder.map(|_| self.runner.logs.create_logs(self.attempt())).transpose()?;
         let work_folder = folder.map(|folder| folder.join("work"));
-        let mut process = AttemptProcess::start(&self.job.folder, work_folder).map_err(lost)?;
+        let path = self.runner.environment.get("PATH").cloned();
+        let mut process = AttemptProcess::start(&self.job.folder, work_folder, path).map_err(lost)?;
         process.channel.send(&Identity::of(self.user)).map_err(lost)?;
         process.channel.send(&self.order(folder, log.is_some())).map_err(lost)?;
         if let Some(log) = log {
@@ -136,7 +138,9 @@ impl UserAttempt<'_> {
     }
 
     fn order(&self, folder: Option<&Path>, has_log: bool) -> AttemptOrder {
-        let mut environment = self.runner.environment.clone();
+        // A job may name any variable of it: as in a login, there are none of root's.
+        let of_worker = self.runner.environment.iter().filter(|(name, _)| is_passed_on(name));
+        let mut environment: BTreeMap<_, _> = of_worker.map(|(name, value)| (name.clone(), value.clone())).collect();
         environment.insert("HOME".to_owned(), self.user.home.clone());
         AttemptOrder {
             task: encode_task(self.task),
@@ -281,7 +285,7 @@ impl Conversation<'_> {
 
 impl AttemptProcess {
     /// Starts the process in the job's folder, as root: it takes the ids of the user itself.
-    fn start(job_folder: &Path, work_folder: Option<PathBuf>) -> std::io::Result<Self> {
+    fn start(job_folder: &Path, work_folder: Option<PathBuf>, path: Option<String>) -> std::io::Result<Self> {
         let folder = work_folder.unwrap_or_else(|| job_folder.to_owned());
         let (channel, its_end) = Channel::pair()?;
         // Its log lines are the worker's.
@@ -291,6 +295,8 @@ impl AttemptProcess {
         let mut environment: BTreeMap<String, String> =
             [("HADOOP_WORK_DIR".to_owned(), folder.display().to_string())].into();
         environment.extend(std::env::var("RUST_LOG").ok().map(|levels| ("RUST_LOG".to_owned(), levels)));
+        // For the programs that unpack archives.
+        environment.extend(path.map(|path| ("PATH".to_owned(), path)));
         let spec = CommandSpec {
             program: THIS_PROGRAM.into(),
             arguments: vec![ATTEMPT_COMMAND.to_owned()],

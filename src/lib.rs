@@ -2,6 +2,7 @@
 //!
 //! The rooms and their dependencies are described in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
+pub mod accounts;
 pub mod api;
 pub mod channel;
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod mapreduce;
 pub mod market;
 pub mod model;
 mod process_stat;
+pub mod program;
 pub mod scheduler;
 pub mod server;
 pub mod sim;

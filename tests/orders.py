@@ -223,7 +223,7 @@ def main():
         own = {"slave.host.name": worker, "mapred.local.dir": path(worker), "mapred.task.tracker.http.address": "127.0.0.1:0"}
         own |= {"mapred.tasktracker.map.tasks.maximum": "2", "mapred.tasktracker.reduce.tasks.maximum": "1", "hadoop.log.dir": path(f"{worker}-log")}
         configure(worker + "-conf", SERVER | own)
-        start(worker, "tasktracker", "--conf", path(worker + "-conf"))
+        start(worker, "tasktracker", "--conf", path(worker + "-conf"), "-D", "jobtracker.worker.run-as=self")
     wait_for("workers", lambda: rows("SELECT count(*) FROM tracker_presence")[0][0] == 2)
 
     daemon, with_order, seen, kept, killed = round_of(daemon, "order", True, KILLED_DEADLINE_S)

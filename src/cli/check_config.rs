@@ -11,6 +11,7 @@ use crate::lifecycle::{FileFindings, check_market_files};
 use crate::worker::TaskTrackerSettings;
 
 use super::serve::ConfigurationArguments;
+use super::tasktracker::run_as_line;
 
 /// Prefixes of the JobTracker's own keys: every unread key under them is reported.
 const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
@@ -80,6 +81,9 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             if !findings.errors.is_empty() {
                 return refusal(text, &findings.errors);
             }
+            if let (Daemon::TaskTracker, Ok(settings)) = (daemon, read_tracker_settings(options, &configuration)) {
+                line(&mut text, format_args!("{}", run_as_line(&settings.run_as, &settings.user)));
+            }
             let doors = daemon.open_doors(&configuration);
             for door in &doors {
                 line(&mut text, format_args!("{door}"));
@@ -97,6 +101,14 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
         }
         Err(error) => refusal(text, &[error]),
     }
+}
+
+/// For a tasktracker that this process's user starts.
+fn read_tracker_settings(
+    options: &LoadOptions,
+    configuration: &Configuration,
+) -> Result<TaskTrackerSettings, ConfigError> {
+    TaskTrackerSettings::read(configuration.clone(), options.conf_dir.is_some())
 }
 
 // === impl Daemon ===
@@ -122,7 +134,7 @@ impl Daemon {
             }
             Daemon::TaskTracker => {
                 warnings.splice(0..0, configuration.warnings());
-                TaskTrackerSettings::read(configuration.clone())?;
+                read_tracker_settings(options, configuration)?;
             }
         }
         Ok((warnings, findings))

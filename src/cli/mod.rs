@@ -37,6 +37,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::log::start_log;
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
+use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
 
 use exit_code::WRONG_USAGE;
 
@@ -96,6 +97,11 @@ pub fn main() -> ExitCode {
     // The tasktracker starts this for each command and waits for it.
     if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
         return supervise();
+    }
+    // And this for each attempt that runs as its job's user.
+    if std::env::args_os().nth(1).is_some_and(|word| word == ATTEMPT_COMMAND) {
+        log_to_stderr();
+        return run_attempt_process();
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use rustix::process::geteuid;
+
 use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::{ConfigurationArguments, reach};
 use crate::config::{ConfigError, contradictions, keys};
 use crate::supervisor::process::THIS_PROGRAM;
+use crate::worker::run_as::RunAs;
 use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 
 /// Options of `tasktracker`.
@@ -83,7 +86,7 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
         ConfigurationArguments { conf: arguments.conf.clone(), define }.load_options().configuration()?;
     let mut warnings = configuration.warnings();
     warnings.extend(contradictions::of_tasktracker(&configuration));
-    let settings = TaskTrackerSettings::read(configuration)?;
+    let settings = TaskTrackerSettings::read(configuration, default_slots.is_none())?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -106,7 +109,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
 
 /// Addresses, directories and the next commands.
 fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
-    let (jobtracker, slots, user) = (settings.jobtracker.clone(), settings.slots, settings.user.clone());
+    let (jobtracker, slots) = (settings.jobtracker.clone(), settings.slots);
+    let run_as = run_as_line(&settings.run_as, &settings.user);
     move |running| {
         let folders: Vec<String> = running.folders.iter().map(|folder| folder.display().to_string()).collect();
         let folders = folders.join(" and ");
@@ -122,10 +126,24 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
                 reach(running.http)
             ),
             format!("job files in {folders}, logs in {}", running.logs.display()),
-            format!("commands of all jobs run as {user}"),
+            run_as,
         ];
         lines.extend(after_tasktracker(&jobtracker));
         lines
+    }
+}
+
+/// As whom jobs run, and who decides that.
+pub(super) fn run_as_line(run_as: &RunAs, user: &str) -> String {
+    match run_as {
+        RunAs::Worker if geteuid().is_root() => format!(
+            "commands of all jobs run as {user}: everybody who can submit a job runs it as root; start this worker with a conf folder, or set {} = job-user",
+            keys::RUN_AS.name
+        ),
+        RunAs::Worker => format!("commands of all jobs run as {user}"),
+        RunAs::JobUser(rules) => format!(
+            "commands of each job run as its user, {rules}; the JobTracker believes names, so that who reaches its RPC port can be any of them, unless jobtracker.job-changes = signed there"
+        ),
     }
 }
 

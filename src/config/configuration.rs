@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{ConfigError, Origin, Warning, excerpt};
 use super::keys::Key;
 use super::{keys, xml};
@@ -17,7 +19,7 @@ const MOST_REPLACEMENTS: usize = 20;
 const LONGEST_EXPANSION: usize = 1 << 16;
 
 /// Precedence of a value over another spelling of the same key, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Layer {
     Standalone,
     ConfFolder,
@@ -34,7 +36,7 @@ enum Scope {
     Job,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     value: String,
     origin: Origin,
@@ -55,12 +57,13 @@ pub struct Setting {
 }
 
 /// Named values with their origins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Configuration {
     entries: BTreeMap<String, Entry>,
     finals: BTreeMap<String, Origin>,
     /// Java's system properties; `${…}` finds them before keys.
     properties: BTreeMap<String, String>,
+    #[serde(skip)]
     warnings: Vec<Warning>,
     /// Whether a job.xml was added, so that a user reads the errors.
     is_of_job: bool,

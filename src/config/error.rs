@@ -13,7 +13,7 @@ use super::xml::XmlError;
 pub use crate::wire::limits::excerpt;
 
 /// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
     /// The key table's default.
     Default,

@@ -63,7 +63,7 @@ impl Cluster {
         };
         for worker in WORKERS {
             let options = scratch.worker_options(worker, &serving.rpc.to_string());
-            let settings = TaskTrackerSettings::read(options.configuration()?)?;
+            let settings = TaskTrackerSettings::read(options.configuration()?, false)?;
             let (environment, events) = (scratch.task_environment(), self.events.clone());
             self.run(worker, move |mut stop| {
                 let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };

@@ -15,6 +15,8 @@ pub struct Account {
     pub name: String,
     /// The number.
     pub uid: u32,
+    /// The number of its first group, where one is named.
+    pub gid: Option<u32>,
     /// The home folder; empty where none is named.
     pub home: String,
 }
@@ -24,6 +26,12 @@ impl Account {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         find(&accounts()?, |account| account.name == name)
+    }
+
+    /// The account of a name in lines of the form of the list of users, such as another program prints.
+    #[must_use]
+    pub fn named_in(lines: &str, name: &str) -> Option<Self> {
+        find(lines, |account| account.name == name)
     }
 
     /// The first account of a number.
@@ -45,7 +53,8 @@ fn find(passwd: &str, is_it: impl Fn(&Account) -> bool) -> Option<Account> {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();
         let uid = fields.nth(1)?.parse().ok()?;
-        Some(Account { name, uid, home: fields.nth(2).unwrap_or_default().to_owned() })
+        let gid = fields.next().and_then(|gid| gid.parse().ok());
+        Some(Account { name, uid, gid, home: fields.nth(1).unwrap_or_default().to_owned() })
     };
     passwd.lines().filter_map(account).find(is_it)
 }
@@ -63,6 +72,7 @@ mod tests {
         assert_eq!(by_uid(7), Some(("nohome".to_owned(), String::new())));
         assert_eq!(by_uid(8), None);
         let by_name = |name: &str| find(passwd, |account| account.name == name).map(|account| account.uid);
+        assert_eq!(find(passwd, |account| account.uid == 1001).unwrap().gid, Some(1001));
         assert_eq!(["root", "h1", "odd", "x", "", "roo"].map(by_name), [Some(0), Some(1001), None, None, None, None]);
     }
 }

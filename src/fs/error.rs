@@ -91,6 +91,12 @@ impl FsError {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
     }
 
+    /// Whether the cause is that this process may not do it.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::PermissionDenied)
+    }
+
     /// Of a file that is not found: says that it was to be read.
     pub(super) fn at_reading(self) -> Self {
         match self {

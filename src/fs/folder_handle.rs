@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::checked_file::{CheckedFile, Expected, open_found};
@@ -89,6 +89,26 @@ impl FolderHandle {
             &path,
             "an entry of the user of this process",
         ))
+    }
+
+    /// Gives it to another user. Only root may.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn give(&self, uid: u32, gid: u32) -> Result<(), FsError> {
+        let given = rustix::fs::fchown(self.readable()?, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        given.map_err(refused("change the owner of", &self.path, "a folder that may be given to another user"))
+    }
+
+    /// Gives what has that name in it to another user; a link itself, not its target. Only root may.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn give_entry(&self, name: &OsStr, uid: u32, gid: u32) -> Result<(), FsError> {
+        let path = self.path_of(name)?;
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        let given = rustix::fs::chownat(&self.folder, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW);
+        given.map_err(refused("change the owner of", &path, "a file that may be given to another user"))
     }
 
     /// A folder below.

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
 
+use crate::accounts::is_plain;
 use crate::config::excerpt;
-
-use super::program;
+use crate::program;
 
 /// Names of groups; empty if the lookup fails.
 type GroupNames = Arc<[String]>;
@@ -28,8 +28,6 @@ const MAX_OUTPUT_BYTES: usize = 1 << 20;
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
-/// Longest user name that is looked up, bytes.
-const MAX_NAME_BYTES: usize = 256;
 /// Burst of new names per address, and the interval after which one more is allowed: names are cheap to make up, and
 /// each costs a process.
 const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
@@ -177,14 +175,6 @@ fn query_groups(program: &str, user: &str) -> Result<Vec<String>, String> {
     }
     let text = String::from_utf8(ran.stdout).map_err(|_| format!("`{program}` printed no text"))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
-}
-
-/// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of
-/// root.
-pub(super) fn is_plain(user: &str) -> bool {
-    let is_first = |first: char| first.is_alphabetic() || first == '_';
-    let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
-    user.len() <= MAX_NAME_BYTES && user.starts_with(is_first) && user.chars().all(is_next)
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ mod groups;
 mod handle;
 mod job_requests;
 mod owner;
-mod program;
 mod quarantine;
 mod rack_resolver;
 mod scheduler_files;

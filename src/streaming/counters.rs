@@ -80,6 +80,15 @@ const TABLE: [(FrameworkCounter, &str, &str, &str); 20] = [
     (FrameworkCounter::FileBytesWritten, FILES, "FILE_BYTES_WRITTEN", ""),
 ];
 
+/// All values of an attempt's counters, on their way from its process to the worker's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CounterValues {
+    /// In the order of [`FrameworkCounter`].
+    framework: Vec<i64>,
+    /// Group, name and value of each.
+    of_command: Vec<(String, String, i64)>,
+}
+
 /// An attempt counts more than Hadoop allows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Error: Exceeded counter limits - {what}={found} Limit: {most}")]
@@ -150,6 +159,27 @@ impl TaskCounters {
         }
         counters.insert(key, count);
         Ok(())
+    }
+
+    /// All of them, for [`Self::set_values`] of another process.
+    #[must_use]
+    pub fn values(&self) -> CounterValues {
+        let of_command = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_command = of_command.iter().map(|((group, name), value)| (group.clone(), name.clone(), *value));
+        CounterValues {
+            framework: self.framework.iter().map(|value| value.load(Ordering::Relaxed)).collect(),
+            of_command: of_command.collect(),
+        }
+    }
+
+    /// Replaces all of them; of the command's no more than an attempt may have.
+    pub fn set_values(&self, values: CounterValues) {
+        for (counter, value) in self.framework.iter().zip(values.framework) {
+            counter.store(value, Ordering::Relaxed);
+        }
+        let of_command = values.of_command.into_iter().take(MOST_COUNTERS);
+        *self.of_command.lock().unwrap_or_else(PoisonError::into_inner) =
+            of_command.map(|(group, name, value)| ((group, name), value)).collect();
     }
 
     /// All of them as they are reported.

@@ -55,6 +55,12 @@ pub struct AttemptInfo {
     pub work_output: Option<String>,
 }
 
+/// Whether commands inherit a variable from the daemon.
+#[must_use]
+pub fn is_passed_on(name: &str) -> bool {
+    PASSED_ON.contains(&name) || name.starts_with("LC_")
+}
+
 /// Builds the environment, sorted by name.
 ///
 /// # Errors
@@ -66,7 +72,7 @@ pub fn build_environment(
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut all: BTreeMap<String, String> = of_daemon
         .iter()
-        .filter(|(name, _)| PASSED_ON.contains(&name.as_str()) || name.starts_with("LC_"))
+        .filter(|(name, _)| is_passed_on(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let text = |key: &Key| configuration.text(key).map(Option::unwrap_or_default);

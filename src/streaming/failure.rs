@@ -74,6 +74,9 @@ pub enum TaskFailure {
         /// What is wrong with it.
         reason: String,
     },
+    /// Another process of the attempt failed, with this text.
+    #[error("{0}")]
+    Reported(String),
     /// A reduce could not gather its input; the text is that of 1.2.1 `ReduceTask`.
     #[error("Shuffle Error: {reason}; bailing-out.")]
     Shuffle {

@@ -23,6 +23,7 @@ pub mod field_rule;
 #[cfg(test)]
 #[path = "tests/fixtures.rs"]
 pub(crate) mod fixtures;
+pub mod job_file;
 pub mod key_fields;
 pub mod key_order;
 pub mod line_reader;

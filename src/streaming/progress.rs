@@ -4,6 +4,10 @@
 //! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity
 //! for its time limit is stopped like a killed one.
 
+mod report;
+
+pub use report::ProgressReport;
+
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

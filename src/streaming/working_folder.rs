@@ -92,24 +92,48 @@ pub fn open_input(path: &Path) -> Result<CheckedFile, TaskFailure> {
     })
 }
 
+/// When a file was changed last, ms since 1970.
+///
+/// # Errors
+/// [`TaskFailure::File`]
+pub(crate) fn changed_ms(file: &CheckedFile) -> Result<i64, TaskFailure> {
+    let changed = file.metadata.modified().map_err(TaskFailure::file("read", &file.path))?;
+    Ok(changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64))
+}
+
+/// Copies a file that a job names, as [`open_input`] finds it; returns when it was changed last, ms since 1970.
+///
+/// # Errors
+/// [`TaskFailure`]
+pub(crate) fn copy_input(file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
+    let found = open_input(file.as_path())?;
+    let changed_ms = changed_ms(&found)?;
+    copy(found, to, check_stop)?;
+    Ok(changed_ms)
+}
+
+/// Brings a file that a job names to a path of ours; returns when it was changed last, ms since 1970.
+pub type CopyFile<'a> = dyn Fn(&FileUri, &Path) -> Result<i64, TaskFailure> + 'a;
+
 /// Copies a cache entry into its own `folder`; returns the file, or the folder of the unpacked archive.
 ///
 /// # Errors
 /// [`TaskFailure`]; also when it has changed since the job was submitted.
-pub fn localize(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -> Result<PathBuf, TaskFailure> {
-    let source = entry.file.as_path();
-    let file = open_input(source)?;
-    let changed = file.metadata.modified().map_err(TaskFailure::file("read", source))?;
-    let since_1970 = changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
-    if since_1970 != entry.changed_ms {
-        let reason = format!("has changed: its time is {since_1970}, the job expects {}", entry.changed_ms);
-        return Err(TaskFailure::Unusable { what: entry.file.to_string(), reason });
-    }
-    let name = source.file_name().unwrap_or_default();
+pub fn localize(
+    entry: &CacheEntry,
+    folder: &Path,
+    copy_file: &CopyFile<'_>,
+    check_stop: &StopCheck<'_>,
+) -> Result<PathBuf, TaskFailure> {
+    let name = entry.file.as_path().file_name().unwrap_or_default();
     let local = folder.join(name);
     let copy = |to: &Path| {
         make_folder(folder).map_err(TaskFailure::file("make", folder))?;
-        copy(file, to, check_stop)?;
+        let changed_ms = copy_file(&entry.file, to)?;
+        if changed_ms != entry.changed_ms {
+            let reason = format!("has changed: its time is {changed_ms}, the job expects {}", entry.changed_ms);
+            return Err(TaskFailure::Unusable { what: entry.file.to_string(), reason });
+        }
         fs::set_permissions(to, Permissions::from_mode(FOLDER_MODE)).map_err(TaskFailure::file("write", to))
     };
     if !entry.is_archive {
@@ -263,6 +287,10 @@ mod tests {
 
     use super::*;
 
+    fn localize_here(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -> Result<PathBuf, TaskFailure> {
+        localize(entry, folder, &|file, to| copy_input(file, to, check_stop), check_stop)
+    }
+
     fn jar(path: &Path, entries: &[(&str, &str)]) {
         let mut writer = ZipWriter::new(File::create(path).unwrap());
         for (name, content) in entries {
@@ -303,7 +331,7 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(n, entry)| {
-                (entry.link.clone().unwrap(), localize(entry, &at(&format!("cache/{n}")), &|_| Ok(())).unwrap())
+                (entry.link.clone().unwrap(), localize_here(entry, &at(&format!("cache/{n}")), &|_| Ok(())).unwrap())
             })
             .collect();
         for _ in 0..2 {
@@ -319,7 +347,7 @@ mod tests {
         let mode = fs::metadata(at("work/mapper.py")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         let late = CacheEntry { changed_ms: 1, ..entries[0].clone() };
-        assert!(localize(&late, &at("late"), &|_| Ok(())).unwrap_err().to_string().contains("has changed"));
+        assert!(localize_here(&late, &at("late"), &|_| Ok(())).unwrap_err().to_string().contains("has changed"));
     }
 
     #[test]
@@ -345,15 +373,15 @@ mod tests {
             let changed = fs::metadata(at(name)).unwrap().modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
             CacheEntry { file, link: None, changed_ms: changed.as_millis() as i64, is_archive: name.ends_with("tar") }
         };
-        let refused = localize(&entry("pipe"), &at("cache"), &|_| Ok(())).unwrap_err().to_string();
+        let refused = localize_here(&entry("pipe"), &at("cache"), &|_| Ok(())).unwrap_err().to_string();
         assert!(refused.contains("pipe") && refused.contains("a regular file"), "{refused}");
         fs::write(at("a.tar"), "no archive").unwrap();
         let ends = |step| if step == WorkStep::Advanced { Ok(()) } else { Err(TaskFailure::Killed) };
         assert!(matches!(
-            localize(&entry("a.tar"), &at("cache"), &ends),
+            localize_here(&entry("a.tar"), &at("cache"), &ends),
             Err(TaskFailure::Killed | TaskFailure::Unusable { .. })
         ));
-        let broken = localize(&entry("a.tar"), &at("again"), &|_| Ok(())).unwrap_err().to_string();
+        let broken = localize_here(&entry("a.tar"), &at("again"), &|_| Ok(())).unwrap_err().to_string();
         assert!(broken.contains("tar"), "{broken}");
     }
 }

@@ -76,15 +76,17 @@ impl SupervisedCommand {
         let error = match result {
             Ok(StartResult::Started) => return Ok((Self { channel }, child)),
             Ok(StartResult::Failed(number)) => {
-                number.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error)
+                Some(number.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error))
             }
-            // It may have started the command all the same.
-            Err(_) => io::Error::other("its supervisor process has gone"),
+            Err(_) => None,
         };
         channel.shutdown_write();
         let _ = child.wait();
-        process_tree::kill_processes_in(&spec.folder);
-        Err(error)
+        Err(error.unwrap_or_else(|| {
+            // It may have started the command all the same.
+            process_tree::kill_processes_in(&spec.folder);
+            io::Error::other("its supervisor process has gone")
+        }))
     }
 
     /// Sends SIGTERM to the command and its process group.

@@ -71,7 +71,8 @@ pub fn kill_children(parent: Pid) {
     all_pids().filter(|pid| is_child(*pid)).for_each(|pid| kill_if(pid, || is_child(pid)));
 }
 
-/// Kills the processes of this user whose environment names a working directory within `folder`; returns their number.
+/// Kills the processes of this user, for root those of all users, whose environment names a working directory within `folder`; returns
+/// their number.
 pub fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);
@@ -82,7 +83,8 @@ pub fn kill_processes_in(folder: &Path) -> usize {
 
 fn is_of_user(pid: i32) -> bool {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == getuid().as_raw())
+    // Root runs commands of others.
+    getuid().is_root() || fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == getuid().as_raw())
 }
 
 fn works_in(pid: i32, folder: &Path) -> bool {

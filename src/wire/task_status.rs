@@ -7,7 +7,7 @@ use super::names::encoded_by_name;
 use super::{Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 
 /// The phase of an attempt (1.2.1 `TaskStatus.Phase`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Phase {
     /// Before the first phase.
     Starting,

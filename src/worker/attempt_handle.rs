@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::model::AttemptId;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
+use crate::streaming::working_folder::WorkStep;
 
 /// Interval between two checks for a stop while waiting for permission to commit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -101,6 +102,17 @@ impl AttemptHandle {
         if self.is_ending() { Err(self.end_reason(attempt)) } else { Ok(()) }
     }
 
+    /// Between two steps of long work: records progress.
+    ///
+    /// # Errors
+    /// The reason, when it was stopped.
+    pub fn check_step(&self, attempt: AttemptId, step: WorkStep) -> Result<(), TaskFailure> {
+        if step == WorkStep::Advanced {
+            self.record_activity();
+        }
+        self.check(attempt)
+    }
+
     /// Runs work on files, which may hang: without progress for `limit`, the attempt is stopped. `None`: no limit.
     pub fn with_time_limit<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
         *self.step() = limit.map(|limit| Step { since: Instant::now(), limit });
@@ -120,12 +132,22 @@ impl AttemptHandle {
     pub fn expire_step(&self, now: Instant) {
         let late = self.step().filter(|step| now.duration_since(step.since) > step.limit);
         if let Some(step) = late {
-            let _ = self.timed_out.set(step.limit);
-            if let Some(progress) = self.progress.get() {
-                progress.time_out(step.limit);
-            }
-            self.changed.notify_all();
+            self.time_out(step.limit);
         }
+    }
+
+    /// Stops the attempt, of which a step has made no progress within this time.
+    pub fn time_out(&self, limit: Duration) {
+        let _ = self.timed_out.set(limit);
+        if let Some(progress) = self.progress.get() {
+            progress.time_out(limit);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Within which time a step has made no progress, if that stopped the attempt.
+    pub fn timed_out(&self) -> Option<Duration> {
+        self.timed_out.get().copied()
     }
 
     fn step(&self) -> MutexGuard<'_, Option<Step>> {
@@ -187,6 +209,11 @@ impl AttemptHandle {
     pub fn grant_commit(&self) {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
+    }
+
+    /// Whether its output may be committed.
+    pub fn may_commit(&self) -> bool {
+        *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for permission to commit.

@@ -12,7 +12,6 @@ use rustix::process::geteuid;
 use crate::clock::wall_ms;
 use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
 use crate::model::AttemptId;
-use crate::streaming::child::StderrLog;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 
@@ -52,7 +51,7 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// [`TaskFailure::File`]
-    pub fn create_logs(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
+    pub fn create_logs(&self, attempt: AttemptId) -> Result<File, TaskFailure> {
         let unusable =
             |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
         let folder = self.make_folder(attempt).map_err(unusable)?;
@@ -60,7 +59,7 @@ impl AttemptLogs {
             log_file(&folder, name).map_err(unusable)?;
         }
         self.write_index(attempt).map_err(TaskFailure::file("write", folder.path()))?;
-        Ok(StderrLog::new(log_file(&folder, "stderr").map_err(unusable)?, self.limit_bytes))
+        log_file(&folder, "stderr").map_err(unusable)
     }
 
     /// Appends a line to the attempt's `syslog`; errors are ignored.

@@ -36,7 +36,7 @@ pub enum Command {
 }
 
 /// A report of an attempt's thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum AttemptEvent {
     /// The job's files are here and it runs.
     Running,

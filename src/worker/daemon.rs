@@ -21,12 +21,13 @@ use super::attempt_runner::AttemptRunner;
 use super::error::TaskTrackerError;
 use super::hang_monitor::HangMonitor;
 use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
+use super::job_definition::time_limit;
 use super::local_folders::{LocalFolders, into_io_error, make_trusted};
-use super::localized_job::time_limit;
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
 use super::memory_monitor::MemoryMonitor;
 use super::read_permits::ReadPermits;
+use super::run_as::RunAs;
 use super::settings::TaskTrackerSettings;
 use super::web;
 use super::web::WebState;
@@ -90,7 +91,9 @@ pub fn run(
     let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
     let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
-    let folders = LocalFolders::acquire(&settings.local_folders, http.port(), &name, &settings.user, LOCK_TIMEOUT)?;
+    let is_for_users = matches!(settings.run_as, RunAs::JobUser(_));
+    let (disks, user) = (&settings.local_folders, &settings.user);
+    let folders = LocalFolders::acquire(disks, http.port(), &name, user, is_for_users, LOCK_TIMEOUT)?;
     let folders = Arc::new(folders);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
@@ -101,7 +104,7 @@ pub fn run(
         }
     })?;
 
-    let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone()));
+    let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone(), settings.run_as.clone()));
     let map_completions = Arc::new(MapCompletionPoller::default());
     let (lost, lost_received) = mpsc::unbounded_channel();
     let (events, events_received) = mpsc::unbounded_channel();
@@ -131,6 +134,7 @@ pub fn run(
         supervisor,
         memory_monitor: memory_monitor.clone(),
         limits_memory: settings.limits_memory,
+        memory_interval: settings.memory_interval,
         hang_monitor: hang_monitor.clone(),
         time_limit: time_limit(&settings.configuration),
         events: events.clone(),

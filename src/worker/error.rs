@@ -28,6 +28,19 @@ pub enum TaskTrackerError {
         /// The system error.
         source: io::Error,
     },
+    /// The users of jobs cannot reach their folders.
+    #[error(
+        "jobs run as their users, who cannot reach {}: {} is closed to them{}; run chmod o+x {}, name another folder in mapred.local.dir, or set jobtracker.worker.run-as = self",
+        folder.display(), part.display(), reason(source.as_ref()), part.display()
+    )]
+    Unreachable {
+        /// Of `mapred.local.dir`.
+        folder: PathBuf,
+        /// The folder at fault.
+        part: PathBuf,
+        /// What the system refused.
+        source: Option<FsError>,
+    },
     /// Other users may change the content of a folder.
     #[error("{0}; or set mapred.local.dir and hadoop.log.dir to folders of this user")]
     Untrusted(FsError),
@@ -43,6 +56,10 @@ pub enum TaskTrackerError {
     /// The JobTracker does not work with this tracker.
     #[error("{0}")]
     Heartbeat(#[from] HeartbeatError),
+}
+
+fn reason(error: Option<&FsError>) -> String {
+    error.map(|error| format!(" ({error})")).unwrap_or_default()
 }
 
 /// Why the exchange of heartbeats ended.

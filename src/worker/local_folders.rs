@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::fs::{FsError, Privacy, open_trusted_folder};
+use crate::fs::{FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::streaming::private_files::{make_folder, open_to_read_and_append};
 use crate::supervisor::process_tree::kill_processes_in;
 
@@ -20,6 +20,8 @@ use super::error::TaskTrackerError;
 const NAME: &str = "tasktracker-";
 /// Of a created `mapred.local.dir`; another tasktracker of this user may share it.
 const DISK_MODE: u32 = 0o755;
+/// Of a folder in which other users have folders.
+const REACHABLE_MODE: u32 = 0o711;
 /// Longest name of a tasktracker in a lock file, bytes.
 const MAX_NAME_BYTES: u64 = 1024;
 /// Suffix of a folder's lock file; the lock is held while the folder is in use.
@@ -42,15 +44,16 @@ pub struct LocalFolders {
 impl LocalFolders {
     /// Creates a new folder on each usable disk for the tasktracker of that name. Removes folders of tasktrackers that were
     /// killed, and kills the processes that they left. Waits up to `lock_timeout` for its own folder: another tasktracker that
-    /// starts may be about to remove it.
+    /// starts may be about to remove it. With `is_for_users` the users of jobs reach what is theirs below it.
     ///
     /// # Errors
-    /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.
+    /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used; [`TaskTrackerError::Unreachable`].
     pub fn acquire(
         disks: &[PathBuf],
         port: u16,
         name: &str,
         user: &str,
+        is_for_users: bool,
         lock_timeout: Duration,
     ) -> Result<Self, TaskTrackerError> {
         let mut held = Vec::new();
@@ -58,7 +61,12 @@ impl LocalFolders {
         let mut replaced = BTreeSet::new();
         for disk in disks {
             match acquire_folder(disk, port, name, lock_timeout, &mut replaced) {
-                Ok(Some(folder)) => held.push(folder),
+                Ok(Some(folder)) => {
+                    if is_for_users {
+                        open_to_users(&folder.0)?;
+                    }
+                    held.push(folder);
+                }
                 Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
                 // Not a failed disk: other users could replace the tracker's files.
                 Err(Unusable::Untrusted(error)) => return Err(TaskTrackerError::Untrusted(error)),
@@ -78,6 +86,11 @@ impl LocalFolders {
     /// All folders.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         self.held.iter().map(|(folder, _)| folder.as_path())
+    }
+
+    /// The one that a path lies in.
+    pub fn of(&self, path: &Path) -> Option<&Path> {
+        self.all().find(|folder| path.starts_with(folder))
     }
 
     /// Names of killed tasktrackers of which nothing is left on these disks.
@@ -112,6 +125,26 @@ impl LocalFolders {
         for (folder, _) in &self.held {
             let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(lock_of(folder)));
         }
+    }
+}
+
+/// Lets other users reach what is theirs in the folder, without a look at the rest.
+///
+/// # Errors
+/// [`TaskTrackerError::Unreachable`]: a folder above it keeps them out.
+fn open_to_users(folder: &Path) -> Result<(), TaskTrackerError> {
+    let unreachable = |part: &Path, source: Option<FsError>| TaskTrackerError::Unreachable {
+        folder: folder.to_owned(),
+        part: part.to_owned(),
+        source,
+    };
+    let opened = FolderHandle::open(folder).and_then(|opened| opened.set_mode(REACHABLE_MODE));
+    opened.map_err(|error| unreachable(folder, Some(error)))?;
+    // Of its real path: each folder on it must let them pass.
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    match real.ancestors().find(|above| fs::metadata(above).is_ok_and(|above| above.mode() & 0o001 == 0)) {
+        Some(closed) => Err(unreachable(closed, None)),
+        None => Ok(()),
     }
 }
 
@@ -252,7 +285,7 @@ mod tests {
     use super::*;
 
     fn take(disks: &[PathBuf], port: u16) -> Result<LocalFolders, TaskTrackerError> {
-        LocalFolders::acquire(disks, port, &format!("tracker_h:{port}"), "alice", Duration::ZERO)
+        LocalFolders::acquire(disks, port, &format!("tracker_h:{port}"), "alice", false, Duration::ZERO)
     }
 
     #[test]
@@ -290,7 +323,7 @@ mod tests {
         let waiting = {
             let disks = disks.clone();
             std::thread::spawn(move || {
-                LocalFolders::acquire(&disks, 2, "tracker_h:2", "alice", Duration::from_secs(60))
+                LocalFolders::acquire(&disks, 2, "tracker_h:2", "alice", false, Duration::from_secs(60))
             })
         };
         drop(held);
@@ -310,6 +343,23 @@ mod tests {
             assert!(refused.contains("open") && refused.contains("mapred.local.dir"), "{refused}");
         }
         assert!(!open.join("tasktracker-1").exists() && !open.join("below/tasktracker-1").exists());
+    }
+
+    #[test]
+    fn a_disk_that_the_users_of_jobs_cannot_reach_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let take = |name: &str| {
+            LocalFolders::acquire(&[scratch.path().join(name)], 1, "tracker_h:1", "root", true, Duration::ZERO)
+        };
+        let set_mode = |mode| fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+        set_mode(0o700);
+        let refused = take("closed").unwrap_err().to_string();
+        assert!(refused.contains("chmod o+x") && refused.contains("jobtracker.worker.run-as"), "{refused}");
+        set_mode(0o711);
+        let folders = take("open").unwrap();
+        let mode = fs::metadata(folders.next()).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o711);
     }
 
     #[test]

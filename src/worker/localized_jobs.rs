@@ -3,11 +3,11 @@
 //! Invariant: no lock is held over work on files, which may hang.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::config::Configuration;
-use crate::fs::FileUri;
+use crate::fs::{FileUri, remove_below};
 use crate::model::{AttemptId, JobId};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::shuffle::servlet::{OutputFolder, ServedOutputs};
@@ -17,6 +17,7 @@ use crate::wire::Task;
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
 use super::localized_job::{CHECK_INTERVAL, Localization, LocalizedJob};
+use super::run_as::RunAs;
 
 /// All jobs with files on this machine.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub struct LocalizedJobs {
     /// The jobs' folders are in them.
     folders: Arc<LocalFolders>,
     configuration: Configuration,
+    run_as: RunAs,
     system_dir: OnceLock<FileUri>,
     state: Mutex<State>,
     /// A localization succeeded or failed.
@@ -42,8 +44,14 @@ struct State {
 
 impl LocalizedJobs {
     /// No jobs yet; their files go to `folders`.
-    pub fn new(folders: Arc<LocalFolders>, configuration: Configuration) -> Self {
-        Self { folders, configuration, system_dir: OnceLock::new(), state: Mutex::default(), localized: Condvar::new() }
+    pub fn new(folders: Arc<LocalFolders>, configuration: Configuration, run_as: RunAs) -> Self {
+        let (system_dir, state, localized) = (OnceLock::new(), Mutex::default(), Condvar::new());
+        Self { folders, configuration, run_as, system_dir, state, localized }
+    }
+
+    /// The cluster's configuration, below each job.xml.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -100,7 +108,7 @@ impl LocalizedJobs {
             what: "the JobTracker".to_owned(),
             reason: "has not sent its system directory".to_owned(),
         })?;
-        LocalizedJob::localize(task, (self.folders.clone(), name), system, &self.configuration)
+        LocalizedJob::localize(task, (self.folders.clone(), name), system, &self.configuration, &self.run_as)
     }
 
     /// Serves the output of a map.
@@ -113,7 +121,10 @@ impl LocalizedJobs {
     /// Stops serving the output of a map. Drop the returned value to remove its files.
     #[must_use]
     pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
-        self.state().outputs.remove(&attempt).map(|(localized_job, folder)| Leftover { folder, _job: localized_job })
+        self.state().outputs.remove(&attempt).map(|(localized_job, folder)| {
+            let root = self.folders.of(&folder).map(Path::to_owned);
+            Leftover { root, folder, _job: localized_job }
+        })
     }
 
     /// Forgets a job; its folder is removed with its last attempt. Drop the returned value to remove files.
@@ -137,14 +148,15 @@ impl LocalizedJobs {
 
 /// Files of an output that is no longer served; removed when dropped.
 struct Leftover {
+    root: Option<PathBuf>,
     folder: PathBuf,
     _job: Arc<LocalizedJob>,
 }
 
 impl Drop for Leftover {
     fn drop(&mut self) {
-        // The rest is removed with its job.
-        let _ = std::fs::remove_dir_all(&self.folder);
+        // Its user may have put links on the way to it. The rest is removed with its job.
+        let _ = self.root.as_ref().map(|root| remove_below(root, &self.folder));
     }
 }
 
@@ -157,8 +169,10 @@ impl ServedOutputs for LocalizedJobs {
     }
 
     fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
-        let path = self.state().outputs.get(&attempt).map(|(_, folder)| folder.clone())?;
-        let root = self.folders.all().find(|root| path.starts_with(root))?.to_owned();
-        Some(OutputFolder { root, path })
+        let state = self.state();
+        let (path, owner) = state.outputs.get(&attempt).map(|(job, folder)| (folder.clone(), job.owner_uid()))?;
+        drop(state);
+        let root = self.folders.of(&path)?.to_owned();
+        Some(OutputFolder { root, path, owner })
     }
 }

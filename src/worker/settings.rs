@@ -7,13 +7,17 @@ use std::time::Duration;
 use crate::config::{ConfigError, Configuration, HostPort, host_name, keys, web_host_names};
 use crate::model::PerKind;
 
+use super::run_as::{Privileges, RunAs};
+
 /// Settings of a tasktracker.
 #[derive(Clone, Debug)]
 pub struct TaskTrackerSettings {
     /// The JobTracker.
     pub jobtracker: HostPort,
-    /// The user of its calls to the JobTracker; runs all commands.
+    /// The user of this process and of its calls to the JobTracker.
     pub user: String,
+    /// As whom jobs run.
+    pub run_as: RunAs,
     /// The name of this host for others.
     pub host: String,
     /// The address that serves map output and logs; port 0: any.
@@ -46,11 +50,11 @@ pub struct TaskTrackerSettings {
 // === impl TaskTrackerSettings ===
 
 impl TaskTrackerSettings {
-    /// Checks every value.
+    /// Checks every value, for a worker of this process's user.
     ///
     /// # Errors
     /// The first [`ConfigError`].
-    pub fn read(configuration: Configuration) -> Result<Self, ConfigError> {
+    pub fn read(configuration: Configuration, has_conf_folder: bool) -> Result<Self, ConfigError> {
         // Streaming jobs of a cluster on HDFS have their files there.
         configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
         let http_address = configuration.address(&keys::TRACKER_HTTP_ADDRESS)?;
@@ -63,9 +67,11 @@ impl TaskTrackerSettings {
         // Reduces fetch under the name that the JobTracker knows.
         web_hosts.iter_mut().for_each(|names| names.extend([host.clone()]));
         let user = configuration.property("user.name").unwrap_or("nobody").to_owned();
+        let run_as = RunAs::read(&configuration, has_conf_folder, Privileges::of_process())?;
         Ok(Self {
             jobtracker: configuration.address(&keys::RPC_ADDRESS)?,
             user,
+            run_as,
             host,
             http_address,
             web_hosts,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind};
+use crate::model::{AttemptId, AttemptState, Kind};
+use crate::streaming::failure::TaskFailure;
 use crate::wire::{Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
 
 use super::attempt_handle::AttemptHandle;
@@ -11,7 +12,7 @@ use super::attempt_handle::AttemptHandle;
 const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
 /// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum AttemptOutcome {
     /// With the bytes of its map output, if it has one.
     Succeeded {
@@ -22,6 +23,21 @@ pub enum AttemptOutcome {
     Failed(String),
     /// On request, with the text for its diagnostics.
     Killed(String),
+}
+
+// === impl AttemptOutcome ===
+
+impl AttemptOutcome {
+    /// Of an attempt whose work has returned this.
+    pub fn of(result: Result<Option<u64>, TaskFailure>, attempt: AttemptId, handle: &AttemptHandle) -> Self {
+        match result {
+            Ok(output_bytes) => Self::Succeeded { output_bytes },
+            Err(failure) if handle.is_killed() => Self::Killed(failure.to_string()),
+            // Once the attempt is stopped, the reason for the stop is the reason of the failure.
+            Err(_) if handle.is_ending() => Self::Failed(handle.end_reason(attempt).to_string()),
+            Err(failure) => Self::Failed(failure.to_string()),
+        }
+    }
 }
 
 /// An attempt of this tracker.

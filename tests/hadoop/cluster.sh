@@ -162,7 +162,7 @@ cluster_start_worker() {
     mkdir -p "$home/local"
     # Isolated like the stock ones: hosts have names there that others do not know, and its user is theirs.
     { cd "$home" && bound_to_parent "$LIVE_DIR/isolated.sh" --user "$DAEMON_USER" --host worker-1 --host worker-2 --host worker-3 \
-        --host worker-4 "$program" tasktracker --conf "$home/conf"; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
+        --host worker-4 "$program" tasktracker --conf "$home/conf" -D jobtracker.worker.run-as=self; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
 }
 

@@ -123,7 +123,7 @@ PYTHON
 }
 
 start
-"$program" tasktracker --conf "$scratch/conf" >"$scratch/worker.log" 2>&1 </dev/null &
+"$program" tasktracker --conf "$scratch/conf" -D jobtracker.worker.run-as=self >"$scratch/worker.log" 2>&1 </dev/null &
 worker=$!
 : >"$scratch/jobs"
 submit_jobs &

@@ -20,6 +20,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("clock", &["model"]),
     ("log", &[]),
     ("process_stat", &[]),
+    ("program", &[]),
+    ("accounts", &["fs", "program"]),
     // Frames and calls; what they are about is the business of whoever serves them.
     ("ipc", &["clock", "log", "wire"]),
     ("fs", &[]),
@@ -31,6 +33,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     (
         "server",
         &[
+            "accounts",
             "api",
             "clock",
             "config",
@@ -42,6 +45,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "mapreduce",
             "market",
             "model",
+            "program",
             "scheduler",
             "store",
             "streaming",
@@ -70,7 +74,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ),
     ("supervisor", &["channel", "process_stat"]),
     ("streaming", &["config", "fs", "http", "model", "supervisor", "wire"]),
-    ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
+    (
+        "worker",
+        &["accounts", "channel", "clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"],
+    ),
     ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
     // Reached by the simulator, tests, load and benchmarks.
     ("fake_tracker", &["model", "wire"]),

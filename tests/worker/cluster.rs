@@ -70,14 +70,19 @@ impl Cluster {
     }
 
     pub fn add_worker(&mut self, defines: &[&str]) {
-        self.start_worker(Command::new(built_program()), defines);
+        self.start_worker(Command::new(built_program()), &[], defines);
+    }
+
+    /// The same, with further arguments.
+    pub fn add_worker_with(&mut self, arguments: &[&str], defines: &[&str]) {
+        self.start_worker(Command::new(built_program()), arguments, defines);
     }
 
     /// One whose files would be open to all if it left their modes to the umask.
     pub fn add_worker_without_umask(&mut self, defines: &[&str]) {
         let mut command = Command::new("sh");
         command.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(built_program());
-        self.start_worker(command, defines);
+        self.start_worker(command, &[], defines);
     }
 
     /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.
@@ -87,15 +92,16 @@ impl Cluster {
         let define = format!("mapred.local.dir={}", local.display());
         let mut command = command_on(&local, megabytes);
         command.arg(built_program());
-        self.start_worker(command, &[&[define.as_str()], defines].concat());
+        self.start_worker(command, &[], &[&[define.as_str()], defines].concat());
         let root = format!("/proc/{}/root", self.workers.last().unwrap().child.id());
         Path::new(&root).join(local.strip_prefix("/").unwrap())
     }
 
-    fn start_worker(&mut self, mut command: Command, defines: &[&str]) {
+    fn start_worker(&mut self, mut command: Command, arguments: &[&str], defines: &[&str]) {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
+        command.args(arguments);
         // The same on every machine.
         command.args([
             "-D",
@@ -110,7 +116,9 @@ impl Cluster {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
-        while !said.last().is_some_and(|line: &String| line.contains("commands of all jobs run as")) {
+        while !said.last().is_some_and(|line: &String| {
+            line.contains("commands of all jobs run as") || line.contains("commands of each job run as")
+        }) {
             said.push(lines.next().unwrap_or_else(|| panic!("it ended: {said:#?}")).unwrap());
         }
         let served = said.iter().find_map(|line| line.split_once("map output and logs on http://"));

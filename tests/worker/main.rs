@@ -12,5 +12,6 @@ mod cluster;
 mod daemon;
 mod demo;
 mod job_client;
+mod job_user;
 mod program;
 mod tasktracker;

@@ -8,6 +8,9 @@ const ANY: i64 = i64::MIN;
 const MOST: i64 = i64::MAX;
 const INT: i64 = i32::MAX as i64;
 
+/// Highest user id; the one above it stands for none.
+const MOST_UID: i64 = 4_294_967_294;
+
 keys! {
     /// Keys of the cluster.
     CLUSTER;
@@ -131,4 +134,10 @@ keys! {
         "Built-in tasktracker: with less free disk space it requests no tasks.";
     MEMORY_INTERVAL = "mapred.tasktracker.taskmemorymanager.monitoring-interval" ["mapreduce.tasktracker.taskmemorymanager.monitoringinterval"], Number(Milliseconds, 10, INT), Some("5000"),
         "Built-in tasktracker: time between two checks of the memory of its tasks.";
+    RUN_AS = "jobtracker.worker.run-as", OneOf(&["job-user", "self"]), None,
+        "Built-in tasktracker: as whom jobs run. `job-user`: the commands of a job, and all reading and writing on paths that it names, as the job's user on this machine; the tasktracker must be root. `self`: as the tasktracker's own user. Unset: `job-user` for a tasktracker of root with a conf folder, else `self`.";
+    MIN_UID = "jobtracker.worker.min-uid", Number(Count, 0, MOST_UID), Some("1000"),
+        "Built-in tasktracker under `job-user`: jobs of users with a lower user id are refused (1.2.1 task-controller `min.user.id`). 0 admits root.";
+    BANNED_USERS = "jobtracker.worker.banned-users", List, Some("mapred,hdfs,bin"),
+        "Built-in tasktracker under `job-user`: jobs of these users are refused (1.2.1 task-controller `banned.users`). Blank: none.";
 }

@@ -18,7 +18,7 @@ use rack_queue::{Batch, RackQueue};
 
 use crate::config::settings::TrackerSettings;
 use crate::model::DEFAULT_RACK;
-use crate::server::program::RunningPrograms;
+use crate::program::RunningPrograms;
 
 /// Maximum wait of a job for racks, while no other user waits, and while others do.
 const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));

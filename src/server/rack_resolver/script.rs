@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::excerpt;
 use crate::model::DEFAULT_RACK;
-use crate::server::program::{ProgramError, RunningPrograms};
+use crate::program::{ProgramError, RunningPrograms};
 
 use super::address::AddressLookups;
 

@@ -53,7 +53,7 @@ impl MapCompletionFeed {
     }
 
     /// Takes the events since the last call; waits at most `time` for one.
-    fn take(&self, time: Duration) -> Vec<MapEvent> {
+    pub fn take(&self, time: Duration) -> Vec<MapEvent> {
         let mut events = locked(&self.events);
         if events.is_empty() {
             (events, _) = self.changed.wait_timeout(events, time).unwrap_or_else(PoisonError::into_inner);

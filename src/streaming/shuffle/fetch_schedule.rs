@@ -16,7 +16,7 @@ const LEAST_FAILURES_TO_ABORT: u32 = 30;
 const MOST_FAILED_OUTPUTS: usize = 5;
 
 /// A change of a map's output, in the order of the job's completion events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MapEvent {
     /// The tracker at this URL serves its output.
     Succeeded {

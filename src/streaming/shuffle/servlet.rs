@@ -5,11 +5,9 @@
 
 use std::path::PathBuf;
 
-use percent_encoding::percent_decode_str;
-use rustix::process::geteuid;
-
 use crate::fs::{CheckedFile, Expected, FsError, open_below};
 use crate::model::{AttemptId, JobId};
+use percent_encoding::percent_decode_str;
 
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::spill_index::{IndexEntry, read_index};
@@ -38,6 +36,8 @@ pub struct OutputFolder {
     pub root: PathBuf,
     /// The folder.
     pub path: PathBuf,
+    /// The user id of the user that ran the map.
+    pub owner: u32,
 }
 
 /// A request, as far as it matters.
@@ -80,12 +80,12 @@ pub struct ServletAnswer {
 // === impl OutputFolder ===
 
 impl OutputFolder {
-    /// Opens a file in it, which must belong to our own user and have one link only.
+    /// Opens a file in it, which must belong to the user that ran the map and have one link only.
     ///
     /// # Errors
     /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.
     pub fn open(&self, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
-        let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(max_bytes);
+        let expected = Expected::file_of([self.owner]).with_one_link().at_most(max_bytes);
         open_below(&self.root, &self.path.join(name), &expected)
     }
 }

@@ -221,7 +221,7 @@ impl ServedOutputs for Serving<'_> {
 
     fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
         let path = self.0.map_folder(attempt.task.number as u32);
-        Some(OutputFolder { root: path.clone(), path })
+        Some(OutputFolder { root: path.clone(), path, owner: rustix::process::geteuid().as_raw() })
     }
 }
 

@@ -35,7 +35,11 @@ impl ServedOutputs for Recorded {
 
     fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
         let path = self.0.path().join(attempt.to_string());
-        path.exists().then(|| OutputFolder { root: self.0.path().to_owned(), path })
+        path.exists().then(|| OutputFolder {
+            root: self.0.path().to_owned(),
+            path,
+            owner: rustix::process::geteuid().as_raw(),
+        })
     }
 }
 

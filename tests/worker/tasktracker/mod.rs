@@ -9,5 +9,5 @@ mod hangs;
 mod harm;
 mod jobs;
 mod logs;
-mod secrets;
+pub mod secrets;
 mod web;

@@ -19,15 +19,15 @@ const READ_BYTES: usize = 16 << 10;
 
 /// The result of a program.
 #[derive(Debug)]
-pub(super) struct ProgramOutput {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+pub(crate) struct ProgramOutput {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
 }
 
 /// Why a program gave no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ProgramError {
+pub enum ProgramError {
     /// The system refused.
     #[error("cannot be run: {0}")]
     Io(#[from] std::io::Error),
@@ -44,10 +44,10 @@ pub(super) enum ProgramError {
 
 /// Process groups of running programs, to be killed at a stop; none once stopped.
 #[derive(Debug)]
-pub(super) struct RunningPrograms(Mutex<Option<BTreeSet<i32>>>);
+pub(crate) struct RunningPrograms(Mutex<Option<BTreeSet<i32>>>);
 
 /// Runs a program with a timeout and a limit of `max_bytes` for each of its two outputs.
-pub(super) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) -> Result<ProgramOutput, ProgramError> {
+pub(crate) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) -> Result<ProgramOutput, ProgramError> {
     RunningPrograms::default().run(command, timeout, max_bytes)
 }
 
@@ -61,7 +61,7 @@ impl Default for RunningPrograms {
 
 impl RunningPrograms {
     /// As [`run`], until [`Self::stop`].
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         command: &mut Command,
         timeout: Duration,
@@ -89,7 +89,7 @@ impl RunningPrograms {
     }
 
     /// Kills the running programs with their children; no further one starts.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         for group in self.groups().take().into_iter().flatten() {
             if let Some(group) = Pid::from_raw(group) {
                 let _ = kill_process_group(group, Signal::KILL);
@@ -97,7 +97,7 @@ impl RunningPrograms {
         }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.groups().is_none()
     }
 

@@ -1,0 +1,235 @@
+//! Where the files of a job come from: its staging folder, or the JobTracker over HTTP where this process may not read that or does not
+//! see it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyper::header::{CONNECTION, HOST};
+use hyper::{Request, StatusCode};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio::time::{Instant, sleep};
+
+use crate::config::{ConfigError, Configuration, HostPort, keys};
+use crate::fs::{Expected, FileUri, FsError, open_below};
+use crate::http::{IncomingAnswer, send_request};
+use crate::model::JobId;
+use crate::streaming::failure::TaskFailure;
+use crate::streaming::job_file::{CHANGED_MS, REPLY_HASH, URL_HASH, path_and_query};
+use crate::streaming::private_files::create_file;
+use crate::streaming::shuffle::signature::{ShuffleSecret, is_same_hash};
+use crate::streaming::working_folder::{StopCheck, WorkStep, changed_ms, copy, copy_input};
+
+/// Longest wait for the next bytes of the JobTracker.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between two checks for a stop while waiting.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Largest head of an answer, bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// Largest text of a refusal, bytes.
+const MAX_REFUSAL_BYTES: usize = 4 << 10;
+
+/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
+/// else the parent of the job's folder.
+pub fn staging_root(job_file: &Path) -> &Path {
+    let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
+    above(if above(2).ends_with(".staging") { 4 } else { 2 })
+}
+
+/// The content of a job's file, found without following links below `root`.
+///
+/// # Errors
+/// [`FsError`]: a link, no regular file, one with further names, or too long.
+pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
+    open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
+}
+
+/// The address at which the JobTracker gives files: the host of its RPC address, and the port of its web.
+///
+/// # Errors
+/// [`ConfigError`]: one of both is no address.
+pub fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> {
+    let host = cluster.address(&keys::RPC_ADDRESS)?.host;
+    Ok(HostPort { host, port: cluster.address(&keys::HTTP_ADDRESS)?.port })
+}
+
+/// The files of one job in its staging folder.
+#[derive(Clone, Debug)]
+pub struct JobFileSource {
+    job: JobId,
+    secret: ShuffleSecret,
+    folder: FileUri,
+    web: Result<HostPort, String>,
+}
+
+// === impl JobFileSource ===
+
+impl JobFileSource {
+    /// The files beside `job_file`; `secret` signs the requests for them.
+    pub fn new(job: JobId, secret: ShuffleSecret, job_file: &FileUri, cluster: &Configuration) -> Self {
+        let folder = job_file.as_path().parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
+        // The parent of an absolute path is one.
+        let folder = FileUri::parse(&folder).unwrap_or_else(|_| job_file.clone());
+        Self { job, secret, folder, web: jobtracker_web(cluster).map_err(|error| error.to_string()) }
+    }
+
+    /// Whether the file is the job's own, which its submitter handed over with it.
+    pub fn has(&self, file: &FileUri) -> bool {
+        self.name_of(file).is_some()
+    }
+
+    /// The content of a file of the job of at most `max_bytes`, and whether the JobTracker sent it.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Unusable`]: neither way leads to it.
+    pub fn read(
+        &self,
+        file: &FileUri,
+        max_bytes: u64,
+        check_stop: &StopCheck<'_>,
+    ) -> Result<(Vec<u8>, bool), TaskFailure> {
+        let error = match read_job_file(staging_root(file.as_path()), file, max_bytes) {
+            Ok(bytes) => return Ok((bytes, false)),
+            Err(error) => error,
+        };
+        let name = self.fetchable(file, &error)?;
+        let mut content = Vec::new();
+        let mut take = |piece: &[u8]| {
+            if content.len() as u64 + piece.len() as u64 > max_bytes {
+                let reason = format!("longer than {max_bytes} bytes");
+                return Err(TaskFailure::Unusable { what: file.to_string(), reason });
+            }
+            content.extend_from_slice(piece);
+            Ok(())
+        };
+        self.fetch(&name, &error, &mut take, check_stop)?;
+        Ok((content, true))
+    }
+
+    /// Copies a file that the job names to a path of ours, one of its own wherever it is; returns when it was changed last, ms since
+    /// 1970.
+    ///
+    /// # Errors
+    /// [`TaskFailure`]: neither way leads to it, or it cannot be written.
+    pub fn copy(&self, file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
+        if !self.has(file) {
+            return copy_input(file, to, check_stop);
+        }
+        let expected = Expected::file_of_any_owner().with_one_link();
+        let error = match open_below(staging_root(file.as_path()), file.as_path(), &expected) {
+            Ok(found) => {
+                let changed_ms = changed_ms(&found)?;
+                copy(found, to, check_stop)?;
+                return Ok(changed_ms);
+            }
+            Err(error) => error,
+        };
+        let name = self.fetchable(file, &error)?;
+        let mut written = create_file(to).map_err(TaskFailure::file("write", to))?;
+        let mut take = |piece: &[u8]| written.write_all(piece).map_err(TaskFailure::file("write", to));
+        self.fetch(&name, &error, &mut take, check_stop)
+    }
+
+    /// Copies the file `name` of the job's folder into one of ours.
+    ///
+    /// # Errors
+    /// As [`Self::copy`].
+    pub fn copy_beside(&self, name: &str, to: &Path) -> Result<PathBuf, TaskFailure> {
+        let to = to.join(name);
+        let file = self.folder.join(name).map_err(|error| unusable(error.to_string()))?;
+        self.copy(&file, &to, &|_| Ok(()))?;
+        Ok(to)
+    }
+
+    /// The path of a file below the job's folder.
+    fn name_of(&self, file: &FileUri) -> Option<String> {
+        let name = file.as_path().strip_prefix(self.folder.as_path()).ok()?.to_str()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+
+    /// The name of a file that the JobTracker is asked for because it is not to be read here; else the error.
+    fn fetchable(&self, file: &FileUri, error: &FsError) -> Result<String, TaskFailure> {
+        let name = self.name_of(file).filter(|_| error.is_not_found() || error.is_denied());
+        name.ok_or_else(|| unusable(error.to_string()))
+    }
+
+    /// Asks the JobTracker for a file, since reading it here gave `error`; passes its content on piece by piece.
+    fn fetch(
+        &self,
+        name: &str,
+        error: &FsError,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), TaskFailure>,
+        check_stop: &StopCheck<'_>,
+    ) -> Result<i64, TaskFailure> {
+        let web = self.web.as_ref().map_err(|reason| unusable(format!("{error}; {reason}")))?;
+        let failed = |reason: &dyn std::fmt::Display| {
+            unusable(format!("{error}; the JobTracker at {web} does not give it either: {reason}"))
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+        runtime.block_on(async {
+            let mut answer = within(self.ask(web, name), check_stop).await?.map_err(|reason| failed(&reason))?;
+            let changed_ms = answer.headers().get(CHANGED_MS).and_then(|value| value.to_str().ok()?.parse().ok());
+            let changed_ms = changed_ms.ok_or_else(|| failed(&"its answer is no file of a job"))?;
+            while let Some(piece) = within(answer.next_piece(), check_stop).await?.map_err(|error| failed(&error))? {
+                take(&piece)?;
+                check_stop(WorkStep::Advanced)?;
+            }
+            Ok(changed_ms)
+        })
+    }
+
+    async fn ask(&self, web: &HostPort, name: &str) -> Result<IncomingAnswer, String> {
+        let path = path_and_query(self.job, name);
+        let url_hash = self.secret.url_hash(web.port, &path);
+        let request = Request::get(&path)
+            .header(HOST, web.to_string())
+            .header(URL_HASH, &url_hash)
+            .header(CONNECTION, "close")
+            .body(String::new())
+            .map_err(|error| error.to_string())?;
+        let stream = TcpStream::connect((web.host.as_str(), web.port)).await.map_err(|error| error.to_string())?;
+        let answer = send_request(stream, request, MAX_HEAD_BYTES).await.map_err(|error| error.to_string())?;
+        if answer.status() != StatusCode::OK {
+            let line = answer.status_line();
+            let text = answer.into_text(MAX_REFUSAL_BYTES).await.unwrap_or_default();
+            return Err(format!("{line}: {}", text.trim_end()));
+        }
+        let reply_hash = answer.headers().get(REPLY_HASH).and_then(|hash| hash.to_str().ok()).unwrap_or_default();
+        if !is_same_hash(reply_hash, &self.secret.reply_hash(&url_hash)) {
+            return Err("its answer is not signed with the job's token".to_owned());
+        }
+        Ok(answer)
+    }
+}
+
+fn unusable(reason: String) -> TaskFailure {
+    TaskFailure::Unusable { what: "a file of the job".to_owned(), reason }
+}
+
+/// Waits for the JobTracker, no longer than [`TIMEOUT`] and until the attempt is stopped.
+async fn within<T, E>(
+    step: impl Future<Output = Result<T, E>>,
+    check_stop: &StopCheck<'_>,
+) -> Result<Result<T, String>, TaskFailure>
+where
+    E: std::fmt::Display,
+{
+    let mut step = std::pin::pin!(step);
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut step => return Ok(result.map_err(|error| error.to_string())),
+            () = sleep(STOP_CHECK_INTERVAL) => check_stop(WorkStep::Waiting)?,
+        }
+        if Instant::now() >= deadline {
+            return Ok(Err(format!("no answer within {} s", TIMEOUT.as_secs())));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/job_file_source.rs"]
+mod tests;

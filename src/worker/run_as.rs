@@ -1,0 +1,241 @@
+//! As whom jobs run on this worker: as its own user, or each as the job's user, whom rules admit (1.2.1 `task-controller`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::accounts::{LoginUser, LookupError};
+use crate::config::{ConfigError, Configuration, keys};
+
+/// What a worker of root's needs: to take another user's ids, to give folders away, to read and remove what is in them, and to end
+/// processes.
+const NEEDED: [(&str, CapabilitySet); 6] = [
+    ("CAP_SETUID", CapabilitySet::SETUID),
+    ("CAP_SETGID", CapabilitySet::SETGID),
+    ("CAP_CHOWN", CapabilitySet::CHOWN),
+    ("CAP_DAC_OVERRIDE", CapabilitySet::DAC_OVERRIDE),
+    ("CAP_FOWNER", CapabilitySet::FOWNER),
+    ("CAP_KILL", CapabilitySet::KILL),
+];
+
+/// As whom jobs run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunAs {
+    /// As the worker's own user.
+    Worker,
+    /// Each as its own user on this machine.
+    JobUser(UserRules),
+}
+
+/// Whose jobs run under [`RunAs::JobUser`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserRules {
+    /// Lowest user id (`jobtracker.worker.min-uid`).
+    pub min_uid: u32,
+    /// Users that are refused (`jobtracker.worker.banned-users`).
+    pub banned: BTreeSet<String>,
+}
+
+/// What this process may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Privileges {
+    /// It is not root.
+    NotRoot,
+    /// It is root, and lacks these capabilities.
+    RootWithout(Vec<&'static str>),
+    /// It may run processes of any user.
+    Full,
+}
+
+/// Why a job does not run here.
+#[derive(Debug, thiserror::Error)]
+pub enum RefusedUser {
+    /// The machine does not know the name.
+    #[error(
+        "{user:?} is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there"
+    )]
+    Unknown {
+        /// The job's user.
+        user: String,
+    },
+    /// The lookup failed.
+    #[error("cannot look {user:?} up on this worker's machine: {source}")]
+    Lookup {
+        /// The job's user.
+        user: String,
+        /// Why.
+        source: LookupError,
+    },
+    /// Listed.
+    #[error("{user:?} is one of jobtracker.worker.banned-users of this worker")]
+    Banned {
+        /// The job's user.
+        user: String,
+    },
+    /// A system account.
+    #[error("{user:?} has uid {uid} on this worker's machine, below jobtracker.worker.min-uid = {min_uid}")]
+    BelowMinUid {
+        /// The job's user.
+        user: String,
+        /// Its id.
+        uid: u32,
+        /// The lowest id that is admitted.
+        min_uid: u32,
+    },
+}
+
+// === impl Privileges ===
+
+impl Privileges {
+    /// Of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        if !geteuid().is_root() {
+            return Self::NotRoot;
+        }
+        let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+        let lacking: Vec<_> = NEEDED.into_iter().filter(|(_, one)| !effective.contains(*one)).collect();
+        if lacking.is_empty() {
+            Self::Full
+        } else {
+            Self::RootWithout(lacking.into_iter().map(|(name, _)| name).collect())
+        }
+    }
+}
+
+// === impl RunAs ===
+
+impl RunAs {
+    /// As configured, else each job as its user for a worker of root's with a conf folder.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: a bad value, or `job-user` for a worker that may not do that.
+    pub fn read(
+        configuration: &Configuration,
+        has_conf_folder: bool,
+        privileges: Privileges,
+    ) -> Result<Self, ConfigError> {
+        let rules = UserRules {
+            min_uid: configuration.number(&keys::MIN_UID)?,
+            banned: configuration.list(&keys::BANNED_USERS)?.into_iter().collect(),
+        };
+        let Some(chosen) = configuration.checked(&keys::RUN_AS)? else {
+            let is_default = has_conf_folder && privileges == Privileges::Full;
+            return Ok(if is_default { Self::JobUser(rules) } else { Self::Worker });
+        };
+        if chosen.value.trim() == "self" {
+            return Ok(Self::Worker);
+        }
+        let why = match privileges {
+            Privileges::Full => return Ok(Self::JobUser(rules)),
+            Privileges::NotRoot => "this one is not root's".to_owned(),
+            Privileges::RootWithout(lacking) => format!("this one lacks {}", lacking.join(", ")),
+        };
+        Err(ConfigError::BadValue {
+            key: chosen.name,
+            origin: chosen.origin,
+            value: chosen.value,
+            expected: format!("self, or a tasktracker started as root, which may run processes of other users: {why}"),
+        })
+    }
+}
+
+// === impl UserRules ===
+
+impl UserRules {
+    /// The user of a job, if its jobs run here. May wait for a directory server.
+    ///
+    /// # Errors
+    /// [`RefusedUser`]
+    pub fn admit(&self, user: &str) -> Result<LoginUser, RefusedUser> {
+        let named = || user.to_owned();
+        if self.banned.contains(user) {
+            return Err(RefusedUser::Banned { user: named() });
+        }
+        let found = LoginUser::find(user).map_err(|source| RefusedUser::Lookup { user: named(), source })?;
+        let found = found.ok_or_else(|| RefusedUser::Unknown { user: named() })?;
+        if found.uid < self.min_uid {
+            return Err(RefusedUser::BelowMinUid { user: named(), uid: found.uid, min_uid: self.min_uid });
+        }
+        Ok(found)
+    }
+}
+
+impl fmt::Display for UserRules {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "uid {} and above", self.min_uid)?;
+        if self.banned.is_empty() {
+            return Ok(());
+        }
+        let banned: Vec<&str> = self.banned.iter().map(String::as_str).collect();
+        write!(out, ", none of {}", banned.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn read(values: &[&str], has_conf_folder: bool, privileges: Privileges) -> Result<RunAs, String> {
+        let mut configuration = Configuration::new(BTreeMap::new());
+        values.iter().for_each(|value| configuration.add_override(value).unwrap());
+        RunAs::read(&configuration, has_conf_folder, privileges).map_err(|error| error.to_string())
+    }
+
+    fn rules(min_uid: u32, banned: &[&str]) -> UserRules {
+        UserRules { min_uid, banned: banned.iter().map(|name| (*name).to_owned()).collect() }
+    }
+
+    #[test]
+    fn only_a_worker_of_root_with_a_conf_folder_runs_jobs_as_their_users_by_default() {
+        let by_default = RunAs::JobUser(rules(1000, &["mapred", "hdfs", "bin"]));
+        assert_eq!(read(&[], true, Privileges::Full), Ok(by_default.clone()));
+        assert_eq!(read(&["jobtracker.worker.run-as=job-user"], false, Privileges::Full), Ok(by_default));
+        for (has_conf_folder, privileges) in [
+            (false, Privileges::Full),
+            (true, Privileges::NotRoot),
+            (true, Privileges::RootWithout(vec!["CAP_SETUID"])),
+        ] {
+            assert_eq!(read(&[], has_conf_folder, privileges), Ok(RunAs::Worker));
+        }
+        assert_eq!(read(&["jobtracker.worker.run-as=self"], true, Privileges::Full), Ok(RunAs::Worker));
+    }
+
+    #[test]
+    fn a_worker_that_cannot_is_refused_with_the_key() {
+        let asked = ["jobtracker.worker.run-as=job-user"];
+        let texts = [
+            read(&asked, true, Privileges::NotRoot).unwrap_err(),
+            read(&asked, true, Privileges::RootWithout(vec!["CAP_SETUID", "CAP_KILL"])).unwrap_err(),
+            read(&["jobtracker.worker.run-as=root"], true, Privileges::Full).unwrap_err(),
+            read(&["jobtracker.worker.min-uid=-1"], true, Privileges::Full).unwrap_err(),
+        ];
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        -D: jobtracker.worker.run-as = "job-user": expected self, or a tasktracker started as root, which may run processes of other users: this one is not root's
+        -D: jobtracker.worker.run-as = "job-user": expected self, or a tasktracker started as root, which may run processes of other users: this one lacks CAP_SETUID, CAP_KILL
+        -D: jobtracker.worker.run-as = "root": expected job-user or self
+        -D: jobtracker.worker.min-uid = "-1": expected a whole number from 0 to 4294967294
+        "#);
+    }
+
+    #[test]
+    fn users_are_refused_with_the_key() {
+        let texts = [
+            rules(1000, &[]).admit("root").unwrap_err(),
+            rules(0, &["root"]).admit("root").unwrap_err(),
+            rules(0, &[]).admit("no_such_user_here").unwrap_err(),
+            rules(0, &[]).admit("0").unwrap_err(),
+        ];
+        insta::assert_snapshot!(texts.map(|refused| refused.to_string()).join("\n"), @r#"
+        "root" has uid 0 on this worker's machine, below jobtracker.worker.min-uid = 1000
+        "root" is one of jobtracker.worker.banned-users of this worker
+        "no_such_user_here" is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there
+        "0" is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there
+        "#);
+        assert_eq!(rules(0, &[]).admit("root").unwrap().uid, 0);
+    }
+}

@@ -1,0 +1,8 @@
+//! Jobs that a worker of root's runs as their users: only where tests run as root.
+
+mod ends;
+mod forbidden;
+mod refused;
+mod runs;
+mod stage;
+mod users;

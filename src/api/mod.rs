@@ -7,12 +7,14 @@ mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
+mod job_tasks;
 mod order_quote;
 mod order_status;
 mod queue_status;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
+mod workers;
 
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
@@ -22,6 +24,7 @@ pub use explanation::{
     SufficientRate, TaskCounts,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
@@ -31,3 +34,4 @@ pub use scheduler_report::{
 };
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
+pub use workers::{WorkerState, WorkerStatus, Workers};

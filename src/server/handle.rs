@@ -10,19 +10,21 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{JobTasks, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer, Workers};
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{Credits, JobId, QueueName};
-use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
+use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
 use super::fair_pool::StuckThreads;
 use super::owner::Owner;
+use super::paged_reads::{JobFiles, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
+use super::submission::MapInputs;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -49,6 +51,7 @@ pub struct OwnerHandle {
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
+    pub(super) job_files: JobFiles,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -79,6 +82,7 @@ enum Request {
     QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
+    Paged(PagedRequest),
 }
 
 /// A job that might be submitted to a queue with an order.
@@ -112,6 +116,7 @@ impl OwnerHandle {
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
+            job_files: JobFiles::default(),
         };
         (handle, Requests { requests, serving })
     }
@@ -122,6 +127,20 @@ impl OwnerHandle {
         let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
         let prices = Arc::new(Semaphore::new(1));
         Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+    }
+
+    /// Adds the database of jobs that ended before a restart.
+    #[must_use]
+    pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
+        self.job_files.set_finished(finished);
+        self
+    }
+
+    /// Adds the files of submitted jobs.
+    #[must_use]
+    pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
+        self.job_files.set_inputs(inputs);
+        self
     }
 
     /// Adds the threads for files of jobs, for health.
@@ -159,6 +178,13 @@ impl OwnerHandle {
         read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
+    pub(super) async fn request_page<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> PagedRequest,
+    ) -> Result<T, OwnerGone> {
+        self.request(|reply| Request::Paged(request(reply))).await
+    }
+
     async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
@@ -181,6 +207,28 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
         self.request(|reply| Request::Explain(job, sees_names, reply)).await
+    }
+
+    async fn tasks(
+        &self,
+        job: JobId,
+        is_running_only: bool,
+        viewer: Option<Caller>,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        self.read_tasks(job, is_running_only, viewer).await
+    }
+
+    async fn workers(&self) -> Result<Workers, OwnerGone> {
+        self.read_workers().await
+    }
+
+    async fn drain_worker(
+        &self,
+        worker: String,
+        is_on: bool,
+        caller: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        self.request_drain(worker, is_on, caller).await
     }
 
     async fn change_job(
@@ -319,6 +367,7 @@ impl Requests {
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
+                Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
                 Some(Request::QuoteOrder(asked, reply)) => {
                     let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));

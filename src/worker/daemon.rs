@@ -89,7 +89,8 @@ pub fn run(
     let listener = listener.map_err(listen_error)?;
     let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
-    let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
+    let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
+    let name = format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port());
     let folders = LocalFolders::acquire(&settings.local_folders, http.port(), &name, &settings.user, LOCK_TIMEOUT)?;
     let folders = Arc::new(folders);
     let local = settings.local_folders.first().cloned().unwrap_or_default();

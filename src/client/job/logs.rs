@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::client::http_request::get;
+use crate::client::http_request::{get, get_bytes};
 use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;
@@ -102,5 +102,28 @@ pub async fn fetch_all(attempts: &[AttemptLine], wanted: &[&'static str]) -> Res
     match first_error {
         Some(error) if all.iter().all(|log| log.error.is_some()) => Err(error),
         _ => Ok(all),
+    }
+}
+
+/// The rest of a log from an offset on, also of an attempt that runs; empty if its worker has none.
+///
+/// # Errors
+/// [`JobClientError::Log`]
+pub async fn fetch_from(
+    attempt: AttemptId,
+    tracker: &str,
+    log: &'static str,
+    from_bytes: u64,
+) -> Result<Vec<u8>, JobClientError> {
+    let server = tracker.strip_prefix("http://").unwrap_or(tracker);
+    let path = format!("/tasklog?attemptid={attempt}&plaintext=true&filter={log}&start={from_bytes}&end=-1");
+    match get_bytes(server, &path).await.map_err(|error| JobClientError::of_log(&error, attempt, server))? {
+        (StatusCode::OK, part) => Ok(part),
+        // Answers of a tracker without the log.
+        (StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST, _) => Ok(Vec::new()),
+        (status, _) => {
+            let (tracker, reason) = (server.to_owned(), format!("status {status}"));
+            Err(JobClientError::Log { attempt, tracker, reason })
+        }
     }
 }

@@ -135,6 +135,12 @@ impl Market {
             Operation::Explain { job, .. } => {
                 Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
             }
+            // The query was signed by this user.
+            allowed @ (Operation::Drain { .. } | Operation::Tasks(_)) => Ok(Answer::Permitted(allowed)),
+            Operation::JobTimes { costs_of } => {
+                let costs_of = costs_of.filter(|_| !signed_by_admin(request));
+                Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
+            }
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
@@ -255,7 +261,10 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         | OperationKind::Bid
         | OperationKind::Unbid
         | OperationKind::QueueHistory
-        | OperationKind::Explain => query.target() == Some(&signer.user),
+        | OperationKind::Explain
+        | OperationKind::Tasks => query.target() == Some(&signer.user),
+        // It shows more of the signer's own jobs.
+        OperationKind::JobTimes => true,
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };
     if is_permitted { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }

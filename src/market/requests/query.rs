@@ -42,6 +42,10 @@ pub enum OperationKind {
     Bid,
     /// `unbid=job`, which is not the document's.
     Unbid,
+    /// `drain=worker`, which is not the document's.
+    Drain,
+    /// `resume=worker`, which is not the document's.
+    Resume,
     /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
     /// own.
     Statement,
@@ -55,6 +59,10 @@ pub enum OperationKind {
     Explain,
     /// `order=rate&queue=queue`
     OrderQuote,
+    /// `tasks=job`
+    Tasks,
+    /// `jobs`
+    JobTimes,
 }
 
 /// A request before its parameters have been parsed.
@@ -148,6 +156,22 @@ pub enum Operation {
         /// The highest rate that it would bid.
         max_rate: Credits,
     },
+    /// A worker gets no new tasks any more, or again.
+    Drain {
+        /// Its name.
+        worker: String,
+        /// Whether it is drained from now on.
+        is_on: bool,
+        /// The signer.
+        by: String,
+    },
+    /// The attempts of a job, whose id is not yet parsed.
+    Tasks(String),
+    /// The times of all jobs, and the costs of those that the signer may see.
+    JobTimes {
+        /// The user whose jobs' costs are shown; none: of all.
+        costs_of: Option<String>,
+    },
 }
 
 /// A query that cannot be parsed.
@@ -164,7 +188,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, drain, resume"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -232,7 +256,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 11] = [
+    pub(super) const NAMED: [OperationKind; 13] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -244,6 +268,8 @@ impl OperationKind {
         OperationKind::Quote,
         OperationKind::Bid,
         OperationKind::Unbid,
+        OperationKind::Drain,
+        OperationKind::Resume,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -266,6 +292,10 @@ impl OperationKind {
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
             OperationKind::OrderQuote => "order",
+            OperationKind::Drain => "drain",
+            OperationKind::Resume => "resume",
+            OperationKind::Tasks => "tasks",
+            OperationKind::JobTimes => "jobs",
         }
     }
 
@@ -277,7 +307,9 @@ impl OperationKind {
             | OperationKind::AddQueue
             | OperationKind::RemoveQueue
             | OperationKind::Bid
-            | OperationKind::Unbid => true,
+            | OperationKind::Unbid
+            | OperationKind::Drain
+            | OperationKind::Resume => true,
             OperationKind::Nothing
             | OperationKind::Price
             | OperationKind::Time
@@ -289,7 +321,9 @@ impl OperationKind {
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
             | OperationKind::Explain
-            | OperationKind::OrderQuote => false,
+            | OperationKind::OrderQuote
+            | OperationKind::Tasks
+            | OperationKind::JobTimes => false,
         }
     }
 
@@ -355,7 +389,8 @@ impl ParsedQuery {
             | OperationKind::Bid
             | OperationKind::Unbid
             | OperationKind::Explain
-            | OperationKind::OrderQuote => self.queue.as_deref(),
+            | OperationKind::OrderQuote
+            | OperationKind::Tasks => self.queue.as_deref(),
             OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
                 None
             }
@@ -368,7 +403,10 @@ impl ParsedQuery {
             | OperationKind::Price
             | OperationKind::Time
             | OperationKind::Infos
-            | OperationKind::PriceHistory => None,
+            | OperationKind::PriceHistory
+            | OperationKind::Drain
+            | OperationKind::Resume
+            | OperationKind::JobTimes => None,
         }
     }
 
@@ -392,6 +430,13 @@ impl ParsedQuery {
             OperationKind::PriceHistory => Operation::PriceHistory,
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
+            OperationKind::Drain | OperationKind::Resume => Operation::Drain {
+                worker: self.value.clone(),
+                is_on: self.kind == OperationKind::Drain,
+                by: self.user.clone().unwrap_or_default(),
+            },
+            OperationKind::Tasks => Operation::Tasks(self.value.clone()),
+            OperationKind::JobTimes => Operation::JobTimes { costs_of: self.user.clone() },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
         })
     }

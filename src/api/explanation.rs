@@ -207,6 +207,13 @@ pub enum PendingReason {
         /// Silence after which a worker counts as lost, seconds.
         lost_after_s: u64,
     },
+    /// Some workers are drained: they get no new tasks.
+    DrainingWorkers {
+        /// Number of connected workers that are drained.
+        draining: u32,
+        /// Number of all workers.
+        workers: u32,
+    },
     /// Its setup has no slot yet.
     SetupWaits,
     /// Its setup runs.
@@ -480,6 +487,10 @@ impl fmt::Display for PendingReason {
                 formatter,
                 "{silent} of {workers} workers silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
                  its tasks run elsewhere"
+            ),
+            PendingReason::DrainingWorkers { draining, workers } => write!(
+                formatter,
+                "{draining} of {workers} workers draining: no new task until an administrator resumes them (jobtracker workers list)"
             ),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")

@@ -7,6 +7,7 @@ mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
+mod job_tasks;
 mod log_ticket;
 mod order_quote;
 mod order_status;
@@ -14,6 +15,7 @@ mod queue_status;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
+mod workers;
 
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
@@ -23,6 +25,7 @@ pub use explanation::{
     SufficientRate, TaskCounts,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
@@ -33,3 +36,4 @@ pub use scheduler_report::{
 };
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
+pub use workers::{WorkerState, WorkerStatus, Workers};

@@ -16,7 +16,7 @@ const DENIED: u8 = 3;
 const UNREACHABLE: u8 = 4;
 
 /// Options of all market commands: server, signer, output form.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct MarketArguments {
     /// HTTP address of the server, host:port; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]

@@ -29,6 +29,7 @@ mod terminal;
 pub mod upgrade;
 pub mod what_if;
 mod what_if_text;
+pub mod workers;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -77,6 +78,9 @@ enum Command {
     /// Submit, follow, list and kill jobs
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// List workers, drain them and resume them
+    #[command(subcommand)]
+    Workers(workers::WorkersCommand),
     /// Explain why a job has no more slots, and which rate would buy more
     Explain(explain::JobArguments),
     /// Print the price: the sum of the effective rates, in credits for one slot over one interval
@@ -155,6 +159,10 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Completion(arguments) => print(&completion::completion(&arguments, Arguments::command())),
+        Command::Workers(command) => match workers::run(&command) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Explain(arguments) => print_answer(explain::explain(&arguments)),
         Command::Price(arguments) => print_answer(market_command::price(&arguments)),
         Command::Time(arguments) => print_answer(market_command::time(&arguments)),

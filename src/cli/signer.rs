@@ -16,7 +16,7 @@ use super::terminal::print_error;
 pub const KEY_FILE: &str = ".ssh/hadoop_key";
 
 /// User and key of signed commands.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct SignerArguments {
     /// User name; default: your login name
     #[arg(long, value_name = "NAME")]

@@ -26,10 +26,15 @@ pub struct TaskTrackerArguments {
     /// a map for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_SLOTS))]
     slots: Option<u32>,
+    /// Name of this worker for `jobtracker workers`, which it keeps whatever its port: letters, digits, `_`, `-` and `.`, at most 64
+    #[arg(long, value_name = "NAME", value_parser = worker_name)]
+    name: Option<String>,
 }
 
 /// Of one machine.
 const MOST_SLOTS: i64 = 10_000;
+/// Longest name of a worker, bytes.
+const LONGEST_NAME: usize = 64;
 
 /// Why `tasktracker` failed.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +57,15 @@ impl TaskTrackerArguments {
             [format!("{map}={slots}"), format!("{reduce}={}", (slots / 2).max(1))]
         };
         self.slots.or(default_slots).into_iter().flat_map(of_slots).chain(self.define.iter().cloned()).collect()
+    }
+}
+
+/// Parses a name that can be part of a tracker's name.
+fn worker_name(text: &str) -> Result<String, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    match is_plain && (1..=LONGEST_NAME).contains(&text.len()) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("expected 1 to {LONGEST_NAME} letters, digits, `_`, `-` and `.`")),
     }
 }
 
@@ -86,7 +100,10 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
         ConfigurationArguments { conf: arguments.conf.clone(), define }.load_options().configuration()?;
     let mut warnings = configuration.warnings();
     warnings.extend(contradictions::of_tasktracker(&configuration));
-    let settings = TaskTrackerSettings::read(configuration, default_slots.is_none())?;
+    let settings = TaskTrackerSettings {
+        name: arguments.name.clone(),
+        ..TaskTrackerSettings::read(configuration, default_slots.is_none())?
+    };
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -178,6 +195,10 @@ mod tests {
         assert_eq!(definitions(&[]), [""; 0]);
         assert_eq!(definitions_with(&[], Some(8)), [format!("{map}=8"), format!("{reduce}=4")]);
         assert_eq!(definitions_with(&["--slots", "5"], Some(8)), definitions(&["--slots", "5"]));
+        for bad in ["", "a b", "a/b", "a:b", &"n".repeat(65)] {
+            assert!(Program::try_parse_from(["tasktracker", "--name", bad]).is_err(), "{bad}");
+        }
+        assert_eq!(definitions(&["--name", "rack-1.disk_2"]), [""; 0]);
         for bad in ["0", "-1", "many"] {
             assert!(Program::try_parse_from(["tasktracker", "--slots", bad]).is_err(), "{bad}");
         }

@@ -8,7 +8,7 @@ use hyper::{Request, StatusCode};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::http::{ClientError, send_request};
+use crate::http::{ClientError, IncomingAnswer, send_request};
 
 /// Timeout for a complete answer; longer than the server's own timeout for its store.
 const TIMEOUT: Duration = Duration::from_secs(40);
@@ -53,6 +53,16 @@ pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -
     send(server, request, String::new()).await
 }
 
+/// Requests a path as it is, without a signature: status and bytes.
+pub(crate) async fn get_bytes(server: &str, path: &str) -> Result<(StatusCode, Vec<u8>), HttpError> {
+    let exchange = async {
+        let answer = answer_to(server, Request::get(path), String::new()).await?;
+        let status = answer.status();
+        Ok((status, answer.into_bytes(MAX_BODY_BYTES).await?))
+    };
+    timeout(TIMEOUT, exchange).await.map_err(|_| HttpError::TooSlow)?
+}
+
 /// Sends a form, URL-encoded.
 pub(crate) async fn post_form(server: &str, path: &str, form: String) -> Result<HttpAnswer, HttpError> {
     send(server, Request::post(path).header(CONTENT_TYPE, "application/x-www-form-urlencoded"), form).await
@@ -70,9 +80,13 @@ async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer
 }
 
 async fn exchange(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
-    let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
-    let stream = TcpStream::connect(server).await?;
-    let answer = send_request(stream, request, MAX_HEAD_BYTES).await?;
+    let answer = answer_to(server, request, body).await?;
     let status = answer.status();
     Ok(HttpAnswer { status, body: answer.into_text(MAX_BODY_BYTES).await? })
+}
+
+async fn answer_to(server: &str, request: Builder, body: String) -> Result<IncomingAnswer, HttpError> {
+    let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
+    let stream = TcpStream::connect(server).await?;
+    Ok(send_request(stream, request, MAX_HEAD_BYTES).await?)
 }

@@ -5,6 +5,8 @@
 //! request is ever sent twice.
 
 mod answer;
+mod tasks;
+mod workers;
 
 use hyper::StatusCode;
 use serde::de::DeserializeOwned;
@@ -206,13 +208,8 @@ impl MarketClient {
     /// Sends a request in the name of a user, who is believed; returns the body.
     async fn send_believed(&self, path: &str) -> Result<String, MarketClientError> {
         let answer = post(&self.server, path).await.map_err(|error| self.unreachable(error))?;
-        let is_denied = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        match self.body_or_error(answer) {
-            Err(MarketClientError::Refused(reason)) if is_denied => {
-                Err(MarketClientError::Denied { reason: Some(reason) })
-            }
-            answer => answer,
-        }
+        let status = answer.status;
+        self.body_or_error(answer).map_err(|error| denied_if_refused(error, status))
     }
 
     /// Whether a job would be accepted with its deadline; `fields`: names and values of the question.
@@ -301,6 +298,16 @@ impl MarketClient {
 
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
         MarketClientError::Unreachable { server: self.server.clone(), reason: reason.to_string() }
+    }
+}
+
+/// The refusal of a caller who is believed, as a denial where the status says so.
+fn denied_if_refused(error: MarketClientError, status: StatusCode) -> MarketClientError {
+    match error {
+        MarketClientError::Refused(reason) if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+            MarketClientError::Denied { reason: Some(reason) }
+        }
+        error => error,
     }
 }
 

@@ -119,7 +119,15 @@ impl IncomingAnswer {
     ///
     /// # Errors
     /// [`ClientError`]
-    pub async fn into_text(mut self, max_bytes: usize) -> Result<String, ClientError> {
+    pub async fn into_text(self, max_bytes: usize) -> Result<String, ClientError> {
+        Ok(String::from_utf8_lossy(&self.into_bytes(max_bytes).await?).into_owned())
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// [`ClientError`]
+    pub async fn into_bytes(mut self, max_bytes: usize) -> Result<Vec<u8>, ClientError> {
         let mut body = Vec::new();
         while let Some(piece) = self.next_piece().await? {
             if piece.len() > max_bytes - body.len() {
@@ -127,7 +135,7 @@ impl IncomingAnswer {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(String::from_utf8_lossy(&body).into_owned())
+        Ok(body)
     }
 }
 

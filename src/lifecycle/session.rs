@@ -19,8 +19,8 @@ use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, Leftovers, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root,
-    make_system_dir,
+    AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
+    make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames};
@@ -149,10 +149,8 @@ impl DaemonProcess<'_> {
         let (daemon, handle) = Daemon::new(parts);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
-        let handle = handle
-            .with_ledger(store.ledger())
-            .with_jobs(store.finished_jobs())
-            .with_refused_senders(quarantine.refused_senders());
+        let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
+        let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let owner = daemon.owner().clone();
         owner.set_quarantine(quarantine.clone());
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });

@@ -19,6 +19,9 @@ pub struct JobSpec {
     pub job_file: String,
     /// Qualified URI of the submitted job.split.
     pub split_file: String,
+    /// Its output folder as submitted: `mapred.output.dir`. None: it names none, or was accepted before this was recorded.
+    #[serde(default)]
+    pub output: Option<String>,
     /// `mapred.job.name`.
     pub name: String,
     /// The resolved queue.
@@ -144,6 +147,7 @@ impl JobSpec {
             submit_dir: "file:/staging/job".into(),
             job_file: "file:/staging/job/job.xml".into(),
             split_file: "file:/staging/job/job.split".into(),
+            output: None,
             name: "job".into(),
             queue: queue.into(),
             priority: Priority::Normal,

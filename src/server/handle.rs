@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{JobTasks, LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer, Workers};
 use crate::clock::wall_ms;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
@@ -24,8 +24,10 @@ use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::job_requests::{check_view_logs, job_request};
 use super::owner::Owner;
+use super::paged_reads::{JobFiles, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
+use super::submission::MapInputs;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -49,10 +51,10 @@ pub struct OwnerHandle {
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
-    jobs: Option<FinishedJobReader>,
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
+    pub(super) job_files: JobFiles,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -84,6 +86,7 @@ enum Request {
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
+    Paged(PagedRequest),
 }
 
 /// A job that might be submitted to a queue with an order.
@@ -114,10 +117,10 @@ impl OwnerHandle {
             store,
             serving: serving.clone(),
             ledger: None,
-            jobs: None,
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
+            job_files: JobFiles::default(),
         };
         (handle, Requests { requests, serving })
     }
@@ -130,10 +133,18 @@ impl OwnerHandle {
         Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
     }
 
-    /// Adds the jobs in the database, for tickets.
+    /// Adds the jobs in the database: those of before a restart, and keys of tickets.
     #[must_use]
-    pub fn with_jobs(self, jobs: FinishedJobReader) -> Self {
-        Self { jobs: Some(jobs), ..self }
+    pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
+        self.job_files.set_finished(finished);
+        self
+    }
+
+    /// Adds the files of submitted jobs.
+    #[must_use]
+    pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
+        self.job_files.set_inputs(inputs);
+        self
     }
 
     /// Adds the threads for files of jobs, for health.
@@ -171,6 +182,13 @@ impl OwnerHandle {
         read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
+    pub(super) async fn request_page<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> PagedRequest,
+    ) -> Result<T, OwnerGone> {
+        self.request(|reply| Request::Paged(request(reply))).await
+    }
+
     async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
@@ -195,6 +213,28 @@ impl crate::web::Owner for OwnerHandle {
         self.request(|reply| Request::Explain(job, sees_names, reply)).await
     }
 
+    async fn tasks(
+        &self,
+        job: JobId,
+        is_running_only: bool,
+        viewer: Option<Caller>,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        self.read_tasks(job, is_running_only, viewer).await
+    }
+
+    async fn workers(&self) -> Result<Workers, OwnerGone> {
+        self.read_workers().await
+    }
+
+    async fn drain_worker(
+        &self,
+        worker: String,
+        is_on: bool,
+        caller: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        self.request_drain(worker, is_on, caller).await
+    }
+
     async fn change_job(
         &self,
         job: JobId,
@@ -209,7 +249,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
-        let Some(jobs) = self.jobs.clone() else { return Ok(None) };
+        let Some(jobs) = self.job_files.reader() else { return Ok(None) };
         let key = self.read_ledger(|ledger| &ledger.statements, move |_| jobs.log_key(attempt.task.job)).await?;
         let expires_ms = wall_ms().saturating_add(LOG_TICKET_MS);
         Ok(key.map(|key| LogTicket { attempt, expires_ms, ticket: key.ticket(attempt, expires_ms) }))
@@ -348,6 +388,7 @@ impl Requests {
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
+                Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
                 Some(Request::QuoteOrder(asked, reply)) => {
                     let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));

@@ -52,3 +52,10 @@ CREATE TABLE IF NOT EXISTS order_change (
     max_rate_units TEXT,
     max_cost_units TEXT
 ) STRICT;
+
+-- Workers that get no new tasks, until they are resumed.
+CREATE TABLE IF NOT EXISTS drained_worker (
+    worker TEXT PRIMARY KEY,         -- the name it was given, or that of its tracker
+    user TEXT NOT NULL,              -- who drains it
+    since_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

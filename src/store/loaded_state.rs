@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use crate::engine::{ClassCosts, ForeignState, Presence, Restored, RestoredJobs, SchedulerChoice};
+use crate::engine::{ClassCosts, Drain, ForeignState, Presence, Restored, RestoredJobs, SchedulerChoice};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -17,7 +17,7 @@ use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
-use super::{loaded_costs, loaded_jobs, loaded_market, loaded_presences};
+use super::{loaded_costs, loaded_drains, loaded_jobs, loaded_market, loaded_presences};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -40,6 +40,8 @@ pub struct LoadedState {
     pub costs: Vec<ClassCosts>,
     /// Trackers that were there.
     pub presences: Vec<Presence>,
+    /// Workers that are drained.
+    pub drains: Vec<Drain>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -75,6 +77,7 @@ impl LoadedState {
             choice: self.choice,
             costs: self.costs,
             presences: self.presences,
+            drains: self.drains,
             market: self.market,
             foreign_state: ForeignState::default(),
             jobs: RestoredJobs {
@@ -116,6 +119,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         choice: scheduler_choice(&loader)?,
         costs: loaded_costs::load(&loader)?,
         presences: loaded_presences::load(&loader)?,
+        drains: loaded_drains::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),

@@ -22,6 +22,7 @@ mod ledger_compaction;
 mod loaded_attempts;
 mod loaded_costs;
 mod loaded_counters;
+mod loaded_drains;
 mod loaded_jobs;
 mod loaded_market;
 mod loaded_presences;

@@ -29,9 +29,11 @@ mod signed_request;
 mod start_page;
 mod start_page_rows;
 mod state;
+mod tasks_api;
 mod time_text;
 mod what_if;
 mod worker_health;
+mod workers_api;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{JobTasks, LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer, Workers};
 use crate::engine::DeadlineChange;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
@@ -60,6 +60,38 @@ pub trait Owner: Send + Sync + 'static {
         job: JobId,
         sees_names: bool,
     ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
+
+    /// A job with its attempts, or with those that have not ended; none for an unknown job. A `viewer` must be one whom the job's
+    /// access lists let see it.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come.
+    fn tasks(
+        &self,
+        job: JobId,
+        is_running_only: bool,
+        viewer: Option<Caller>,
+    ) -> impl Future<Output = Result<Result<Option<JobTasks>, Refusal>, OwnerGone>> + Send;
+
+    /// All workers.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come.
+    fn workers(&self) -> impl Future<Output = Result<Workers, OwnerGone>> + Send;
+
+    /// Drains a worker, or resumes it, in the name of a caller. Completes when the change is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] if no answer will come. The change may have been made.
+    fn drain_worker(
+        &self,
+        worker: String,
+        is_on: bool,
+        caller: Caller,
+    ) -> impl Future<Output = Result<Result<MarketReply, Refusal>, OwnerGone>> + Send;
 
     /// Changes a job in the name of a caller; forms of pages name no user. Completes when the change is durable.
     ///

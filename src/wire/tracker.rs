@@ -102,7 +102,21 @@ pub const STREAMING_ONLY: &str = "streaming_only";
 /// Whether a tracker of that name runs only Hadoop Streaming.
 #[must_use]
 pub fn runs_streaming_only(tracker: &str) -> bool {
-    tracker.split_once(':').is_some_and(|(_, rest)| rest.split('/').next() == Some(STREAMING_ONLY))
+    given_name(tracker).is_some()
+}
+
+/// The name by which administrators know a worker: the one it was given, which follows [`STREAMING_ONLY`] behind a dot, else the
+/// name of its tracker. 1.2.1 reads no more of that than the host before the colon.
+#[must_use]
+pub fn worker_name(tracker: &str) -> &str {
+    given_name(tracker).filter(|name| !name.is_empty()).unwrap_or(tracker)
+}
+
+/// The name that a built-in worker was given; empty if none was.
+fn given_name(tracker: &str) -> Option<&str> {
+    let (_, rest) = tracker.split_once(':')?;
+    let rest = rest.split('/').next()?.strip_prefix(STREAMING_ONLY)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
 }
 
 // === impl TaskTrackerStatus ===

@@ -90,7 +90,8 @@ pub fn run(
     let listener = listener.map_err(listen_error)?;
     let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
-    let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
+    let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
+    let name = format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port());
     let is_for_users = matches!(settings.run_as, RunAs::JobUser(_));
     let (disks, user) = (&settings.local_folders, &settings.user);
     let folders = LocalFolders::acquire(disks, http.port(), &name, user, is_for_users, LOCK_TIMEOUT)?;

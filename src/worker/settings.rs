@@ -20,6 +20,8 @@ pub struct TaskTrackerSettings {
     pub run_as: RunAs,
     /// The name of this host for others.
     pub host: String,
+    /// The name by which administrators know it; none: the name of its tracker.
+    pub name: Option<String>,
     /// The address that serves map output and logs; port 0: any.
     pub http_address: HostPort,
     /// Host names that the web answers to, beside addresses; `None`: every name.
@@ -73,6 +75,7 @@ impl TaskTrackerSettings {
             user,
             run_as,
             host,
+            name: None,
             http_address,
             web_hosts,
             slots: PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?),

@@ -19,7 +19,7 @@ use super::error::JobCommandError;
 const WEB_PORT: u16 = 50030;
 
 /// Options of all `job` commands: JobTracker, signer, output form.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct ConnectionArguments {
     /// RPC address of the JobTracker, host:port; default: the address in --conf, else 127.0.0.1:8021
     #[arg(long, value_name = "ADDRESS")]

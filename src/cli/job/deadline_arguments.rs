@@ -7,7 +7,7 @@ use crate::api::{DueText, parse_duration_ms};
 use crate::model::Credits;
 
 /// Options that state a deadline.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args, serde::Serialize, serde::Deserialize)]
 pub struct DeadlineArguments {
     /// When the job must be done: a duration from now, such as 20m, or a time, such as 2026-11-22T18:00Z
     #[arg(long, value_name = "DURATION|TIME", value_parser = DueText::from_str)]

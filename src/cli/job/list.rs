@@ -1,11 +1,12 @@
 //! `jobtracker job list`: lists jobs.
 
-use crate::cli::market_text::{Form, columns, format_utc, json, lines};
+use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines};
 use crate::client::job::view::JobLine;
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use super::filter::{FilterArguments, StateArgument};
+use super::times::{TimedJob, Times};
 
 /// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,37 +34,51 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommand
     jobs.retain(|job| filter.is_for(job) && state.is_none_or(|state| state.is_of(job)));
     // By id, which is the order of submission.
     let first = limit.map_or(0, |limit| jobs.len().saturating_sub(limit));
-    Ok(render_list(&jobs[first..], connection.form()))
+    let jobs = &jobs[first..];
+    let times = Times::of(connection, jobs).await?;
+    Ok(render_list(&jobs.iter().map(|job| times.timed(job)).collect::<Vec<_>>(), times.has_costs, connection.form()))
 }
 
-fn render_list(jobs: &[JobLine], form: Form) -> String {
+fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     if form == Form::Json {
         return json(&jobs);
     }
-    let names = ["job", "state", "user", "queue", "priority", "started", "name", "maps", "reduces", "deadline", "left"];
-    // Most clusters keep no deadlines.
-    let has_deadlines = jobs.iter().any(|job| job.deadline.is_some());
-    let shown = if has_deadlines { names.len() } else { names.len() - 2 };
-    let mut table = columns(&names[..shown], 7);
-    for job in jobs {
+    // What no job has is left out: most clusters keep no deadlines.
+    let has_deadlines = jobs.iter().any(|timed| timed.job.deadline.is_some());
+    let has_ended = jobs.iter().any(|timed| timed.job.state.is_finished());
+    let shown = [
+        (true, &["job", "state", "user", "queue", "priority", "started"][..]),
+        (has_ended, &["ended"]),
+        (true, &["elapsed", "name", "maps", "reduces"]),
+        (has_costs, &["cost"]),
+        (has_deadlines, &["deadline", "left"]),
+    ];
+    let names: Vec<&str> =
+        shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
+    let mut table = columns(&names, if has_ended { 9 } else { 8 });
+    for TimedJob { job, finish_ms, elapsed_ms, cost, .. } in jobs {
         let deadline = job.deadline.as_ref();
         let of_deadline = [
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
             deadline.map_or_else(String::new, |deadline| format!("{} s", deadline.left_s)),
         ];
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
+        let elapsed_s = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
         let cells = [
-            job.to_string(),
-            state.name().to_owned(),
-            user.clone(),
-            queue.clone(),
-            (*priority).to_owned(),
-            format_utc(*started_ms),
-            one_line(name),
-            percent_text(*map_percent),
-            percent_text(*reduce_percent),
+            vec![
+                job.to_string(),
+                state.name().to_owned(),
+                user.clone(),
+                queue.clone(),
+                (*priority).to_owned(),
+                format_utc(*started_ms),
+            ],
+            vec![finish_ms.map_or_else(|| "-".to_owned(), format_utc)],
+            vec![format_duration(elapsed_s), one_line(name), percent_text(*map_percent), percent_text(*reduce_percent)],
+            vec![cost.clone().unwrap_or_else(|| "-".to_owned())],
+            of_deadline.to_vec(),
         ];
-        table.add_row(cells.into_iter().chain(of_deadline).take(shown));
+        table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
     }
     lines(&table)
 }
@@ -87,6 +102,7 @@ fn one_line(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::client::job::deadline_line::DeadlineLine;
+    use crate::client::job::view::JobState;
 
     #[test]
     fn jobs_are_shown_a_line_each() {
@@ -95,17 +111,14 @@ mod tests {
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
             ..JobLine::example()
         };
-        insta::assert_snapshot!(render_list(std::slice::from_ref(&job), Form::Table), @r"
-        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
-        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
-        ");
-        assert!(render_list(std::slice::from_ref(&job), Form::Json).contains("\"state\": \"RUNNING\""));
+        let timed = |job| TimedJob { job, finish_ms: None, elapsed_ms: Some(83_000), cost: None, cost_error: None };
+        insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @"");
+        assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
-        insta::assert_snapshot!(render_list(&[job, promised], Form::Table), @r"
-        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES  DEADLINE     LEFT
-        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
-        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  payroll      66%       0%   ON_TIME  412.5 s
-        ");
+        let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
+        let cost = Some("1.5".to_owned());
+        let ended = TimedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };
+        insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, Form::Table), @"");
         assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

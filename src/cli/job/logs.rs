@@ -3,12 +3,16 @@
 use std::fmt::Write as _;
 use std::str::FromStr;
 
+use crate::api::TaskAttempt;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::logs::{AttemptLog, LOGS, attempt, fetch_all, list_ended_attempts};
-use crate::client::job::{AttemptId, JobId};
+use crate::client::job::view::AttemptLine;
+use crate::client::job::{AttemptId, JobClientError, JobId};
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
+use super::log_follow::{Followed, follow};
+use super::tasks::read_tasks;
 
 /// Options of `job logs`.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,9 +20,12 @@ pub struct LogsArguments {
     /// Attempt id, such as attempt_202611211200_0001_m_000000_0, or job id
     #[arg(value_name = "ATTEMPT|JOB")]
     source: LogSource,
-    /// Print the logs of all ended attempts of a job, not only of failed ones
+    /// Print the logs of all attempts of a job, running ones too, not only of failed ones
     #[arg(long)]
     all: bool,
+    /// Print what is added to the logs of running attempts until these have ended; of a job, until the job has ended
+    #[arg(long, conflicts_with_all = ["all", "json"])]
+    follow: bool,
     /// Print only this log
     #[arg(long, value_name = "LOG", value_parser = LOGS)]
     log: Option<String>,
@@ -52,24 +59,67 @@ impl FromStr for LogSource {
 }
 
 pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.connection.jobtracker()?;
+    let connection = &arguments.connection;
+    let mut jobtracker = connection.jobtracker()?;
     let job = match arguments.source {
         LogSource::Attempt(id) => id.task.job,
         LogSource::Job(job) => job,
     };
-    let access = arguments.connection.log_access(&jobtracker.job(job).await?)?;
-    let attempts = match arguments.source {
-        LogSource::Attempt(id) => vec![attempt(&mut jobtracker, id).await?],
-        LogSource::Job(job) => list_ended_attempts(&mut jobtracker, job, arguments.all).await?,
-    };
+    let access = connection.log_access(&jobtracker.job(job).await?)?;
+    let access = &access;
     let wanted: Vec<_> =
         LOGS.into_iter().filter(|log| arguments.log.as_deref().is_none_or(|only| only == *log)).collect();
-    let logs = fetch_all(&attempts, &wanted, &access).await?;
+    let attempts = match arguments.source {
+        LogSource::Attempt(id) => match attempt(&mut jobtracker, id).await {
+            // It may run.
+            Err(unknown @ JobClientError::UnknownAttempt(_)) => {
+                let running = running_attempts(connection, job, Some(id)).await?;
+                if running.is_empty() {
+                    return Err(unknown.into());
+                }
+                if arguments.follow {
+                    follow(&Followed { job, attempt: Some(id), logs: &wanted, access }, connection).await?;
+                    return Ok(String::new());
+                }
+                running
+            }
+            // Of one that has ended there is nothing to follow.
+            ended => vec![ended?],
+        },
+        LogSource::Job(job) if arguments.follow => {
+            follow(&Followed { job, attempt: None, logs: &wanted, access }, connection).await?;
+            return Ok(String::new());
+        }
+        LogSource::Job(job) => {
+            let mut attempts = list_ended_attempts(&mut jobtracker, job, arguments.all).await?;
+            if arguments.all {
+                // The Java JobTracker does not know them.
+                attempts.extend(running_attempts(connection, job, None).await.unwrap_or_default());
+            }
+            attempts
+        }
+    };
+    let logs = fetch_all(&attempts, &wanted, access).await?;
     Ok(match arguments.connection.form() {
         Form::Json => json(&logs),
         Form::Table if logs.is_empty() => "no attempt failed; use --all for the logs of other attempts\n".to_owned(),
         Form::Table => render_logs(&logs),
     })
+}
+
+/// Attempts that have not ended and whose workers are known, or the one asked for.
+async fn running_attempts(
+    connection: &ConnectionArguments,
+    job: JobId,
+    only: Option<AttemptId>,
+) -> Result<Vec<AttemptLine>, JobCommandError> {
+    let tasks = read_tasks(connection, job, true).await?;
+    let line = |attempt: TaskAttempt| {
+        let TaskAttempt { attempt, task, http, .. } = attempt;
+        Some(AttemptLine::running(attempt, &task, http?))
+    };
+    let wanted = tasks.attempts.into_iter().filter(|attempt| only.is_none_or(|only| only == attempt.attempt));
+    Ok(wanted.filter_map(line).collect())
 }
 
 fn render_logs(attempts: &[AttemptLog]) -> String {

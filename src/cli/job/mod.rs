@@ -15,13 +15,19 @@ mod interrupt;
 mod kill;
 mod kill_attempts;
 mod list;
+mod log_follow;
 mod logs;
+mod output;
 mod priority;
 mod progress;
+mod resubmit;
 mod signed_change;
 mod status;
+mod submission_record;
 mod submit;
 mod submit_arguments;
+mod tasks;
+mod times;
 
 use std::process::ExitCode;
 
@@ -72,6 +78,15 @@ pub enum JobCommand {
     /// Print the logs of an attempt, or of a job's failed attempts
     #[command(after_help = EXIT_CODES)]
     Logs(logs::LogsArguments),
+    /// List the attempts of a job: state, worker, input, time of launch, status text
+    #[command(after_help = EXIT_CODES)]
+    Tasks(tasks::TasksArguments),
+    /// Print the output of a job: its part files, in order
+    #[command(after_help = EXIT_CODES)]
+    Output(output::OutputArguments),
+    /// Submit a job again, as it was submitted from this machine
+    #[command(after_help = EXIT_CODES)]
+    Resubmit(Box<resubmit::ResubmitArguments>),
 }
 
 /// End of each command's help.
@@ -99,6 +114,9 @@ pub fn run(command: JobCommand) -> Outcome {
             JobCommand::Events(arguments) => events::events(&arguments).await.map(done),
             JobCommand::Counters(arguments) => counters::counters(&arguments).await.map(done),
             JobCommand::Logs(arguments) => logs::logs(&arguments).await.map(done),
+            JobCommand::Tasks(arguments) => tasks::tasks(&arguments).await.map(done),
+            JobCommand::Output(arguments) => output::output(&arguments).await.map(done),
+            JobCommand::Resubmit(arguments) => resubmit::resubmit(&arguments).await,
         }
     })
 }

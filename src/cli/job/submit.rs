@@ -15,7 +15,7 @@ use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
 use crate::fs::FileUri;
 
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionArguments};
 use super::cost_text::{add_cost, render_cost_line};
 use super::counters::{main_counters, render_counters};
 use super::dry_run::dry_run;
@@ -23,6 +23,7 @@ use super::error::Outcome;
 use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::Progress;
+use super::submission_record::SubmissionRecord;
 use super::submit_arguments::SubmitArguments;
 
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
@@ -69,6 +70,12 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
+    if let Err(error) = record(arguments, submitted.job) {
+        print_error(&format!(
+            "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
+            submitted.job
+        ));
+    }
     if let Some(earlier) = earlier {
         earlier.remove().map_err(JobClientError::from)?;
     }
@@ -88,6 +95,22 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
     follow(connection, arguments, submitted.job, &output, progress).await
+}
+
+/// Keeps what was asked for.
+fn record(arguments: &SubmitArguments, job: JobId) -> std::io::Result<()> {
+    let ConnectionArguments { jobtracker, conf, market } = &arguments.connection;
+    let record = SubmissionRecord {
+        job,
+        submitted_ms: crate::clock::wall_ms(),
+        directory: std::env::current_dir()?,
+        jobtracker: jobtracker.clone(),
+        // As the paths of the options, it is relative to the directory.
+        conf: conf.clone(),
+        server: market.server.clone(),
+        arguments: arguments.clone(),
+    };
+    record.write()
 }
 
 /// What a job has left in its output directory.

@@ -10,7 +10,7 @@ use super::deadline_arguments::DeadlineArguments;
 use super::error::JobCommandError;
 
 /// Options of `job submit`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args, serde::Serialize, serde::Deserialize)]
 pub struct SubmitArguments {
     /// Input file, directory or pattern; can be repeated
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
@@ -77,11 +77,12 @@ pub struct SubmitArguments {
     pub(super) dry_run: bool,
     /// JobTracker, signer, output form.
     #[command(flatten)]
+    #[serde(skip)]
     pub(super) connection: ConnectionArguments,
 }
 
 /// Input formats.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 enum FormatArgument {
     #[default]
     Text,
@@ -103,6 +104,22 @@ impl SubmitArguments {
             ("--combiner", self.combiner.as_ref()),
         ];
         given.into_iter().filter_map(|(option, command)| Some((option, command?.as_str())))
+    }
+
+    /// Changes what is given.
+    pub(super) fn change(
+        &mut self,
+        output: Option<String>,
+        name: Option<&String>,
+        queue: Option<&String>,
+        properties: &[String],
+    ) {
+        if let Some(output) = output {
+            self.output = output;
+        }
+        self.name = name.or(self.name.as_ref()).cloned();
+        self.queue = queue.or(self.queue.as_ref()).cloned();
+        self.properties.extend_from_slice(properties);
     }
 
     /// Properties of the job, `key=value`.

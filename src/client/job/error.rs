@@ -42,8 +42,8 @@ pub enum JobClientError {
     /// The JobTracker knows no such job.
     #[error("the JobTracker knows no job {0}")]
     UnknownJob(JobId),
-    /// No completion event of the attempt, which would give the address of its log.
-    #[error("{0} is unknown or has not ended; its log is available when it has ended")]
+    /// Neither a completion event of the attempt nor the list of running ones gives the address of its log.
+    #[error("{0} is unknown; expected an attempt of `jobtracker job tasks`")]
     UnknownAttempt(AttemptId),
     /// The input cannot be used.
     #[error("{0}")]

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::client::http_request::get;
+use crate::client::http_request::get_bytes;
 use crate::client::market::MarketClientError;
 use crate::model::{AttemptId, JobId};
 
@@ -57,7 +57,62 @@ pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> R
     last.ok_or(JobClientError::UnknownAttempt(attempt))
 }
 
-/// Fetches the logs of an attempt, with a ticket where the tracker wants one.
+/// The logs of one attempt at its tracker, which may want a ticket.
+#[derive(Debug)]
+pub struct LogReader<'a> {
+    attempt: AttemptId,
+    server: String,
+    access: &'a LogAccess,
+    /// Parameters of the last ticket; empty while none was wanted.
+    ticket: String,
+}
+
+// === impl LogReader ===
+
+impl<'a> LogReader<'a> {
+    /// Of an attempt at its tracker's address.
+    pub fn new(attempt: AttemptId, tracker: &str, access: &'a LogAccess) -> Self {
+        let server = tracker.strip_prefix("http://").unwrap_or(tracker).to_owned();
+        Self { attempt, server, access, ticket: String::new() }
+    }
+
+    /// A log from an offset on, also of an attempt that runs; empty if its worker has none.
+    ///
+    /// # Errors
+    /// [`JobClientError::Log`], or [`JobClientError::Denied`].
+    pub async fn read_from(&mut self, log: &'static str, from_bytes: u64) -> Result<Vec<u8>, JobClientError> {
+        let attempt = self.attempt;
+        let range = if from_bytes == 0 { String::new() } else { format!("&start={from_bytes}&end=-1") };
+        let path = format!("/tasklog?attemptid={attempt}&plaintext=true&filter={log}{range}");
+        let (mut status, mut body) = self.get(&path).await?;
+        if status == StatusCode::FORBIDDEN {
+            // It wants a ticket, or the last one has expired.
+            self.ticket = match self.access.parameters(attempt).await {
+                Ok(ticket) => ticket,
+                Err(error) => return Err(no_ticket(error, attempt, &self.server)),
+            };
+            (status, body) = self.get(&path).await?;
+        }
+        match status {
+            StatusCode::OK => Ok(body),
+            // Answers of a tracker without the log.
+            StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => Ok(Vec::new()),
+            status => {
+                let text = String::from_utf8_lossy(&body);
+                let words = text.lines().next().filter(|_| status == StatusCode::FORBIDDEN);
+                let reason = words.map_or_else(|| format!("status {status}"), str::to_owned);
+                Err(JobClientError::Log { attempt, tracker: self.server.clone(), reason })
+            }
+        }
+    }
+
+    async fn get(&self, path: &str) -> Result<(StatusCode, Vec<u8>), JobClientError> {
+        let answer = get_bytes(&self.server, &format!("{path}{}", self.ticket)).await;
+        answer.map_err(|error| JobClientError::of_log(&error, self.attempt, &self.server))
+    }
+}
+
+/// Fetches the logs of an attempt.
 ///
 /// # Errors
 /// [`JobClientError::Log`], or [`JobClientError::Denied`].
@@ -66,31 +121,12 @@ pub async fn fetch(
     wanted: &[&'static str],
     access: &LogAccess,
 ) -> Result<AttemptLog, JobClientError> {
-    let server = attempt.tracker.strip_prefix("http://").unwrap_or(&attempt.tracker);
-    let (mut logs, mut ticket) = (Vec::new(), String::new());
+    let mut reader = LogReader::new(attempt.attempt, &attempt.tracker, access);
+    let mut logs = Vec::new();
     for log in wanted {
-        let path = format!("/tasklog?attemptid={}&plaintext=true&filter={log}", attempt.attempt);
-        let get = async |path: &str| {
-            get(server, path, None).await.map_err(|error| JobClientError::of_log(&error, attempt.attempt, server))
-        };
-        let mut answer = get(&format!("{path}{ticket}")).await?;
-        if answer.status == StatusCode::FORBIDDEN && ticket.is_empty() {
-            ticket = match access.parameters(attempt.attempt).await {
-                Ok(ticket) => ticket,
-                Err(error) => return Err(no_ticket(error, attempt.attempt, server)),
-            };
-            answer = get(&format!("{path}{ticket}")).await?;
-        }
-        match answer.status {
-            StatusCode::OK if answer.body.is_empty() => {}
-            StatusCode::OK => logs.push((*log, answer.body)),
-            // Answers of a tracker without the log.
-            StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
-            status => {
-                let words = answer.body.lines().next().filter(|_| status == StatusCode::FORBIDDEN);
-                let reason = words.map_or_else(|| format!("status {status}"), str::to_owned);
-                return Err(JobClientError::Log { attempt: attempt.attempt, tracker: server.to_owned(), reason });
-            }
+        let text = reader.read_from(log, 0).await?;
+        if !text.is_empty() {
+            logs.push((*log, String::from_utf8_lossy(&text).into_owned()));
         }
     }
     let AttemptLine { attempt, status, tracker, .. } = attempt;

@@ -223,6 +223,16 @@ impl AttemptLine {
         }
     }
 
+    /// One that has not ended, which has no completion event. `task`: as `/scheduler/tasks` calls it.
+    pub fn running(attempt: AttemptId, task: &str, tracker: String) -> Self {
+        let task = match task {
+            "map" => "map",
+            "reduce" => "reduce",
+            _ => "setup or cleanup",
+        };
+        Self { number: -1, attempt, task, status: "RUNNING", tracker, run_time_ms: 0 }
+    }
+
     /// Whether it failed by itself, not by a kill.
     pub fn has_failed(&self) -> bool {
         let status = CompletionStatus::from_name(self.status);

@@ -119,10 +119,11 @@ impl Engine {
     }
 
     /// Whether jobs can use slots that a tracker releases: not if it is silent, unhealthy, not yet recovered after a
-    /// restart or accepts no tasks.
+    /// restart, drained or accepts no tasks.
     pub(in crate::engine) fn can_take_work(&self, tracker: &Tracker, now: Now) -> bool {
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let has_recovered = matches!(tracker.recovery, TrackerRecovery::Complete);
-        has_recovered && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
+        let is_willing = tracker.healthy && !tracker.is_drained && !tracker.refuses_work;
+        has_recovered && is_willing && silent_ms <= self.longest_silence_ms()
     }
 }

@@ -194,6 +194,15 @@ pub enum Event {
         /// The caller.
         caller: Caller,
     },
+    /// An administrator drains a worker, or ends that. Answered by [`Reply::Market`](crate::engine::Reply::Market), or refused.
+    DrainWorker {
+        /// Its name.
+        worker: String,
+        /// Whether it is drained from now on.
+        is_on: bool,
+        /// The caller.
+        caller: Caller,
+    },
     /// An administrator refreshed the host lists.
     HostsRead {
         /// Their content.

@@ -66,6 +66,10 @@ impl Engine {
             Event::SetSafeMode { on, caller } => {
                 (AuditEntry::new("safe-mode", &*caller.user).with("on", on), Done::Always)
             }
+            Event::DrainWorker { worker, is_on, caller } => {
+                let verb = if *is_on { "drain" } else { "resume" };
+                (AuditEntry::new(verb, &*caller.user).with("worker", worker), Done::Always)
+            }
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
             Event::Market(request) => of_market(request),
@@ -152,7 +156,8 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
     let name_of_value = match query.kind {
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
         OperationKind::AddBudget => "amount",
-        OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain => "job",
+        OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain | OperationKind::Tasks => "job",
+        OperationKind::Drain | OperationKind::Resume => "worker",
         _ => "queue",
     };
     let entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref()).with_some(name_of_value, value);

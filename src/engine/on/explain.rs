@@ -106,6 +106,7 @@ impl Engine {
             why.push(PendingReason::SafeMode);
         }
         why.extend(self.why_workers(case.now));
+        why.extend(self.why_drained());
         let beyond =
             self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.id, &self.cluster.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
@@ -160,6 +161,13 @@ impl Engine {
             workers: narrow(self.trackers.len()),
             lost_after_s: self.config.tracker_expiry_ms / 1_000,
         })
+    }
+
+    /// How many workers get no new tasks; none if all do.
+    fn why_drained(&self) -> Option<PendingReason> {
+        let draining = self.trackers.iter().filter(|tracker| tracker.is_drained).count();
+        let workers = narrow(self.trackers.len());
+        (draining > 0).then(|| PendingReason::DrainingWorkers { draining: narrow(draining), workers })
     }
 
     /// Why the queue has no allocation; none if it has one.

@@ -135,7 +135,9 @@ impl Engine {
         self.acknowledge_kill_jobs(id);
         // Its free slots are unknown before its first fresh report.
         let is_known = freshness != ReportFreshness::MaybeStale;
-        let accepts = request.accept_new_tasks && request.status.health.healthy && !self.is_in_safe_mode() && is_known;
+        let is_drained = self.trackers.get(id).is_some_and(|tracker| tracker.is_drained);
+        let offers = request.accept_new_tasks && request.status.health.healthy && !is_drained;
+        let accepts = offers && !self.is_in_safe_mode() && is_known;
         let reported = freshness.reported_attempts(&request.status.tasks);
         let mut orders = self.process_reports(id, request.status.tasks, freshness, now);
         if freshness == ReportFreshness::FirstFresh {

@@ -28,7 +28,8 @@ impl Engine {
     /// Replaces the job of a request by the queue of its user, by which the market checks access. For an unknown job the signer's
     /// own queue stands in, so every signer may learn that the job does not exist.
     pub(super) fn resolve_job_queue(&self, request: &mut ServletRequest) {
-        if matches!(request.query.kind, OperationKind::Explain | OperationKind::Bid | OperationKind::Unbid) {
+        use OperationKind::{Bid, Explain, Tasks, Unbid};
+        if matches!(request.query.kind, Explain | Tasks | Bid | Unbid) {
             let job = request.query.value.parse().ok().and_then(|id| self.jobs.get(id));
             let signer = request.verified.as_ref().map(|signer| signer.user.clone());
             request.query.queue = job.map(|job| job.spec.user.clone()).or(signer);

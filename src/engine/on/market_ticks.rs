@@ -151,6 +151,7 @@ impl Engine {
             self.outbox.record(Fact::Market(fact));
         }
         let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
+        let answer = answer.and_then(|answer| self.perform_drain(answer, now));
         // The answer may show durable state only.
         (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }

@@ -7,7 +7,9 @@ use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel, Presence, Re
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
-use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only};
+use crate::wire::{
+    HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only, worker_name,
+};
 
 // === impl Engine: registration ===
 
@@ -85,7 +87,8 @@ impl Engine {
         let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
         self.cluster.nodes.insert(id, info);
         self.cluster.nodes.set_slots(id, PerKind::default());
-        self.trackers.insert(Tracker::new(id, name, host, recovery));
+        let is_drained = self.trackers.drains.get(worker_name(&name)).is_some();
+        self.trackers.insert(Tracker { is_drained, ..Tracker::new(id, name, host, recovery) });
         id
     }
 
@@ -107,7 +110,6 @@ impl Engine {
         }
         self.trackers.connect(id, sender, now);
         self.trackers.set_busy(id, busy, &mut self.outbox.violations);
-        let mut news = None;
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
@@ -115,18 +117,12 @@ impl Engine {
         let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
         let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
         let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
-        // Slots of an unhealthy tracker do not count.
-        let counted = if status.health.healthy { reported } else { PerKind::default() };
+        tracker.reported_slots = reported;
+        let counted = if status.health.healthy && !tracker.is_drained { reported } else { PerKind::default() };
         self.cluster.nodes.set_free_disk(id, u64::try_from(status.resources.available_space_bytes).ok());
         update_complaint(&mut tracker.complaint, &status.health);
-        if tracker.slots != counted || tracker.healthy != status.health.healthy {
-            tracker.slots = counted;
-            tracker.healthy = status.health.healthy;
-            self.cluster.scheduler.set_slots(id, counted);
-            self.cluster.nodes.set_slots(id, counted);
-            self.cluster.nodes.set_healthy(id, tracker.healthy);
-            news = Some(Presence { tracker: tracker.name.clone(), host: tracker.host.clone(), slots: counted });
-        }
+        let is_changed = tracker.slots != counted || tracker.healthy != status.health.healthy;
+        tracker.healthy = status.health.healthy;
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
         if is_news {
@@ -137,7 +133,20 @@ impl Engine {
             );
             self.outbox.log_line(LogLevel::Warning, text);
         }
-        if let Some(presence) = news.filter(|presence| self.trackers.presences.come(presence)) {
+        if is_changed {
+            self.cluster.nodes.set_healthy(id, status.health.healthy);
+            self.count_slots(id, counted, now);
+        }
+    }
+
+    /// Changes the slots of a tracker that count.
+    pub(super) fn count_slots(&mut self, id: TrackerId, slots: PerKind<u32>, now: Now) {
+        let Some(tracker) = self.trackers.get_mut(id) else { return };
+        tracker.slots = slots;
+        self.cluster.scheduler.set_slots(id, slots);
+        self.cluster.nodes.set_slots(id, slots);
+        let presence = Presence { tracker: tracker.name.clone(), host: tracker.host.clone(), slots };
+        if self.trackers.presences.come(&presence) {
             self.outbox.record(Fact::TrackerCame { presence, at_ms: now.wall_ms });
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::core::Engine;
 use crate::engine::state::{
-    ClassCosts, ForeignState, JobCost, LaunchAnswer, LogLevel, Presence, SchedulerChoice, TrackerRecovery,
+    ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Presence, SchedulerChoice, TrackerRecovery,
 };
 use crate::mapreduce::{
     AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
@@ -33,6 +33,8 @@ pub struct Restored {
     pub costs: Vec<ClassCosts>,
     /// Trackers that were there.
     pub presences: Vec<Presence>,
+    /// Workers that are drained.
+    pub drains: Vec<Drain>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
     /// Jobs and the trackers' knowledge of them.

@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Cluster, CostHistories, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Presences,
-    Round, Rounds, Submissions, Trackers,
+    Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox,
+    Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -45,6 +45,7 @@ impl Engine {
             trackers: Trackers::new(
                 now.mono_ms + config.tracker_expiry_ms / 3,
                 Presences::restored(restored.presences),
+                Drains::restored(restored.drains),
             ),
             host_faults: HostFaults::default(),
             launching: Launching::default(),

@@ -76,6 +76,7 @@ impl Engine {
             Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
+            Event::DrainWorker { worker, is_on, caller } => self.on_drain_worker(&worker, is_on, &caller, now),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
             Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller, now),
             Event::ConfigurationRead { queues, policy, hosts } => {

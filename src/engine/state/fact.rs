@@ -8,6 +8,7 @@ use crate::model::{Identifier, JobId};
 use crate::scheduler::constraint::JobClass;
 
 use super::cost_histories::ClassCosts;
+use super::drains::Drain;
 use super::job_costs::JobCost;
 use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;
@@ -49,6 +50,13 @@ pub enum Fact {
         tracker: Arc<str>,
         /// Time of its last heartbeat, epoch ms.
         at_ms: i64,
+    },
+    /// A worker gets no new tasks until it is resumed.
+    WorkerDrained(Drain),
+    /// A drained worker gets tasks again.
+    WorkerResumed {
+        /// Its name, as it was drained.
+        worker: Arc<str>,
     },
     /// The job is complete: these trackers must receive KILL_JOB.
     KillJobPending {

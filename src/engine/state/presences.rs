@@ -40,6 +40,11 @@ impl Presences {
         was.as_ref() != Some(presence)
     }
 
+    /// The names of all that are believed to be there.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_tracker.keys()
+    }
+
     /// A tracker is gone; returns whether that is news.
     pub fn go(&mut self, tracker: &str) -> bool {
         self.by_tracker.remove(tracker).is_some()

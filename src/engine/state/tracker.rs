@@ -14,10 +14,15 @@ pub struct Tracker {
     pub name: Arc<str>,
     pub host: Arc<str>,
     pub http_port: i32,
+    /// Slots that count: none while it is unhealthy or drained.
     pub slots: PerKind<u32>,
+    /// Slots that it reports, within the limit.
+    pub reported_slots: PerKind<u32>,
     /// Slots in use by its last report.
     pub busy: PerKind<u32>,
     pub healthy: bool,
+    /// An administrator drains it: it gets no new tasks.
+    pub is_drained: bool,
     /// It accepts no tasks although it has free slots.
     pub refuses_work: bool,
     /// The report of its health script; empty while it is healthy.
@@ -109,8 +114,10 @@ impl Tracker {
             host,
             http_port: 0,
             slots: PerKind::default(),
+            reported_slots: PerKind::default(),
             busy: PerKind::default(),
             healthy: true,
+            is_drained: false,
             refuses_work: false,
             complaint: String::new(),
             connection: 0,

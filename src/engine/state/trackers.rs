@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
+use super::drains::Drains;
 use super::presences::Presences;
 use super::tracker::Tracker;
 use super::tracker_connection::HeartbeatSender;
@@ -28,6 +29,8 @@ pub struct Trackers {
     connections: FxHashSet<u64>,
     /// What the store believes of them.
     pub presences: Presences,
+    /// Drained workers, connected or not.
+    pub drains: Drains,
     /// When to look for silent trackers next.
     pub next_expiry_mono_ms: u64,
 }
@@ -35,9 +38,9 @@ pub struct Trackers {
 // === impl Trackers ===
 
 impl Trackers {
-    /// No trackers; the store believes these to be there.
-    pub fn new(next_expiry_mono_ms: u64, presences: Presences) -> Self {
-        Self { next_expiry_mono_ms, presences, ..Self::default() }
+    /// No trackers; the store believes these to be there, and has these as drained.
+    pub fn new(next_expiry_mono_ms: u64, presences: Presences, drains: Drains) -> Self {
+        Self { next_expiry_mono_ms, presences, drains, ..Self::default() }
     }
 
     /// Adds a tracker under a name that is free.

@@ -45,6 +45,15 @@ pub enum Answer {
         /// Its orders.
         orders: Vec<OrderStatus>,
     },
+    /// A worker after a change.
+    Worker {
+        /// Its name, by which it is drained.
+        worker: String,
+        /// Whether it is drained.
+        is_draining: bool,
+        /// Slots that its tasks hold.
+        used: u64,
+    },
     /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
     /// A job after a change.
@@ -94,6 +103,7 @@ pub fn render(answer: &Answer, host: &str) -> String {
     match answer {
         // Answered as JSON.
         Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::QueueStatuses(_) => {}
+        Answer::Worker { worker, is_draining, used } => xml.worker(worker, *is_draining, *used),
         Answer::Quote(quote) => xml.quote(quote),
         Answer::Job(job) => xml.job(job),
         Answer::Price(price) => xml.element(1, "price", price),
@@ -166,6 +176,13 @@ impl Frame {
             }
         }
         self.text.push_str("  </quote>\n");
+    }
+
+    fn worker(&mut self, worker: &str, is_draining: bool, used: u64) {
+        let _ = writeln!(self.text, "  <worker name=\"{}\">", escape(worker));
+        self.element(2, "draining", is_draining);
+        self.element(2, "usedSlots", used);
+        self.text.push_str("  </worker>\n");
     }
 
     fn order(&mut self, order: &OrderStatus) {

@@ -39,6 +39,12 @@ pub enum MarketError {
     /// No such queue.
     #[error("there is no queue {0}")]
     UnknownQueue(String),
+    /// No such worker.
+    #[error("there is no worker {0}; expected a name of `jobtracker workers list`")]
+    UnknownWorker(String),
+    /// The number of drained workers is at its limit.
+    #[error("{0} workers are drained, the limit: resume one first")]
+    TooManyDrains(usize),
     /// The queue exists.
     #[error("queue {0} exists already")]
     QueueExists(QueueName),
@@ -218,9 +224,9 @@ impl MarketError {
             MarketError::Query(_) | MarketError::Overdrawn { .. } | MarketError::BalanceTooLarge { .. } => {
                 ErrorClass::BadRequest
             }
-            MarketError::UnknownQueue(_) | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => {
-                ErrorClass::NotFound
-            }
+            MarketError::UnknownQueue(_)
+            | MarketError::UnknownWorker(_)
+            | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => ErrorClass::NotFound,
             MarketError::Order(
                 OrderError::Passed { .. } | OrderError::MaxRateBelowBid { .. } | OrderError::MaxCostBelowSpent { .. },
             ) => ErrorClass::BadRequest,
@@ -230,6 +236,7 @@ impl MarketError {
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
             | MarketError::TooManyQueues(_)
+            | MarketError::TooManyDrains(_)
             | MarketError::Committed { .. }
             | MarketError::NotRuling => ErrorClass::Conflict,
             MarketError::Job(JobRequestError::UnknownJob(_) | JobRequestError::UnknownAttempt(_)) => {

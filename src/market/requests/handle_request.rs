@@ -140,6 +140,12 @@ impl Market {
             | Operation::SetJobPriority { .. }
             | Operation::SetJobDeadline { .. }
             | Operation::LogTicket(_)) => Ok(Answer::Permitted(of_job)),
+            // The query was signed by this user.
+            allowed @ (Operation::Drain { .. } | Operation::Tasks(_)) => Ok(Answer::Permitted(allowed)),
+            Operation::JobTimes { costs_of } => {
+                let costs_of = costs_of.filter(|_| !signed_by_admin(request));
+                Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
+            }
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
@@ -262,7 +268,10 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         | OperationKind::Bid
         | OperationKind::Unbid
         | OperationKind::QueueHistory
-        | OperationKind::Explain => query.target() == Some(&signer.user),
+        | OperationKind::Explain
+        | OperationKind::Tasks => query.target() == Some(&signer.user),
+        // It shows more of the signer's own jobs.
+        OperationKind::JobTimes => true,
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };
     if is_permitted { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }

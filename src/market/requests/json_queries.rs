@@ -68,6 +68,22 @@ impl ParsedQuery {
         Ok(ParsedQuery { kind, ..parsed })
     }
 
+    /// Parses a request for the attempts of a job.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `tasks` is missing.
+    pub fn parse_tasks(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::Tasks, query, "tasks=JOB, or tasks=JOB&running")
+    }
+
+    /// Parses a request for the times of jobs.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `jobs` is missing.
+    pub fn parse_job_times(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::JobTimes, query, "jobs")
+    }
+
     /// Parses a request for the explanation of a job.
     ///
     /// # Errors
@@ -205,12 +221,14 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
-        let ours: [(&str, ParseQuery); 5] = [
+        let ours: [(&str, ParseQuery); 7] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),
             ("job=q", ParsedQuery::parse_explain),
             ("order=1&queue=q", ParsedQuery::parse_order_quote),
+            ("tasks=q", ParsedQuery::parse_tasks),
+            ("jobs", ParsedQuery::parse_job_times),
         ];
         for (query, own) in ours {
             assert!(own(query).is_ok(), "{query}");

@@ -44,6 +44,10 @@ pub enum OperationKind {
     Bid,
     /// `unbid=job`, which is not the document's.
     Unbid,
+    /// `drain=worker`, which is not the document's.
+    Drain,
+    /// `resume=worker`, which is not the document's.
+    Resume,
     /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
     /// own.
     Statement,
@@ -69,6 +73,10 @@ pub enum OperationKind {
     SetJobDeadline,
     /// `attempt=attempt`, which has an address of its own.
     LogTicket,
+    /// `tasks=job`
+    Tasks,
+    /// `jobs`
+    JobTimes,
 }
 
 /// A request before its parameters have been parsed.
@@ -187,6 +195,22 @@ pub enum Operation {
     },
     /// A ticket for the logs of an attempt.
     LogTicket(AttemptId),
+    /// A worker gets no new tasks any more, or again.
+    Drain {
+        /// Its name.
+        worker: String,
+        /// Whether it is drained from now on.
+        is_on: bool,
+        /// The signer.
+        by: String,
+    },
+    /// The attempts of a job, whose id is not yet parsed.
+    Tasks(String),
+    /// The times of all jobs, and the costs of those that the signer may see.
+    JobTimes {
+        /// The user whose jobs' costs are shown; none: of all.
+        costs_of: Option<String>,
+    },
 }
 
 /// A query that cannot be parsed.
@@ -203,7 +227,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, killJob, killTask, failTask, setJobPriority, setJobDeadline"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, killJob, killTask, failTask, setJobPriority, setJobDeadline, drain, resume"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -279,7 +303,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 16] = [
+    pub(super) const NAMED: [OperationKind; 18] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -296,6 +320,8 @@ impl OperationKind {
         OperationKind::FailTask,
         OperationKind::SetJobPriority,
         OperationKind::SetJobDeadline,
+        OperationKind::Drain,
+        OperationKind::Resume,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -324,6 +350,10 @@ impl OperationKind {
             OperationKind::SetJobPriority => "setJobPriority",
             OperationKind::SetJobDeadline => "setJobDeadline",
             OperationKind::LogTicket => "attempt",
+            OperationKind::Drain => "drain",
+            OperationKind::Resume => "resume",
+            OperationKind::Tasks => "tasks",
+            OperationKind::JobTimes => "jobs",
         }
     }
 
@@ -340,7 +370,9 @@ impl OperationKind {
             | OperationKind::KillTask
             | OperationKind::FailTask
             | OperationKind::SetJobPriority
-            | OperationKind::SetJobDeadline => true,
+            | OperationKind::SetJobDeadline
+            | OperationKind::Drain
+            | OperationKind::Resume => true,
             OperationKind::Nothing
             | OperationKind::Price
             | OperationKind::Time
@@ -353,7 +385,9 @@ impl OperationKind {
             | OperationKind::QueueHistory
             | OperationKind::Explain
             | OperationKind::OrderQuote
-            | OperationKind::LogTicket => false,
+            | OperationKind::LogTicket
+            | OperationKind::Tasks
+            | OperationKind::JobTimes => false,
         }
     }
 
@@ -419,7 +453,8 @@ impl ParsedQuery {
             | OperationKind::Bid
             | OperationKind::Unbid
             | OperationKind::Explain
-            | OperationKind::OrderQuote => self.queue.as_deref(),
+            | OperationKind::OrderQuote
+            | OperationKind::Tasks => self.queue.as_deref(),
             OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
                 None
             }
@@ -438,7 +473,10 @@ impl ParsedQuery {
             | OperationKind::FailTask
             | OperationKind::SetJobPriority
             | OperationKind::SetJobDeadline
-            | OperationKind::LogTicket => None,
+            | OperationKind::LogTicket
+            | OperationKind::Drain
+            | OperationKind::Resume
+            | OperationKind::JobTimes => None,
         }
     }
 
@@ -462,6 +500,13 @@ impl ParsedQuery {
             OperationKind::PriceHistory => Operation::PriceHistory,
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
+            OperationKind::Drain | OperationKind::Resume => Operation::Drain {
+                worker: self.value.clone(),
+                is_on: self.kind == OperationKind::Drain,
+                by: self.user.clone().unwrap_or_default(),
+            },
+            OperationKind::Tasks => Operation::Tasks(self.value.clone()),
+            OperationKind::JobTimes => Operation::JobTimes { costs_of: self.user.clone() },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
             OperationKind::KillJob
             | OperationKind::KillTask

@@ -85,6 +85,9 @@ impl StepSource {
             }
             Event::UnsignedChange { verb, job, caller } => self.call_of(caller, verb, format_args!("{job}")),
             Event::SetSafeMode { on, caller } => self.call_of(caller, "setSafeMode", format_args!("{on}")),
+            Event::DrainWorker { worker, is_on, caller } => {
+                self.call_of(caller, "drain", format_args!("{worker:?}, {is_on}"));
+            }
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),
             Event::ConfigurationRead { .. } => self.call("reload", format_args!("SIGHUP"), format_args!("")),

@@ -4,6 +4,7 @@
 mod accounts;
 mod error;
 mod leftovers;
+mod map_inputs;
 mod pools;
 mod predecessors;
 mod read;
@@ -35,6 +36,7 @@ use super::rack_resolver::RackResolver;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
+pub use map_inputs::MapInputs;
 pub use predecessors::SystemDirAtStart;
 pub use read::SubmissionRequest;
 pub use staging::make_staging_root;

@@ -24,6 +24,10 @@ use super::staging::{JobDirectory, StagingRoot};
 const JOB_CONF: &str = "job.xml";
 const SPLIT_META: &str = "job.splitmetainfo";
 const SPLITS: &str = "job.split";
+/// The output folder of a job (1.2.1 `FileOutputFormat.setOutputPath`).
+const OUTPUT_DIR: &str = "mapred.output.dir";
+/// Longest that is kept, bytes: as paths of this system.
+const MAX_OUTPUT_BYTES: usize = 4 << 10;
 /// Maximum size of a `job.split` that is checked, bytes: about 150 per map.
 const MAX_SPLITS_BYTES: u64 = 64 << 20;
 
@@ -117,7 +121,9 @@ impl SubmissionReader {
         let (conf, only_stock) = self.job_conf(&directory, user, &configuration)?;
         let pools = pool_properties(&configuration, pool_property).map_err(|error| bad(error.into()))?;
         let signature = self.signature(user, &conf);
-        let spec = JobSpec { only_stock, ..job_spec(user, directory.uri(), conf, pools) };
+        let output = configuration.named(OUTPUT_DIR).ok().flatten().map(|setting| setting.value);
+        let output = output.filter(|output| !output.is_empty() && output.len() <= MAX_OUTPUT_BYTES);
+        let spec = JobSpec { only_stock, output, ..job_spec(user, directory.uri(), conf, pools) };
         Ok(ReadConf { directory, spec, signature })
     }
 

@@ -12,6 +12,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         submit_dir: directory.to_string(),
         job_file: format!("{directory}/job.xml"),
         split_file: format!("{directory}/job.split"),
+        // Read beside it.
+        output: None,
         name: conf.name,
         queue: conf.queue,
         priority: conf.priority,

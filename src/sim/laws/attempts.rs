@@ -113,6 +113,8 @@ impl AttemptModel {
             | Fact::CostsForgotten(_)
             | Fact::TrackerCame { .. }
             | Fact::TrackerWent { .. }
+            | Fact::WorkerDrained(_)
+            | Fact::WorkerResumed { .. }
             | Fact::Market(_)
             | Fact::JobsCharged { .. } => Ok(()),
         }

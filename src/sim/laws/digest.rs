@@ -77,6 +77,8 @@ impl Digest {
             Fact::TrackerForgotten { tracker } => self.bytes(tracker.as_bytes()),
             // Decides nothing.
             Fact::TrackerCame { .. } | Fact::TrackerWent { .. } => {}
+            Fact::WorkerDrained(drain) => self.bytes(drain.worker.as_bytes()),
+            Fact::WorkerResumed { worker } => self.bytes(worker.as_bytes()),
             Fact::KillJobPending { job, trackers } => {
                 self.job(*job);
                 self.word(trackers.len() as u64);

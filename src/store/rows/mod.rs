@@ -1,6 +1,7 @@
 //! Applies each fact to the rows of the database.
 
 mod costs;
+mod drains;
 mod job;
 mod market;
 mod presences;
@@ -52,6 +53,8 @@ pub(super) fn record(
             .map(drop),
         Fact::TrackerCame { presence, at_ms } => presences::come(transaction, presence, *at_ms),
         Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
+        Fact::WorkerDrained(drain) => drains::drain(transaction, drain),
+        Fact::WorkerResumed { worker } => drains::resume(transaction, worker),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;

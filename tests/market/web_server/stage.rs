@@ -10,7 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use jobtracker::api::{Explanation, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer};
+use jobtracker::api::{
+    Explanation, JobTasks, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer, Workers,
+};
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
@@ -135,6 +137,31 @@ impl Owner for Handle {
     ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
         self.gate().await?;
         Ok(Err(MarketError::NotRuling))
+    }
+
+    async fn tasks(
+        &self,
+        _job: JobId,
+        _is_running_only: bool,
+        _viewer: Option<Caller>,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        self.gate().await?;
+        Ok(Ok(None))
+    }
+
+    async fn workers(&self) -> Result<Workers, OwnerGone> {
+        self.gate().await?;
+        Ok(Workers::default())
+    }
+
+    async fn drain_worker(
+        &self,
+        worker: String,
+        _is_on: bool,
+        _caller: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        self.gate().await?;
+        Ok(Ok(Err(MarketError::UnknownWorker(worker))))
     }
 
     async fn change_job(

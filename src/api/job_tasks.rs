@@ -1,0 +1,87 @@
+//! The attempts of a job as `/scheduler/tasks` lists them, and the times of jobs as `/scheduler/jobs` does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{AttemptId, JobId};
+
+/// A job with its attempts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobTasks {
+    /// The job.
+    pub job: JobId,
+    /// Its state, in Hadoop's spelling.
+    pub state: String,
+    /// Its owner.
+    pub user: String,
+    /// Its output folder; none if it names none, or was submitted to an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Its attempts: setup, maps, reduces, cleanup, each by number.
+    pub attempts: Vec<TaskAttempt>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskAttempt {
+    /// Its id.
+    pub attempt: AttemptId,
+    /// `setup`, `map`, `reduce` or `cleanup`.
+    pub task: String,
+    /// Its state, in Hadoop's spelling; `UNASSIGNED` until its worker has reported it.
+    pub state: String,
+    /// Its worker, by the name it was given, else by that of its tracker; none if that is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// `http://HOST:PORT` of its worker, which has its logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// What a map reads; none for other tasks, for jobs that have ended and where the split names no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<TaskInput>,
+    /// When it was launched, epoch ms.
+    pub since_ms: i64,
+    /// When it ended, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_ms: Option<i64>,
+    /// Its progress, percent.
+    pub percent: u32,
+    /// Its last status text.
+    pub status: String,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskInput {
+    /// The URI of the file.
+    pub file: String,
+    /// Start of the part, bytes.
+    pub start_bytes: i64,
+    /// Length of the part, bytes.
+    pub length_bytes: i64,
+}
+
+/// When a job was submitted and ended, and its cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobTimes {
+    /// The job.
+    pub job: JobId,
+    /// When it was submitted, epoch ms.
+    pub submit_ms: i64,
+    /// When it ended, epoch ms; none while it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_ms: Option<i64>,
+    /// Its cost up to the last tick; none unless a market rules and the caller may see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+}
+
+/// The newest jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobTimesList {
+    /// When this was so, epoch ms.
+    pub at_ms: i64,
+    /// Whether a market rules, so that jobs have costs.
+    pub is_market_ruling: bool,
+    /// The newest jobs, newest first; at most 500.
+    pub jobs: Vec<JobTimes>,
+}

@@ -1,0 +1,88 @@
+//! The workers as `/scheduler/workers` lists them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::PerKind;
+
+/// One worker: a registered tracker, or a drained worker that is not connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// The name it was given (`tasktracker --name`), else the name of its tracker.
+    pub worker: String,
+    /// Its state.
+    pub state: WorkerState,
+    /// Whether it gets no new tasks because an administrator drains it, whatever its state.
+    pub is_draining: bool,
+    /// Who drains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_by: Option<String>,
+    /// Since when it is drained, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_since_ms: Option<i64>,
+    /// The name of its tracker; none while it is not connected, as for what follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracker: Option<String>,
+    /// Its host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The rack of its host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
+    /// `http://HOST:PORT` of its map output and logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Its slots, also those that a drained or unhealthy one does not offer.
+    pub slots: PerKind<u32>,
+    /// Slots in use.
+    pub used: PerKind<u32>,
+    /// When its connection began, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
+    /// Its last heartbeat, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen_ms: Option<i64>,
+    /// Why it is unhealthy or graylisted, one reason a line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub complaints: String,
+}
+
+/// The state of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerState {
+    /// It calls in time, and gets tasks.
+    Ok,
+    /// Its host has failed more often than others; it still gets tasks.
+    Graylisted,
+    /// An administrator drains it.
+    Draining,
+    /// Its health script reports an error: Hadoop calls it blacklisted.
+    Unhealthy,
+    /// It has missed three heartbeats.
+    Silent,
+    /// It is drained and not connected.
+    Absent,
+}
+
+/// Some workers, by the names of their trackers; drained ones that are not connected come last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    /// The workers.
+    pub workers: Vec<WorkerStatus>,
+}
+
+// === impl WorkerState ===
+
+impl WorkerState {
+    /// Its name in JSON and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Graylisted => "graylisted",
+            Self::Draining => "draining",
+            Self::Unhealthy => "unhealthy",
+            Self::Silent => "silent",
+            Self::Absent => "absent",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! When listed jobs ended and what they cost, which only this JobTracker says, over HTTP.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::api::{JobTimes, JobTimesList};
+use crate::client::job::JobId;
+use crate::client::job::view::JobLine;
+
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Timeout of the request: the list must not wait for it.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is known of the times of jobs.
+pub(super) struct Times {
+    /// By job; only the newest are listed.
+    by_job: BTreeMap<JobId, JobTimes>,
+    /// The clock of the JobTracker, epoch ms; none if it does not say.
+    at_ms: Option<i64>,
+    /// Whether jobs cost something.
+    pub(super) has_costs: bool,
+    /// Why costs are not known.
+    error: Option<String>,
+}
+
+/// A job with its times.
+#[derive(Debug, Serialize)]
+pub(super) struct TimedJob<'a> {
+    #[serde(flatten)]
+    pub(super) job: &'a JobLine,
+    /// When it ended, epoch ms; null while it has not, and where that is not known.
+    pub(super) finish_ms: Option<i64>,
+    /// Time since its submission, or until its end, ms; null where that is not known.
+    pub(super) elapsed_ms: Option<i64>,
+    /// Its cost up to the last tick; null without a market, and where that is not known.
+    pub(super) cost: Option<String>,
+    /// Why the cost is not known.
+    pub(super) cost_error: Option<String>,
+}
+
+// === impl Times ===
+
+impl Times {
+    /// Asks the JobTracker of these jobs.
+    pub(super) async fn of(connection: &ConnectionArguments, jobs: &[JobLine]) -> Result<Self, JobCommandError> {
+        let Some(first) = jobs.first() else { return Ok(Self::unknown(None)) };
+        let source = connection.costs(first)?;
+        Ok(match timeout(TIMEOUT, source.market.job_times(source.signer.as_ref())).await {
+            Ok(Ok(times)) => Self::known(times),
+            Ok(Err(error)) => Self::unknown(Some(error.to_string())),
+            Err(_) => Self::unknown(Some(format!("no answer within {} s", TIMEOUT.as_secs()))),
+        })
+    }
+
+    fn known(times: JobTimesList) -> Self {
+        let JobTimesList { at_ms, is_market_ruling, jobs } = times;
+        let by_job = jobs.into_iter().map(|times| (times.job, times)).collect();
+        Self { by_job, at_ms: Some(at_ms), has_costs: is_market_ruling, error: None }
+    }
+
+    fn unknown(error: Option<String>) -> Self {
+        Self { by_job: BTreeMap::new(), at_ms: None, has_costs: false, error }
+    }
+
+    /// A job with what is known of it.
+    pub(super) fn timed<'a>(&self, job: &'a JobLine) -> TimedJob<'a> {
+        let times = self.by_job.get(&job.job);
+        let finish_ms = times.and_then(|times| times.finish_ms);
+        let end_ms = if job.state.is_finished() { finish_ms } else { self.at_ms };
+        let cost = times.and_then(|times| times.cost.clone());
+        let hidden = || match times {
+            Some(_) => format!("only {} and administrators see it, by a signed request", job.user),
+            None => "too old to be listed; see `jobtracker job status`".to_owned(),
+        };
+        let cost_error = match &cost {
+            Some(_) => None,
+            None => self.error.clone().or_else(|| self.has_costs.then(hidden)),
+        };
+        let elapsed_ms = end_ms.map(|end_ms| end_ms.saturating_sub(job.started_ms).max(0));
+        TimedJob { job, finish_ms, elapsed_ms, cost, cost_error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::job::view::JobState;
+
+    #[test]
+    fn what_is_not_known_is_null_with_the_reason() {
+        let job = JobLine::example();
+        let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
+        let start_ms = job.started_ms;
+        let times = |finish_ms, cost: Option<&str>| {
+            let times = JobTimes { job: job.job, submit_ms: start_ms, finish_ms, cost: cost.map(str::to_owned) };
+            Times::known(JobTimesList { at_ms: start_ms + 9, is_market_ruling: true, jobs: vec![times] })
+        };
+        let of = |times: &Times, job: &JobLine| {
+            let TimedJob { finish_ms, elapsed_ms, cost, cost_error, .. } = times.timed(job);
+            (finish_ms.map(|ms| ms - start_ms), elapsed_ms, cost, cost_error.is_some())
+        };
+        assert_eq!(of(&times(None, Some("1.5")), &job), (None, Some(9), Some("1.5".to_owned()), false));
+        assert_eq!(of(&times(Some(start_ms + 5), None), &ended), (Some(5), Some(5), None, true));
+        assert_eq!(of(&Times::unknown(Some("no answer".to_owned())), &ended), (None, None, None, true));
+        assert_eq!(of(&Times::unknown(None), &job), (None, None, None, false));
+    }
+}

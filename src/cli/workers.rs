@@ -1,0 +1,240 @@
+//! `jobtracker workers`: lists workers, drains them and resumes them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::api::{WorkerState, WorkerStatus, Workers};
+use crate::client::job::configuration::{JobConfiguration, JobConfigurationError};
+use crate::client::market::{MarketClient, MarketClientError};
+
+use super::market_command::{MarketArguments, MarketCommandError, wait_for};
+use super::market_text::{Form, columns, format_duration, format_utc, json, lines};
+use super::signer::SignerError;
+use super::terminal::print_error;
+
+/// Pause between two looks at a worker that is drained.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Subcommands of `workers`.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum WorkersCommand {
+    /// List all workers: name, state, slots, last heartbeat
+    List {
+        #[command(flatten)]
+        cluster: ClusterArguments,
+    },
+    /// Give a worker no new tasks until it is resumed; what runs there keeps running (administrators only)
+    Drain {
+        /// Name as `workers list` shows it
+        #[arg(value_name = "NAME")]
+        worker: String,
+        /// Wait until nothing runs there
+        #[arg(long)]
+        wait: bool,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+    },
+    /// Give a drained worker tasks again (administrators only)
+    Resume {
+        /// Name as `workers list` shows it
+        #[arg(value_name = "NAME")]
+        worker: String,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+    },
+}
+
+/// Cluster, signer, output form.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ClusterArguments {
+    /// Conf folder of the cluster, which names its HTTP address unless --server does
+    #[arg(long, value_name = "DIR")]
+    conf: Option<PathBuf>,
+    /// Server, signer, output form.
+    #[command(flatten)]
+    market: MarketArguments,
+}
+
+/// Why a command for workers failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkersCommandError {
+    /// The request failed.
+    #[error("{0}")]
+    Market(#[from] MarketCommandError),
+    /// The conf folder cannot be used.
+    #[error("{0}")]
+    Configuration(#[from] JobConfigurationError),
+}
+
+// === impl WorkersCommandError ===
+
+impl WorkersCommandError {
+    /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Market(error) => error.exit_code(),
+            Self::Configuration(_) => super::exit_code::WRONG_USAGE,
+        }
+    }
+}
+
+impl From<MarketClientError> for WorkersCommandError {
+    fn from(error: MarketClientError) -> Self {
+        Self::Market(error.into())
+    }
+}
+
+impl From<SignerError> for WorkersCommandError {
+    fn from(error: SignerError) -> Self {
+        Self::Market(error.into())
+    }
+}
+
+// === impl ClusterArguments ===
+
+impl ClusterArguments {
+    fn client(&self) -> Result<MarketClient, WorkersCommandError> {
+        let Some(conf) = self.conf.as_deref().filter(|_| self.market.server.is_none()) else {
+            return Ok(self.market.client());
+        };
+        let configuration = JobConfiguration::load(Some(conf), &[], &self.market.signer.user()?)?;
+        let web = configuration.web(&configuration.jobtracker(None)?);
+        Ok(web.map_or_else(|| self.market.client(), MarketClient::new))
+    }
+}
+
+/// Runs the command; returns the text to print.
+///
+/// # Errors
+/// [`WorkersCommandError`]
+pub fn run(command: &WorkersCommand) -> Result<String, WorkersCommandError> {
+    match command {
+        WorkersCommand::List { cluster } => {
+            let client = cluster.client()?;
+            let workers = wait_for(async { Ok(client.workers().await?) })?;
+            Ok(match cluster.market.form() {
+                Form::Json => json(&workers),
+                Form::Table => render(&workers, crate::clock::wall_ms()),
+            })
+        }
+        WorkersCommand::Drain { worker, wait, cluster } => {
+            change(worker, true, cluster)?;
+            if *wait {
+                let client = cluster.client()?;
+                wait_for(async { Ok(wait_until_idle(worker, &client).await?) })?;
+            }
+            Ok(done(worker, if *wait { "drained: nothing runs there" } else { "draining" }, cluster))
+        }
+        WorkersCommand::Resume { worker, cluster } => {
+            change(worker, false, cluster)?;
+            Ok(done(worker, "gets tasks again", cluster))
+        }
+    }
+}
+
+fn change(worker: &str, is_on: bool, cluster: &ClusterArguments) -> Result<(), WorkersCommandError> {
+    let client = cluster.client()?;
+    let user = cluster.market.signer.user()?;
+    // Without a market, administrators have no key and need none.
+    let signer = cluster.market.signer();
+    let changed = wait_for(async { Ok(client.drain_worker(worker, is_on, &user, signer.as_ref().ok()).await) })?;
+    match (changed, signer) {
+        (Err(MarketClientError::Denied { .. }), Err(no_signer)) if cluster.market.signer.key_file.is_some() => {
+            Err(no_signer.into())
+        }
+        (changed, _) => Ok(changed?),
+    }
+}
+
+async fn wait_until_idle(worker: &str, client: &MarketClient) -> Result<(), MarketClientError> {
+    let mut shown = None;
+    loop {
+        let workers = client.workers().await?;
+        let is_it = |found: &&WorkerStatus| found.worker == worker || found.tracker.as_deref() == Some(worker);
+        let used: u32 = workers.workers.iter().filter(is_it).map(|found| found.used.map + found.used.reduce).sum();
+        if used == 0 {
+            return Ok(());
+        }
+        if shown.replace(used) != Some(used) {
+            print_error(&format!("{worker}: {used} slots in use"));
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+fn done(worker: &str, what: &str, cluster: &ClusterArguments) -> String {
+    match cluster.market.form() {
+        Form::Json => json(&serde_json::json!({ "worker": worker, "state": what })),
+        Form::Table => format!("{worker}: {what}\n"),
+    }
+}
+
+fn render(workers: &Workers, now_ms: i64) -> String {
+    if workers.workers.is_empty() {
+        return "no worker is connected; start one: jobtracker tasktracker\n".to_owned();
+    }
+    let mut table = columns(&["worker", "state", "host", "since", "maps", "reduces", "last seen"], 4);
+    for status in &workers.workers {
+        let WorkerStatus { worker, state, is_draining, host, slots, used, since_ms, last_seen_ms, .. } = status;
+        let seen_s = last_seen_ms.and_then(|ms| u64::try_from(now_ms.saturating_sub(ms).max(0) / 1000).ok());
+        let state = match (state, is_draining) {
+            (WorkerState::Draining, _) | (_, false) => state.name().to_owned(),
+            (state, true) => format!("draining, {}", state.name()),
+        };
+        table.add_row([
+            worker.clone(),
+            state,
+            host.clone().unwrap_or_else(|| "-".to_owned()),
+            since_ms.map_or_else(|| "-".to_owned(), format_utc),
+            format!("{}/{}", used.map, slots.map),
+            format!("{}/{}", used.reduce, slots.reduce),
+            seen_s.map_or_else(|| "-".to_owned(), |seen_s| format!("{} ago", format_duration(Some(seen_s)))),
+        ]);
+    }
+    lines(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::PerKind;
+
+    #[test]
+    fn workers_are_shown_a_line_each() {
+        let worker = WorkerStatus {
+            worker: "w1".into(),
+            state: WorkerState::Ok,
+            is_draining: false,
+            drained_by: None,
+            drained_since_ms: None,
+            tracker: Some("tracker_h:streaming_only.w1/10.0.0.1:50060".into()),
+            host: Some("h".into()),
+            rack: Some("/default-rack".into()),
+            http: Some("http://h:50060".into()),
+            slots: PerKind::new(4, 2),
+            used: PerKind::new(3, 0),
+            since_ms: Some(1_700_000_000_000),
+            last_seen_ms: Some(1_700_000_059_000),
+            complaints: String::new(),
+        };
+        let draining = WorkerStatus { state: WorkerState::Draining, is_draining: true, ..worker.clone() };
+        let silent = WorkerStatus { state: WorkerState::Silent, is_draining: true, ..worker.clone() };
+        let (host, since_ms, last_seen_ms) = (None, None, None);
+        let (slots, used) = (PerKind::default(), PerKind::default());
+        let absent = WorkerStatus {
+            worker: "w2".into(),
+            state: WorkerState::Absent,
+            host,
+            since_ms,
+            last_seen_ms,
+            slots,
+            used,
+            ..draining.clone()
+        };
+        let workers = Workers { workers: vec![worker, draining, silent, absent] };
+        insta::assert_snapshot!(render(&workers, 1_700_000_060_000), @"");
+        assert!(render(&Workers::default(), 0).starts_with("no worker is connected"));
+    }
+}

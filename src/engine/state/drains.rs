@@ -1,0 +1,58 @@
+//! Workers that administrators drain: they keep what runs on them and get no new tasks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A worker that gets no new tasks until it is resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drain {
+    /// The name that the worker was given, or the name of its tracker.
+    pub worker: Arc<str>,
+    /// Who drains it.
+    pub user: Arc<str>,
+    /// Since when, epoch ms.
+    pub since_ms: i64,
+}
+
+/// All drained workers, connected or not.
+#[derive(Debug, Default)]
+pub struct Drains {
+    by_worker: BTreeMap<Arc<str>, Drain>,
+}
+
+/// Most drained workers: names stay until they are resumed.
+pub const MAX_DRAINS: usize = 1_000;
+
+// === impl Drains ===
+
+impl Drains {
+    /// Those of an earlier run.
+    pub fn restored(drains: Vec<Drain>) -> Self {
+        Self { by_worker: drains.into_iter().map(|drain| (Arc::clone(&drain.worker), drain)).collect() }
+    }
+
+    /// Drains a worker; the caller has checked that there is room and that it is not drained.
+    pub fn add(&mut self, drain: Drain) {
+        self.by_worker.insert(Arc::clone(&drain.worker), drain);
+    }
+
+    /// Ends the drain of a worker; returns whether there was one.
+    pub fn remove(&mut self, worker: &str) -> bool {
+        self.by_worker.remove(worker).is_some()
+    }
+
+    /// The drain of a worker.
+    pub fn get(&self, worker: &str) -> Option<&Drain> {
+        self.by_worker.get(worker)
+    }
+
+    /// All drains, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Drain> {
+        self.by_worker.values()
+    }
+
+    /// Whether no further worker can be drained.
+    pub fn is_full(&self) -> bool {
+        self.by_worker.len() >= MAX_DRAINS
+    }
+}

@@ -1,0 +1,108 @@
+//! Answers over HTTP that grow with a job or the cluster, requested from the owner a page at a time: heartbeats go between two
+//! pages. Jobs of before a restart are read from the database, what maps read from the job's own file.
+
+use crate::api::{JobTasks, TaskAttempt, WorkerState, WorkerStatus, Workers};
+use crate::engine::{Caller, Refusal, SLICE_ITEMS, TaskCursor, TaskPage};
+use crate::mapreduce::{StoredAttempt, StoredJob};
+use crate::model::{AttemptState, JobId, Kind};
+use crate::web::{MarketReply, OwnerGone};
+use crate::wire::worker_name;
+
+use super::handle::OwnerHandle;
+use super::paged_reads::PagedRequest;
+
+/// Most attempts in an answer.
+const MOST_ATTEMPTS: usize = 100_000;
+/// Most workers in an answer.
+const MOST_WORKERS: usize = 100_000;
+
+// === impl OwnerHandle: pages ===
+
+impl OwnerHandle {
+    pub(super) async fn read_tasks(
+        &self,
+        job: JobId,
+        is_running_only: bool,
+        viewer: Option<Caller>,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        let mut from = TaskCursor::default();
+        let mut attempts: Vec<(TaskAttempt, Option<i64>)> = Vec::new();
+        let last = loop {
+            let viewer = viewer.clone();
+            let asked = self.request_page(|reply| PagedRequest::Tasks { job, is_running_only, viewer, from, reply });
+            let mut page = match asked.await? {
+                Ok(Some(page)) => page,
+                other => return Ok(other.map(|_| None)),
+            };
+            attempts.append(&mut page.attempts);
+            match page.next.filter(|_| attempts.len() < MOST_ATTEMPTS) {
+                Some(next) => from = next,
+                None => break page,
+            }
+        };
+        let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, .. } = last;
+        let attempts = if is_in_store_alone {
+            let stored = self.job_files.finished(job).await.filter(|_| !is_running_only);
+            stored.map(|stored| stored_attempts(&stored)).unwrap_or_default()
+        } else {
+            let inputs = self.job_files.inputs.as_ref().filter(|_| !is_over);
+            match inputs {
+                Some(inputs) => inputs.add_to(job, &user, submit_dir, attempts).await,
+                None => attempts.into_iter().map(|(attempt, _)| attempt).collect(),
+            }
+        };
+        Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts })))
+    }
+
+    pub(super) async fn read_workers(&self) -> Result<Workers, OwnerGone> {
+        let mut workers: Vec<WorkerStatus> = Vec::new();
+        loop {
+            let after = workers.last().and_then(|last| last.tracker.clone());
+            let page = self.request_page(|reply| PagedRequest::Workers { after, reply }).await?;
+            let connected = page.iter().filter(|worker| worker.state != WorkerState::Absent).count();
+            workers.extend(page);
+            if connected < SLICE_ITEMS as usize || workers.len() >= MOST_WORKERS {
+                return Ok(Workers { workers });
+            }
+        }
+    }
+
+    pub(super) async fn request_drain(
+        &self,
+        worker: String,
+        is_on: bool,
+        caller: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        self.request_page(|reply| PagedRequest::Drain { worker, is_on, caller, reply }).await
+    }
+}
+
+/// The attempts of a job of before a restart.
+fn stored_attempts(stored: &StoredJob) -> Vec<TaskAttempt> {
+    let spec = &stored.accepted.spec;
+    let word = |number: i32, count: u32, work: &str| match i64::from(number) - i64::from(count) {
+        ..0 => work.to_owned(),
+        0 => "cleanup".to_owned(),
+        _ => "setup".to_owned(),
+    };
+    let line = |attempt: &StoredAttempt| {
+        let task = attempt.id.task;
+        let http = stored.events.iter().rev().find(|event| event.attempt == attempt.id);
+        TaskAttempt {
+            attempt: attempt.id,
+            task: match task.kind {
+                Kind::Map => word(task.number, spec.maps, "map"),
+                Kind::Reduce => word(task.number, spec.reduces, "reduce"),
+            },
+            state: attempt.state.name().to_owned(),
+            worker: Some(worker_name(&attempt.tracker).to_owned()),
+            http: http.map(|event| event.http.to_string()),
+            input: None,
+            since_ms: attempt.launch_ms,
+            finish_ms: (attempt.finish_ms > 0).then_some(attempt.finish_ms),
+            percent: if attempt.state == AttemptState::Succeeded { 100 } else { 0 },
+            status: attempt.state_text.clone(),
+        }
+    };
+    stored.attempts.iter().take(MOST_ATTEMPTS).map(line).collect()
+}

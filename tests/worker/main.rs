@@ -13,4 +13,5 @@ mod daemon;
 mod demo;
 mod job_client;
 mod program;
+mod signed_changes;
 mod tasktracker;

@@ -119,7 +119,10 @@ impl Values<'_> {
             ));
         }
         if !self.is_on(&keys::ACLS_ENABLED) {
-            let exposure = "every caller can kill any job and change its priority";
+            let exposure = match self.are_changes_signed() {
+                false => "every caller can kill any job and change its priority",
+                true => "every user with a key can kill any job and change its priority",
+            };
             doors.extend(self.door(
                 &keys::ACLS_ENABLED,
                 self.reach_of_rpc(),
@@ -210,9 +213,13 @@ impl Values<'_> {
 
     /// Users of the market.
     fn market(&self) -> Vec<OpenDoor> {
+        if self.are_changes_signed() && !self.has_market() {
+            return Vec::new();
+        }
         if !self.has_market() {
             let exposure = "jobs carry no signature: every caller can submit under any user name";
-            let remedy = format!("set mapred.jobtracker.taskScheduler = {DYNAMIC_CLASS}");
+            let remedy =
+                format!("set jobtracker.job-changes = signed, or mapred.jobtracker.taskScheduler = {DYNAMIC_CLASS}");
             return self.door(&keys::TASK_SCHEDULER, self.reach_of_rpc(), exposure, remedy).into_iter().collect();
         }
         let uses = self.setting(&keys::JOB_SIGNATURE_USES).and_then(|setting| keys::parse_number(&setting.value));
@@ -319,6 +326,10 @@ impl Values<'_> {
 
     fn is_on(&self, key: &Key) -> bool {
         self.configuration.flag(key).unwrap_or(false)
+    }
+
+    fn are_changes_signed(&self) -> bool {
+        self.setting(&keys::JOB_CHANGES).is_some_and(|setting| setting.value.trim() == "signed")
     }
 
     fn has_market(&self) -> bool {

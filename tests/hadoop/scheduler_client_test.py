@@ -66,9 +66,21 @@ class Client(unittest.TestCase):
     def test_query_is_sent_as_signed(self):
         ended = self.run_client("info=alice", "--user", "alice", "--server", self.address)
         self.assertEqual((ended.returncode, ended.stdout), (0, "200 OK\n<QueueInfo/>\n"))
-        [(path, signature)] = self.server.asked
+        [(time_path, _), (path, signature)] = self.server.asked
+        self.assertEqual(time_path, "/scheduler?time")
+        self.assertIn("gives no time", ended.stderr)
         self.assertRegex(path, r"^/scheduler\?info=alice&user=alice&timestamp=\d{13}$")
         self.assertEqual(signature, scheduler.sign(path.partition("?")[2], KEY))
+
+    def test_time_is_the_servers(self):
+        self.server.answer = (200, "OK", "<QueueInfo>\n  <start>1</start>\n  <time>1700000000000</time>\n</QueueInfo>\n")
+        ended = self.run_client("info=alice", "--user", "alice", "--server", self.address)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        path, signature = self.server.asked[-1]
+        self.assertEqual(path, "/scheduler?info=alice&user=alice&timestamp=1700000000000")
+        self.assertEqual(signature, "JVa0yXYFKIhmBKTdmYzPdNt4IaE%3D")
+        job = self.run_client("--job", "--user", "alice", "--server", self.address)
+        self.assertTrue(job.stdout.startswith("-Dmapred.job.timestamp=1700000000000 "))
 
     def test_denial(self):
         self.server.answer = (500, "ACCESS DENIED: infos", "ACCESS DENIED: infos")

@@ -14,4 +14,5 @@ mod demo;
 mod job_client;
 mod job_user;
 mod program;
+mod signed_changes;
 mod tasktracker;

@@ -30,7 +30,7 @@ pub(super) async fn kill_attempts(
         if !way.sign(&format!("{parameter}={attempt}")).await? {
             let killed = jobtracker.kill_attempt(*attempt, should_fail).await;
             if !killed.map_err(|error| way.explained(error.into()))? {
-                return Err(JobCommandError::Argument(format!("{attempt} is not running")));
+                return Err(JobCommandError::Argument(format!("{attempt} is not running, or has been asked to end")));
             }
         }
     }

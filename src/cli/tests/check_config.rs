@@ -152,5 +152,5 @@ fn the_sample_folder_is_good() {
     let acl = format!("mapred.priority-scheduler.acl-file={}", root.join("etc/hadoop.acl.sample").display());
     let budget = format!("mapred.dynamic-scheduler.budget-file={}", root.join("etc/hadoop.budget.sample").display());
     let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), Daemon::JobTracker);
-    assert!(report.text.contains("\ngood: 12 values set, 0 warnings\n"), "{}", report.text);
+    assert!(report.text.contains("\ngood: 13 values set, 0 warnings\n"), "{}", report.text);
 }

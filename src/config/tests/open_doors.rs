@@ -65,11 +65,11 @@ fn each_open_door_names_the_exposure_and_the_key() {
     open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller can kill and reorder jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
     open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; list users and groups
     open door (low): -D: mapred.job.tracker.http.address = "0.0.0.0:50030": every machine that reaches this port can read the pages: names, users and progress of jobs; set a loopback address and put an authenticating proxy in front
-    open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller can submit under any user name; set mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
+    open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller can submit under any user name; set jobtracker.job-changes = signed, or mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
     open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties can submit another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
     open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users can create this directory first and prevent the daemon from starting; set hadoop.tmp.dir to a directory of the daemon's user outside /tmp
     "#);
-    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port can read the logs of all tasks; let a firewall admit the workers and the JobTracker only"#);
+    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port can read the logs of all tasks; set mapred.acls.enabled = true, or let a firewall admit the workers and the JobTracker only"#);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod idle_market;
 mod invariants;
 mod job_costs;
 mod job_ids;
+mod job_requests;
 mod launching;
 mod laws;
 mod learned_costs;

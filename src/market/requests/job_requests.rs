@@ -46,8 +46,8 @@ pub enum JobRequestError {
     /// No such attempt of the job.
     #[error("there is no attempt {0}")]
     UnknownAttempt(AttemptId),
-    /// The attempt has ended.
-    #[error("{0} is not running")]
+    /// The attempt has ended, or was asked to.
+    #[error("{0} is not running, or has been asked to end")]
     NotRunning(AttemptId),
     /// A value is wrong, or the change is not possible; the text names it.
     #[error("{0}")]

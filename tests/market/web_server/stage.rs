@@ -11,7 +11,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use jobtracker::api::{
-    Explanation, JobTasks, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer, Workers,
+    Explanation, JobTasks, LogTicket, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer,
+    Workers,
 };
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
@@ -19,7 +20,7 @@ use jobtracker::market::{
     Acl, Answer, HistoryPage, Key, Market, MarketConfig, MarketError, Operation, OperationKind, QueueUse,
     ServletRequest, StatementPage, budget_file,
 };
-use jobtracker::model::{Credits, JobId, Now, PerKind, QueueName};
+use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
     WebLimits, WebState, serve,
@@ -122,6 +123,15 @@ impl Owner for Handle {
         self.gate().await?;
         let explanation = self.0.explanations.lock().unwrap().get(&(job, sees_names)).cloned();
         Ok(explanation.map(|explanation| Box::new(Explained::from(explanation))))
+    }
+
+    async fn check_view_logs(&self, _attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.gate().await?;
+        Ok(if &*user == "bob" { Err(Refusal::AccessDenied("bob may not".to_owned())) } else { Ok(()) })
+    }
+
+    async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
+        Ok(Some(LogTicket { attempt, expires_ms: 7, ticket: "ab".to_owned() }))
     }
 
     async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {

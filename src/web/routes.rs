@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::http::require_served_name;
 
+use super::daemon_status::daemon_status;
 use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
@@ -44,6 +45,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))
+        .route("/status", get(daemon_status::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))

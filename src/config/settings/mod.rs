@@ -105,6 +105,22 @@ impl LoadOptions {
     pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
     }
+
+    /// The file of users and keys; validates no other value.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`], or the value is not a local path.
+    pub fn acl_file(&self) -> Result<PathBuf, ConfigError> {
+        self.configuration()?.required_local_path(&keys::ACL_FILE)
+    }
+
+    /// The address of the web server; validates no other value.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`], or the value is not an address.
+    pub fn http_address(&self) -> Result<HostPort, ConfigError> {
+        http_address(&self.configuration()?)
+    }
 }
 
 /// The daemon's configuration.

@@ -20,6 +20,7 @@ use jobtracker::market::{
 use jobtracker::model::{Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
+    ServedPorts,
     WebLimits, WebState, serve,
 };
 
@@ -242,6 +243,7 @@ impl Stage {
             host: "myhost.example.com".to_owned(),
             shows_money,
             job_forms,
+            ports: ServedPorts::default(),
             limits,
         };
         let (shutdown, told) = oneshot::channel();

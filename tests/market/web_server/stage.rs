@@ -20,8 +20,7 @@ use jobtracker::market::{
 use jobtracker::model::{Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
-    ServedPorts,
-    WebLimits, WebState, serve,
+    ServedPorts, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.

@@ -2,6 +2,7 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+mod daemon_status;
 mod deadline;
 mod due_text;
 mod exact_decimal;
@@ -17,6 +18,7 @@ mod scheduler_switch;
 mod statement;
 mod workers;
 
+pub use daemon_status::{DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};

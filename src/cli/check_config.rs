@@ -1,17 +1,26 @@
 //! `jobtracker check-config`: prints the effective values, their places, and warnings.
 
-use std::fmt::{Display, Write};
+mod findings;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
+use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor};
-use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, open_doors};
+use crate::config::{
+    ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
+};
 use crate::lifecycle::{FileFindings, check_market_files};
 use crate::worker::TaskTrackerSettings;
 
+use super::market_text::json;
 use super::serve::ConfigurationArguments;
 use super::tasktracker::run_as_line;
+
+pub use findings::{Findings, ShownSection, ShownValue, Unused};
 
 /// Prefixes of the JobTracker's own keys: every unread key under them is reported.
 const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
@@ -27,6 +36,15 @@ pub struct CheckConfigArguments {
     /// Check the configuration of `tasktracker` instead of `serve`
     #[arg(long)]
     pub tasktracker: bool,
+    /// Leave out values that are defaults; so it is on a terminal
+    #[arg(long, conflicts_with = "all")]
+    pub changed: bool,
+    /// Print defaults, too; so it is in a pipe or a file
+    #[arg(long)]
+    pub all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The daemon whose configuration is checked.
@@ -51,55 +69,35 @@ pub struct Report {
 #[must_use]
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
-    check_config(&arguments.configuration.load_options(), daemon)
+    let findings = check_config(&arguments.configuration.load_options(), daemon);
+    let is_good = findings.errors.is_empty();
+    let changed_only = arguments.changed || !arguments.all && std::io::stdout().is_terminal();
+    let text = if arguments.json { json(&findings) } else { findings.text(changed_only) };
+    Report { text, is_good }
 }
 
 /// Checks the configuration of `daemon` under the same options.
 #[must_use]
-pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
-    let mut text = match &options.conf_dir {
-        Some(folder) => format!("conf folder {}\n", folder.display()),
-        None => "no conf folder: standalone defaults\n".to_owned(),
-    };
-    let configuration = match options.configuration() {
-        Ok(configuration) => configuration,
-        Err(error) => return refusal(text, &[error]),
-    };
-    let errors = print_values(&mut text, &configuration, daemon);
-    if !errors.is_empty() {
-        return refusal(text, &errors);
-    }
-    match daemon.load(options, &configuration) {
-        Ok((mut warnings, findings)) => {
-            warnings.extend(unread_keys(&configuration));
-            for warning in &warnings {
-                line(&mut text, format_args!("warning: {warning}"));
-            }
-            for warning in &findings.warnings {
-                line(&mut text, format_args!("warning: {warning}"));
-            }
-            if !findings.errors.is_empty() {
-                return refusal(text, &findings.errors);
-            }
-            if let (Daemon::TaskTracker, Ok(settings)) = (daemon, read_tracker_settings(options, &configuration)) {
-                line(&mut text, format_args!("{}", run_as_line(&settings.run_as, &settings.user)));
-            }
-            let doors = daemon.open_doors(&configuration);
-            for door in &doors {
-                line(&mut text, format_args!("{door}"));
-            }
-            line(&mut text, format_args!("exposure: grade {} ({} open doors)", Grade::of(&doors), doors.len()));
-            line(
-                &mut text,
-                format_args!(
-                    "good: {} values set, {} warnings",
-                    configuration.written().count(),
-                    warnings.len() + findings.warnings.len()
-                ),
-            );
-            Report { text, is_good: true }
-        }
-        Err(error) => refusal(text, &[error]),
+pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
+    let (configuration, _) = options.configuration_with_errors();
+    let (mut warnings, files, errors) = daemon.load(options, &configuration);
+    warnings.extend(unread_keys(&configuration));
+    let warnings = warnings.iter().map(ToString::to_string);
+    let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    errors.extend(files.errors.iter().map(ToString::to_string));
+    // Doors of a daemon that does not start are closed.
+    let doors = if errors.is_empty() { daemon.open_doors(&configuration) } else { Vec::new() };
+    Findings {
+        conf_dir: options.conf_dir.clone(),
+        is_good: errors.is_empty(),
+        set: configuration.written().count(),
+        sections: values(&configuration, daemon),
+        runs_as: daemon.runs_as(options, &configuration),
+        warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
+        not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
+        grade: errors.is_empty().then(|| Grade::of(&doors).to_string()),
+        open_doors: doors.iter().map(ToString::to_string).collect(),
+        errors,
     }
 }
 
@@ -114,30 +112,43 @@ fn read_tracker_settings(
 // === impl Daemon ===
 
 impl Daemon {
-    /// Loads the configuration as the daemon does at start; returns the warnings, and what the files of users and budgets
-    /// have.
+    /// Loads the configuration as the daemon does at start; returns the warnings, what the files of users and budgets have,
+    /// and all errors.
     fn load(
         self,
         options: &LoadOptions,
         configuration: &Configuration,
-    ) -> Result<(Vec<Warning>, FileFindings), ConfigError> {
+    ) -> (Vec<Warning>, FileFindings, Vec<ConfigError>) {
         let mut warnings = contradictions::of_tasktracker(configuration);
         let mut findings = FileFindings::default();
-        match self {
+        let errors = match self {
             Daemon::JobTracker => {
-                let (settings, of_jobtracker) = Settings::load(options)?;
-                if let Some(market) = &settings.market {
-                    findings = check_market_files(&market.acl_file, &market.budget_file);
+                let errors = Settings::all_errors(options);
+                let loaded = Settings::load(options).ok();
+                let (market, of_jobtracker) = match loaded {
+                    Some((settings, warnings)) => {
+                        (settings.market.map(|market| (market.acl_file, market.budget_file)), warnings)
+                    }
+                    None => (named_files(configuration), loaded_warnings(configuration)),
+                };
+                if let Some((acl_file, budget_file)) = market {
+                    findings = check_market_files(&acl_file, &budget_file);
                 }
                 warnings.retain(|warning| !of_jobtracker.contains(warning));
                 warnings.splice(0..0, of_jobtracker);
+                errors
             }
             Daemon::TaskTracker => {
                 warnings.splice(0..0, configuration.warnings());
-                read_tracker_settings(options, configuration)?;
+                let mut errors = options.configuration_with_errors().1;
+                let keys = keys::SECTIONS.iter().flat_map(|section| self.keys(section));
+                errors.extend(keys.filter_map(|key| configuration.checked(key).err()));
+                let unread = read_tracker_settings(options, configuration).err();
+                errors.extend(unread.filter(|error| !errors.contains(error)).into_iter().collect::<Vec<_>>());
+                errors
             }
-        }
-        Ok((warnings, findings))
+        };
+        (warnings, findings, errors)
     }
 
     /// The open doors of its configuration.
@@ -148,38 +159,63 @@ impl Daemon {
         }
     }
 
+    /// As whom a tasktracker that would start runs jobs.
+    fn runs_as(self, options: &LoadOptions, configuration: &Configuration) -> Option<String> {
+        let settings = match self {
+            Daemon::JobTracker => None,
+            Daemon::TaskTracker => read_tracker_settings(options, configuration).ok(),
+        }?;
+        Some(run_as_line(&settings.run_as, &settings.user))
+    }
+
+    /// What is set and not acted on.
+    fn not_acted_on(self, configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Unused> {
+        let mut found = match self {
+            Daemon::JobTracker => not_acted_on::of_jobtracker(configuration),
+            Daemon::TaskTracker => not_acted_on::of_tasktracker(configuration),
+        };
+        found.extend(conf_dir.into_iter().flat_map(not_acted_on::of_environment));
+        let unused =
+            |found: NotActedOn| Unused { key: found.key, origin: found.origin.to_string(), instead: found.instead };
+        found.into_iter().map(unused).collect()
+    }
+
     /// The keys of a section that the daemon reads.
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
         let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
-        section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key))
+        let keys = section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key));
+        keys.filter(|key| !key.name.contains("<queue>"))
     }
 }
 
-/// Prints each cluster key that has a value, and collects errors.
-fn print_values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> Vec<ConfigError> {
-    let mut errors = Vec::new();
-    for section in keys::SECTIONS {
+/// The files of a market whose settings have errors, where they are there.
+fn named_files(configuration: &Configuration) -> Option<(PathBuf, PathBuf)> {
+    let path = |key| configuration.local_path(key).ok().flatten();
+    Some((path(&keys::ACL_FILE).filter(|file| file.exists())?, path(&keys::BUDGET_FILE)?))
+}
+
+/// Warnings about values of which some are wrong.
+fn loaded_warnings(configuration: &Configuration) -> Vec<Warning> {
+    let mut warnings = configuration.warnings();
+    warnings.extend(contradictions::of_jobtracker(configuration, named_files(configuration).is_some()));
+    warnings
+}
+
+/// Each valid value that the daemon reads, by section; keys of jobs only if they are set.
+fn values(configuration: &Configuration, daemon: Daemon) -> Vec<ShownSection> {
+    let shown = |section: &Section| {
         let of_jobs = is_of_jobs(section);
-        let mut lines = String::new();
-        for key in daemon.keys(section).filter(|key| !key.name.contains("<queue>")) {
-            match configuration.checked(key) {
-                // Job keys are printed only if they are set.
-                Ok(Some(setting)) if !of_jobs || setting.origin != Origin::Default => {
-                    line(&mut lines, format_args!("  {} = {}  ({})", setting.name, setting.value, setting.origin));
-                }
-                Ok(_) => {}
-                // Its default is refused on purpose; loading the settings reports the reason.
-                Err(ConfigError::BadValue { .. }) if key.name == keys::RPC_ADDRESS.name => {}
-                Err(error) => errors.push(error),
-            }
-        }
-        if !lines.is_empty() {
-            line(text, format_args!("\n{}", section.title));
-            text.push_str(&lines);
-        }
-    }
-    text.push('\n');
-    errors
+        let settings = daemon.keys(section).filter_map(|key| configuration.checked(key).ok().flatten());
+        let settings = settings.filter(|setting| !of_jobs || setting.origin != Origin::Default);
+        let values = settings.map(|setting| ShownValue {
+            name: setting.name,
+            value: setting.value,
+            is_default: matches!(setting.origin, Origin::Default | Origin::Standalone),
+            origin: setting.origin.to_string(),
+        });
+        ShownSection { title: section.title, values: values.collect() }
+    };
+    keys::SECTIONS.iter().map(shown).collect()
 }
 
 /// Whether the section has keys of jobs.
@@ -193,9 +229,9 @@ fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
     let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let reported = unknown.filter_map(|(name, _, origin)| {
-        let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name);
+        let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name) || not_acted_on::is_listed(name);
         let similar = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
-        (is_ours(name) || similar.is_some()).then(|| Warning::NothingReads {
+        ((is_ours(name) && !not_acted_on::is_listed(name)) || similar.is_some()).then(|| Warning::NothingReads {
             key: name.to_owned(),
             origin: origin.clone(),
             similar,
@@ -226,18 +262,6 @@ fn distance(left: &str, right: &str) -> usize {
         row[0] = i + 1;
     }
     row.last().copied().unwrap_or(left.len())
-}
-
-fn refusal(mut text: String, errors: &[impl Display]) -> Report {
-    for error in errors {
-        line(&mut text, format_args!("error: {error}"));
-    }
-    Report { text, is_good: false }
-}
-
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing into a String cannot fail.
-    let _ = writeln!(text, "{arguments}");
 }
 
 #[cfg(test)]

@@ -24,9 +24,12 @@ pub mod signer;
 pub mod simulate;
 mod since;
 mod statement_text;
+pub mod status;
+pub mod stop;
 pub mod tasktracker;
 mod terminal;
 pub mod upgrade;
+pub mod user;
 pub mod what_if;
 mod what_if_text;
 pub mod workers;
@@ -65,11 +68,18 @@ enum Command {
     CheckConfig(check_config::CheckConfigArguments),
     /// Back up state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
+    /// Show the daemon at a glance: version, ports, workers, jobs, health; exit code 1 if it cannot run jobs, 4 if there is none
+    Status(status::StatusArguments),
+    /// Stop the daemon of this machine, and wait until it has ended
+    Stop(stop::StopArguments),
     /// Replace the running daemon with a new binary without closing connections
     Upgrade(upgrade::UpgradeArguments),
     /// Show which scheduler rules, plan a switch to another, and switch while jobs run
     #[command(subcommand)]
     Scheduler(scheduler::SchedulerCommand),
+    /// Add, remove and re-key the users that may sign, in the ACL file
+    #[command(subcommand)]
+    User(user::UserCommand),
     /// Sign a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Show and change queues, their budgets and bids
@@ -139,11 +149,26 @@ pub fn main() -> ExitCode {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
+        Command::Status(arguments) => match status::run(&arguments) {
+            Ok((text, code)) => match print(&text) {
+                Ok(()) => return ExitCode::from(code),
+                error => error,
+            },
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Stop(arguments) => match stop::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Scheduler(command) => match scheduler::run(&command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return ExitCode::from(code),
                 error => error,
             },
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::User(command) => match user::run(&command, crate::clock::wall_ms()) {
+            Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {

@@ -110,11 +110,7 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let lines = start_lines(&settings);
     // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let mut environment: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
-    if default_slots.is_none() {
-        // Commands of a cluster have the home that Hadoop gives them, those of a user's own worker his.
-        environment.remove("HOME");
-    }
+    let environment: BTreeMap<_, _> = std::env::vars_os().filter_map(text).collect();
     let supervisor = Some(PathBuf::from(THIS_PROGRAM));
     run_tracker(settings, environment, supervisor, crate::lifecycle::worker_stop_signal(), |running| {
         for line in lines(running) {

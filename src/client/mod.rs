@@ -1,5 +1,6 @@
 //! Clients of the RPC and HTTP interfaces.
 
+pub mod daemon_status;
 pub(crate) mod http_request;
 pub mod job;
 pub mod market;

@@ -20,26 +20,34 @@ const HADOOP_SITE: &str = "hadoop-site.xml";
 /// # Errors
 /// The folder cannot be read, a file cannot be read, is too long or is not a configuration file.
 pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
+    add_files(configuration, folder).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// The same with the errors of all files; those without an error are added.
+pub(super) fn add_files(configuration: &mut Configuration, folder: &Path) -> Vec<ConfigError> {
     // Listing it distinguishes a missing or unreadable folder from a folder without these files.
     if let Err(error) = std::fs::read_dir(folder) {
-        return Err(ConfigError::ConfFolder { folder: folder.to_owned(), reason: error.to_string() });
+        return vec![ConfigError::ConfFolder { folder: folder.to_owned(), reason: error.to_string() }];
     }
+    let mut errors = Vec::new();
     for name in ["core-site.xml", "mapred-site.xml", "hdfs-site.xml", HADOOP_SITE] {
         let path = folder.join(name);
         let file = path.display().to_string();
-        if let Some(bytes) = read_optional(&path, &file)? {
+        let added = read_optional(&path, &file).and_then(|bytes| {
+            let Some(bytes) = bytes else { return Ok(()) };
             if name == HADOOP_SITE {
                 configuration.add_warning(Warning::HadoopSite { file: Arc::from(file.as_str()) });
             }
-            configuration.add_file(&file, &bytes)?;
-        }
+            configuration.add_file(&file, &bytes)
+        });
+        errors.extend(added.err());
     }
     let path = folder.join("mapred-queue-acls.xml");
     let file = path.display().to_string();
-    if let Some(bytes) = read_optional(&path, &file)? {
-        configuration.add_queue_acls_file(&file, &bytes)?;
-    }
-    Ok(())
+    let added = read_optional(&path, &file)
+        .and_then(|bytes| bytes.map_or(Ok(()), |bytes| configuration.add_queue_acls_file(&file, &bytes)));
+    errors.extend(added.err());
+    errors
 }
 
 /// The bytes of a file; none if it does not exist.

@@ -91,7 +91,7 @@ pub enum ConfigError {
         limit_bytes: u64,
     },
     /// A file is not a configuration file.
-    #[error("{file}: {error}")]
+    #[error("{file}:{line}: column {column}: {reason}", line = error.line, column = error.column, reason = error.reason)]
     NotConfiguration {
         /// The file.
         file: Arc<str>,

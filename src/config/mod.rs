@@ -21,6 +21,7 @@ pub mod job_conf;
 mod job_conf_error;
 pub mod job_queue;
 pub mod keys;
+pub mod not_acted_on;
 pub mod open_doors;
 pub mod settings;
 pub mod typed;

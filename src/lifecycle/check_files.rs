@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
-use crate::server::read_all_users;
+use crate::server::{read_all_users, retiring_path};
 use crate::store::{BudgetBackEndError, read_all_budgets};
 
 use super::serve_error::ServeError;
@@ -29,6 +30,14 @@ pub enum FileWarning {
     NoAdmin {
         /// The ACL file.
         file: PathBuf,
+    },
+    /// Others can read the keys, or change what the file says.
+    #[error("{file} is {access} for others: run chmod o-rwx {file}", file = .file.display())]
+    OpenToOthers {
+        /// The file.
+        file: PathBuf,
+        /// `readable`, `writable` or both.
+        access: &'static str,
     },
     /// Budgets cannot be published.
     #[error("the user that runs this check cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
@@ -82,10 +91,19 @@ impl FileFindings {
         let (acl, errors) = read_all_users(path).map_err(|error| self.errors.push(ServeError::Acl(error))).ok()?;
         let is_good = errors.is_empty();
         self.errors.extend(errors.into_iter().map(|error| ServeError::Acl(error.into())));
+        self.check_mode(path);
+        self.check_mode(&retiring_path(path));
         if is_good && acl.admins() == 0 {
             self.warnings.push(FileWarning::NoAdmin { file: path.to_owned() });
         }
         is_good.then_some(acl)
+    }
+
+    /// A missing file is open to none.
+    fn check_mode(&mut self, path: &Path) {
+        if let Some(access) = std::fs::metadata(path).ok().and_then(|metadata| access_of_others(&metadata)) {
+            self.warnings.push(FileWarning::OpenToOthers { file: path.to_owned(), access });
+        }
     }
 
     fn check_budgets(&mut self, path: &Path) -> Option<Vec<BudgetLine>> {
@@ -99,6 +117,11 @@ impl FileFindings {
         };
         let is_good = errors.is_empty();
         self.errors.extend(errors.into_iter().map(|error| ServeError::Budget(error.into())));
+        let access = std::fs::metadata(path).ok().and_then(|metadata| access_of_others(&metadata));
+        // Balances are no secret that the file could keep: who may write it moves money.
+        if let Some(access) = access.filter(|access| access.contains("writable")) {
+            self.warnings.push(FileWarning::OpenToOthers { file: path.to_owned(), access });
+        }
         if let Err(error) = rustix::fs::access(path, Access::WRITE_OK) {
             self.warnings.push(FileWarning::NotWritable { file: path.to_owned(), reason: error.to_string() });
         }
@@ -142,6 +165,9 @@ impl fmt::Display for Names {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     /// What is found in these two files.
@@ -150,6 +176,9 @@ mod tests {
         let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
         std::fs::write(&acl_file, acl).unwrap();
         std::fs::write(&budget_file, budgets).unwrap();
+        for file in [&acl_file, &budget_file] {
+            std::fs::set_permissions(file, Permissions::from_mode(0o640)).unwrap();
+        }
         let found = check_market_files(&acl_file, &budget_file);
         assert_eq!(std::fs::read_to_string(budget_file).unwrap(), budgets, "a look changes nothing");
         let place = format!("{}/", folder.path().display());
@@ -173,6 +202,24 @@ mod tests {
             ]
         );
         assert_eq!(warnings, [""; 0], "wrong lines are compared with nothing");
+    }
+
+    #[test]
+    fn files_that_others_may_read_or_write_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
+        let files = [acl_file.clone(), retiring_path(&acl_file), budget_file.clone()];
+        for (file, text) in files.iter().zip(["alice user k\nroot admin k2\n", "", "alice 1 1\n"]) {
+            std::fs::write(file, text).unwrap();
+            std::fs::set_permissions(file, Permissions::from_mode(0o646)).unwrap();
+        }
+        let found = check_market_files(&acl_file, &budget_file);
+        let warnings =
+            found.warnings.iter().map(|warning| warning.to_string().replace(&files[0].display().to_string(), "ACL"));
+        let warnings: Vec<String> =
+            warnings.map(|text| text.replace(&budget_file.display().to_string(), "BUDGET")).collect();
+        let text = |file| format!("{file} is readable and writable for others: run chmod o-rwx {file}");
+        assert_eq!(warnings, ["ACL", "ACL.retiring", "BUDGET"].map(text));
     }
 
     #[test]

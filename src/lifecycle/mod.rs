@@ -23,11 +23,13 @@ mod signals;
 mod start;
 mod web_thread;
 
+pub use crate::server::retiring_path;
 pub use crate::store::Precedence;
 pub use check_files::{FileFindings, FileWarning, Names, check_market_files};
 pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{
-    ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
+    ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler,
+    request_stop, request_upgrade,
 };
 pub use play_config::play_config;
 pub use ports::as_others_name;

@@ -16,7 +16,7 @@ use super::handover::{Control, InheritedState, Offer, Predecessor, SchedulerCall
 use super::ports::OpenPort;
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
-use super::signals::{StopRequest, StopSource};
+use super::signals::{OperatorStop, StopRequest, StopSource};
 
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";
@@ -55,6 +55,13 @@ pub(super) struct Ports {
 }
 
 // === impl DaemonProcess ===
+
+impl DaemonProcess<'_> {
+    /// An operator's way to stop this process.
+    pub(super) fn operator_stop(&self) -> OperatorStop {
+        self.stop.of_operator(self.service.is_present())
+    }
+}
 
 impl<'a> DaemonProcess<'a> {
     /// For a process without a predecessor.
@@ -105,13 +112,15 @@ impl<'a> DaemonProcess<'a> {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
             http: http.unwrap_or_else(|| OpenPort::of(their_http, offer.http.bound)),
         };
-        let control = control.map(|control| Control::on(control, &settings.directories.state)).transpose();
+        // Until here signals kill this process, which owns nothing yet.
+        let stop = stop_source(None)?;
+        let operator = stop.of_operator(service.is_present());
+        let control = control.map(|control| Control::on(control, &settings.directories.state, operator)).transpose();
         Ok(Self {
             settings,
             service,
             arguments,
-            // Until here signals kill this process, which owns nothing yet.
-            stop: stop_source(None)?,
+            stop,
             ports,
             control: control.map_err(failed)?,
             connections,

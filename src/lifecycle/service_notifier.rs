@@ -48,6 +48,11 @@ impl ServiceNotifier {
         }
     }
 
+    /// Whether there is one.
+    pub(super) fn is_present(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reports a status line.
     pub(super) fn status(&self, text: &str) {
         self.notify(&[NotifyState::Status(&one_line(text))]);

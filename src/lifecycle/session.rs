@@ -23,7 +23,7 @@ use crate::server::{
     make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
-use crate::web::{JobForms, ServedNames};
+use crate::web::{JobForms, ServedNames, ServedPorts};
 
 use super::acl_watch::AclWatch;
 use super::build_engine::{StartState, build_engine};
@@ -125,9 +125,9 @@ impl DaemonProcess<'_> {
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
         if self.control.is_none() {
             // The daemon can serve without upgrades.
-            match Control::open(&settings.directories.state) {
+            match Control::open(&settings.directories.state, self.operator_stop()) {
                 Ok(control) => self.control = Some(control),
-                Err(error) => tracing::warn!("cannot listen for `jobtracker upgrade`: {error}"),
+                Err(error) => tracing::warn!("cannot listen for `jobtracker upgrade` and `jobtracker stop`: {error}"),
             }
         }
         let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
@@ -162,7 +162,8 @@ impl DaemonProcess<'_> {
             (true, false) => JobForms::ForAll,
             (true, true) => JobForms::ForNone,
         };
-        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms });
+        let ports = ServedPorts { rpc: Some(rpc_address), http: Some(http_address) };
+        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms, ports });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());

@@ -1,6 +1,7 @@
 //! Stopping the daemon: by signals, or by the process that embeds it.
 
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,12 +12,26 @@ use crate::process_stat::ignores_signal;
 /// The stop request of the process that embeds the daemon: stop once it is true, or its sender is dropped.
 pub type StopRequest = watch::Receiver<bool>;
 
-/// What stops the daemon.
-pub(super) enum StopSource {
+/// What stops the daemon: an operator's request, and another source.
+pub(super) struct StopSource {
+    operator: Arc<watch::Sender<bool>>,
+    source: OuterSource,
+}
+
+/// What stops the daemon from outside.
+enum OuterSource {
     /// Signals, for a process of its own.
     Signals(StopSignals),
     /// The process that embeds it.
     Request(StopRequest),
+}
+
+/// Stops the daemon for an operator.
+#[derive(Clone, Debug)]
+pub(super) struct OperatorStop {
+    requested: Arc<watch::Sender<bool>>,
+    /// Whether a service manager may start the daemon again.
+    pub(super) is_supervised: bool,
 }
 
 /// SIGTERM and SIGINT. Once this exists, the signals no longer kill the process; those that arrive before the first
@@ -52,27 +67,50 @@ pub async fn worker_stop_signal() {
 impl StopSource {
     /// By that request, or by signals if there is none.
     pub(super) fn new(request: Option<StopRequest>) -> io::Result<Self> {
-        Ok(match request {
-            Some(request) => Self::Request(request),
-            None => Self::Signals(StopSignals::new()?),
-        })
+        let source = match request {
+            Some(request) => OuterSource::Request(request),
+            None => OuterSource::Signals(StopSignals::new()?),
+        };
+        Ok(Self { operator: Arc::new(watch::Sender::new(false)), source })
+    }
+
+    /// The operator's way to stop the daemon.
+    pub(super) fn of_operator(&self, is_supervised: bool) -> OperatorStop {
+        OperatorStop { requested: self.operator.clone(), is_supervised }
     }
 
     /// Completes at the next signal, or once a stop is requested.
     pub(super) async fn requested(&mut self) {
-        match self {
-            Self::Signals(signals) => signals.wait().await,
-            // Without a sender no request can follow.
-            Self::Request(request) => drop(request.wait_for(|stop| *stop).await),
+        let mut operator = self.operator.subscribe();
+        let outside = async {
+            match &mut self.source {
+                OuterSource::Signals(signals) => signals.wait().await,
+                // Without a sender no request can follow.
+                OuterSource::Request(request) => drop(request.wait_for(|stop| *stop).await),
+            }
+        };
+        tokio::select! {
+            () = outside => {}
+            _ = operator.wait_for(|stop| *stop) => {}
         }
     }
 
     /// Whether a stop is requested, or a signal is pending.
     pub(super) fn is_requested(&mut self) -> bool {
-        match self {
-            Self::Signals(signals) => signals.is_requested(),
-            Self::Request(request) => *request.borrow(),
-        }
+        *self.operator.borrow()
+            || match &mut self.source {
+                OuterSource::Signals(signals) => signals.is_requested(),
+                OuterSource::Request(request) => *request.borrow(),
+            }
+    }
+}
+
+// === impl OperatorStop ===
+
+impl OperatorStop {
+    /// Stops the daemon; a second time changes nothing.
+    pub(super) fn stop(&self) {
+        self.requested.send_replace(true);
     }
 }
 

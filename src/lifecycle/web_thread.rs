@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
 use crate::server::OwnerHandle;
-use crate::web::{JobForms, ServedNames, WebLimits, WebState};
+use crate::web::{JobForms, ServedNames, ServedPorts, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -32,6 +32,8 @@ pub(super) struct WebOptions {
     pub(super) shows_money: bool,
     /// Who may change jobs by the forms of pages.
     pub(super) job_forms: JobForms,
+    /// Where the daemon listens.
+    pub(super) ports: ServedPorts,
 }
 
 /// The running web server.
@@ -62,6 +64,7 @@ impl WebThread {
             host: host_name(),
             shows_money: options.shows_money,
             job_forms: options.job_forms,
+            ports: options.ports,
             limits,
         };
         let (stop, stopped) = oneshot::channel::<()>();

@@ -19,8 +19,8 @@ pub use money::{
     RoundingRemainder, Share, Stamp, Tick, budget_file,
 };
 pub use requests::{
-    Acl, AclEntry, AclError, AclProblem, Answer, DeadlineWords, Denial, ErrorClass, HandledRequest, HistoryPage,
-    JobAnswer, JobDenied, JobRequestError, JobSignature, Key, MarketError, Operation, OperationKind, OrderError,
-    ParseQuery, ParsedQuery, QueryError, QueueInfo, Role, ServletRequest, SignatureError, Spans, StatementPage,
-    VerifiedUser, answer, job_signature, signature,
+    Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
+    HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequestError, JobSignature, Key, MAX_RETIRING_MS,
+    MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo, RetiringKey,
+    Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
 };

@@ -16,8 +16,9 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::clock::wall_ms;
 use crate::fs::{FsError, access_of_others, open_named_by_conf};
-use crate::market::{Acl, AclError};
+use crate::market::{Acl, AclError, RetiringKey};
 
 /// Maximum file size, bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -44,8 +45,8 @@ pub(crate) type CheckRequest = Option<oneshot::Sender<()>>;
 struct List {
     path: PathBuf,
     current: ArcSwap<Acl>,
-    /// The file's last known mark; locked during a check.
-    seen: Mutex<Option<FileMark>>,
+    /// The last known marks of the file and of that of old keys; locked during a check.
+    seen: Mutex<Marks>,
     /// The current error of the file.
     error: Mutex<Option<String>>,
 }
@@ -59,6 +60,9 @@ struct FileMark {
     modified: (i64, i64),
     changed: (i64, i64),
 }
+
+/// Of the file and of that of old keys.
+type Marks = (Option<FileMark>, Option<FileMark>);
 
 /// Why the list cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +86,9 @@ pub enum AclFileError {
 impl AclFile {
     /// Reads the file for the first time; a bad file is an error.
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
-        let mark = FileMark::of(&path);
+        let marks = marks_of(&path);
         let acl = read(&path)?;
-        let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
+        let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(marks), error: Mutex::default() };
         let list = Arc::new(list);
         let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
@@ -95,16 +99,20 @@ impl AclFile {
 
     /// Warns if other users of this machine can read or change the keys in the file.
     pub(crate) fn warn_of_others(&self) {
-        let path = self.path().display();
-        let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
-        if let Some(access) = access {
-            tracing::warn!("{path} is {access} for others, who could sign with the keys in it: chmod o-rwx {path}");
+        for path in [self.path().to_owned(), retiring_path(self.path())] {
+            let access = std::fs::metadata(&path).ok().and_then(|metadata| access_of_others(&metadata));
+            let path = path.display();
+            if let Some(access) = access {
+                tracing::warn!("{path} is {access} for others, who could sign with the keys in it: chmod o-rwx {path}");
+            }
         }
     }
 
     /// The list in force.
     pub fn current(&self) -> Arc<Acl> {
-        self.list.current.load_full()
+        let acl = self.list.current.load_full();
+        // An old key ends at its time, whether or not the file can be read then.
+        acl.without_expired(wall_ms()).map_or(acl, Arc::new)
     }
 
     /// The list after a check for changes. A bad edit, or a file system that does not answer, leaves the last good list
@@ -166,18 +174,22 @@ impl List {
 
     fn check(&self, even_if_unchanged: bool) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = FileMark::of(&self.path);
-        let has_changed = mark.is_none() || mark != *seen;
+        let marks = marks_of(&self.path);
+        let has_changed = marks.0.is_none() || marks != *seen;
         if !has_changed && !even_if_unchanged {
             return;
         }
         // Taken before reading: a change in between shows at the next check.
-        *seen = mark;
+        *seen = marks;
         let error = match read(&self.path) {
             Ok(acl) => {
                 if has_changed {
                     let (path, users, admins) = (self.path.display(), acl.len(), acl.admins());
-                    tracing::info!("{path}: {users} users may sign ({admins} administrators)");
+                    let old = match acl.retiring().len() {
+                        0 => String::new(),
+                        old => format!("; {old} old keys are valid for a while"),
+                    };
+                    tracing::info!("{path}: {users} users may sign ({admins} administrators){old}");
                 }
                 self.current.store(Arc::new(acl));
                 None
@@ -204,19 +216,41 @@ impl FileMark {
     }
 }
 
+fn marks_of(path: &Path) -> Marks {
+    (FileMark::of(path), FileMark::of(&retiring_path(path)))
+}
+
+/// The file of old keys: beside the ACL file, or beside what that links to.
+pub fn retiring_path(acl_file: &Path) -> PathBuf {
+    let mut name = std::fs::canonicalize(acl_file).unwrap_or_else(|_| acl_file.to_owned()).into_os_string();
+    name.push(".retiring");
+    PathBuf::from(name)
+}
+
 fn read(path: &Path) -> Result<Acl, AclFileError> {
     let (acl, errors) = read_all_users(path)?;
     errors.into_iter().next().map_or(Ok(acl), |error| Err(error.into()))
 }
 
-/// The users whose lines are right, and all errors of the others.
+/// The users and keys of the ACL file and of that of old keys, with all lines that do not count.
 ///
 /// # Errors
-/// A missing file, or one that is no text.
+/// A missing file, or one that is no text. The file of old keys may be missing.
 pub fn read_all_users(path: &Path) -> Result<(Acl, Vec<AclError>), AclFileError> {
+    let (acl, mut errors) = Acl::parse_all(&read_text(path)?, &path.display().to_string());
+    let retiring = retiring_path(path);
+    let text = match read_text(&retiring) {
+        Err(AclFileError::File(error)) if error.is_not_found() => return Ok((acl, errors)),
+        text => text?,
+    };
+    let (keys, of_old_keys) = RetiringKey::parse_all(&text, &retiring.display().to_string());
+    errors.extend(of_old_keys);
+    Ok((acl.with_retiring(keys), errors))
+}
+
+fn read_text(path: &Path) -> Result<String, AclFileError> {
     let bytes = open_named_by_conf(path)?.read_limited(MAX_BYTES)?;
-    let text = String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))?;
-    Ok(Acl::parse_all(&text, &path.display().to_string()))
+    String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))
 }
 
 #[cfg(test)]
@@ -238,6 +272,26 @@ mod tests {
         std::fs::write(&path, "bob user k2\n").unwrap();
         assert!(acl.latest().await.get("bob").is_some());
         assert!(acl.current().get("alice").is_none(), "who is no longer in the file may no longer sign");
+    }
+
+    #[tokio::test]
+    async fn old_keys_are_read_beside_the_list_and_end_at_their_time() {
+        let (_folder, path) = file("alice user new\n");
+        let acl = AclFile::open(path.clone()).unwrap();
+        let keys = |acl: Arc<Acl>| acl.keys_of("alice").count();
+        assert_eq!(keys(acl.latest().await), 1);
+        let hour_ms = 3_600_000;
+        let lines = |until_ms: i64| format!("alice {until_ms} old\nbob {until_ms} gone\n");
+        std::fs::write(retiring_path(&path), lines(wall_ms() + hour_ms)).unwrap();
+        assert_eq!(keys(acl.latest().await), 2);
+        std::fs::write(retiring_path(&path), lines(wall_ms() - 1)).unwrap();
+        assert_eq!(keys(acl.latest().await), 1);
+        std::fs::write(retiring_path(&path), "alice soon old\n").unwrap();
+        acl.latest().await;
+        assert!(acl.error().unwrap().contains("hadoop.acl.retiring:1: "), "{:?}", acl.error());
+        std::fs::remove_file(retiring_path(&path)).unwrap();
+        assert_eq!(keys(acl.latest().await), 1);
+        assert_eq!(acl.error(), None);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod shared_presence;
 mod submission;
 mod switch_waiter;
 
-pub use acl_file::{AclFile, AclFileError, read_all_users};
+pub use acl_file::{AclFile, AclFileError, read_all_users, retiring_path};
 pub use advertised::Advertised;
 pub(crate) use allocation_watch::AllocationWatch;
 pub(crate) use audit_log::write_audit_line;

@@ -7,6 +7,7 @@
 mod believed_caller;
 mod capacity_page;
 mod constraint_page;
+mod daemon_status;
 mod deadline_api;
 mod deadline_question;
 mod denied;
@@ -45,7 +46,7 @@ use tokio::net::TcpListener;
 pub use crate::http::{ServedNames, WebLimits};
 pub use job_forms::JobForms;
 pub use owner::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
-pub use state::WebState;
+pub use state::{ServedPorts, WebState};
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has
 /// passed.

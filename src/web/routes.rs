@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::http::require_served_name;
 
+use super::daemon_status::daemon_status;
 use super::log_ticket::log_ticket;
 use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
@@ -49,6 +50,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/tasks", any(tasks_api::tasks::<O>))
         .route("/scheduler/workers", any(workers_api::workers::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))
+        .route("/status", get(daemon_status::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))

@@ -1,5 +1,6 @@
 //! The state shared by all handlers.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::http::{ServedNames, WebLimits};
@@ -8,6 +9,15 @@ use super::job_forms::JobForms;
 
 /// Time that the owner has for an answer; 503 after it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where the daemon listens; none where that is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServedPorts {
+    /// RPC.
+    pub rpc: Option<SocketAddr>,
+    /// The web server.
+    pub http: Option<SocketAddr>,
+}
 
 /// Settings of the web server and its way to the owner.
 #[derive(Debug)]
@@ -22,6 +32,8 @@ pub struct WebState<O> {
     pub shows_money: bool,
     /// Who may change jobs by the forms of pages.
     pub job_forms: JobForms,
+    /// Where the daemon listens.
+    pub ports: ServedPorts,
     /// Limits of connections and requests.
     pub limits: WebLimits,
 }

@@ -7,6 +7,12 @@ use crate::config::settings::test_options as options;
 
 use super::*;
 
+/// The text with defaults.
+fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
+    let findings = super::check_config(options, daemon);
+    Report { text: findings.text(false), is_good: findings.is_good }
+}
+
 #[test]
 fn prints_effective_values_with_their_places() {
     let report =
@@ -52,7 +58,7 @@ fn a_conf_folder_with_a_local_jobtracker_is_refused() {
 fn names_keys_that_nothing_reads() {
     let folder = tempfile::tempdir().unwrap();
     let property = |name| format!("<property><name>{name}</name><value>1</value></property>\n");
-    let names = ["jobtracker.state.dirs", "mapred.jobtracker.retirejob.check", "mapred.queue.x.state", "io.sort.mb"];
+    let names = ["jobtracker.state.dirs", "mapred.jobtracker.no.such", "mapred.queue.x.state", "io.sort.mb"];
     let text: String = names.map(property).concat();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
     let report = check_config(
@@ -62,7 +68,7 @@ fn names_keys_that_nothing_reads() {
     let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
     insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @"
     warning: CONF/mapred-site.xml:2: nothing reads jobtracker.state.dirs; did you mean jobtracker.state.dir?
-    warning: CONF/mapred-site.xml:3: nothing reads mapred.jobtracker.retirejob.check
+    warning: CONF/mapred-site.xml:3: nothing reads mapred.jobtracker.no.such
     ");
 }
 
@@ -146,10 +152,66 @@ fn distances_count_letters() {
     );
 }
 
+/// A folder as of 2012: every mistake of it is named at once.
+#[test]
+fn all_errors_are_named_at_once_each_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let property =
+        |(name, value): &(&str, &str)| format!("<property><name>{name}</name><value>{value}</value></property>\n");
+    let write = |file: &str, properties: &[(&str, &str)]| {
+        let text: String = properties.iter().map(property).collect();
+        fs::write(folder.path().join(file), format!("<configuration>\n{text}</configuration>")).unwrap();
+    };
+    write(
+        "core-site.xml",
+        &[
+            ("fs.default.name", "hdfs://nn:8020"),
+            ("hadoop.security.authorization", "true"),
+            ("hadoop.security.authentication", "kerberos"),
+            ("hadoop.proxyuser.oozie.hosts", "*"),
+        ],
+    );
+    fs::write(folder.path().join("hdfs-site.xml"), "<configuration>\n<xi:include href=\"x\"/></configuration>")
+        .unwrap();
+    write(
+        "mapred-site.xml",
+        &[
+            ("mapred.job.tracker", "master:9001"),
+            ("mapred.hosts", "/nowhere/hosts"),
+            ("mapred.jobtracker.taskScheduler", "com.example.Scheduler"),
+            ("mapred.queue.default.state", "resting"),
+            ("mapred.fairscheduler.preemption", "true"),
+        ],
+    );
+    fs::write(folder.path().join("hadoop-env.sh"), "export HADOOP_JOBTRACKER_OPTS=-Xmx4g\n").unwrap();
+    let report = check_config(&options(Some(folder.path()), &["x"]), Daemon::JobTracker);
+    assert!(!report.is_good);
+    let of = |line: &&str| line.starts_with("error") || line.starts_with("not acted");
+    let lines: Vec<&str> = report.text.lines().filter(of).collect();
+    insta::assert_snapshot!(lines.join("\n").replace(&folder.path().display().to_string(), "CONF"));
+}
+
+#[test]
+fn defaults_are_left_out_where_asked_and_json_says_the_same() {
+    let findings = super::check_config(&options(None, &["mapred.acls.enabled=true"]), Daemon::JobTracker);
+    let text = findings.text(true);
+    assert!(
+        text.starts_with("no conf folder: standalone defaults\n\nCluster\n  mapred.acls.enabled = true  (-D)\n\n"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json(&findings)).unwrap();
+    assert_eq!(json["is_good"], true);
+    assert_eq!(json["sections"][0]["title"], "Cluster");
+}
+
 #[test]
 fn the_sample_folder_is_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let acl = format!("mapred.priority-scheduler.acl-file={}", root.join("etc/hadoop.acl.sample").display());
+    let folder = tempfile::tempdir().unwrap();
+    let acl_file = folder.path().join("acl");
+    fs::copy(root.join("etc/hadoop.acl.sample"), &acl_file).unwrap();
+    fs::set_permissions(&acl_file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let acl = format!("mapred.priority-scheduler.acl-file={}", acl_file.display());
     let budget = format!("mapred.dynamic-scheduler.budget-file={}", root.join("etc/hadoop.budget.sample").display());
     let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), Daemon::JobTracker);
     assert!(report.text.contains("\ngood: 13 values set, 0 warnings\n"), "{}", report.text);

@@ -84,7 +84,7 @@ keys! {
     MAP_CHILD_ENVIRONMENT = "mapred.map.child.env", Text, None, "The same, for maps only.";
     REDUCE_CHILD_ENVIRONMENT = "mapred.reduce.child.env", Text, None, "The same, for reduces only.";
     CHILD_TMP = "mapred.child.tmp", Text, Some("./tmp"), "Directory for temporary files of a task, relative to its working directory.";
-    TASK_HOME = "mapreduce.admin.user.home.dir", Text, Some("/homes/"), "`HOME` of tasks.";
+    TASK_HOME = "mapreduce.admin.user.home.dir", Text, Some("/homes/"), "`HOME` of tasks where it is set, else that of the worker's own environment.";
     TASK_SHELL = "mapreduce.admin.user.shell", Text, Some("/bin/bash"), "`SHELL` of tasks.";
     CACHE_FILES = "mapred.cache.files", List, None, "Files placed in the working directory of tasks; `#name` after a URI sets the name.";
     CACHE_FILES_TIMESTAMPS = "mapred.cache.files.timestamps", List, None, "Modification time of each, ms since 1970.";

@@ -1,5 +1,6 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
+mod all_errors;
 mod constraint;
 mod directories;
 pub mod fair;
@@ -31,7 +32,7 @@ pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSe
 
 use crate::scheduler::constraint::ConstraintConfig;
 
-use super::conf_folder::add_conf_folder;
+use super::conf_folder::add_files;
 use super::configuration::Configuration;
 use super::environment::Environment;
 use super::error::{ConfigError, Warning};
@@ -70,12 +71,20 @@ impl LoadOptions {
     /// # Errors
     /// Folder or file unreadable, a file that is not a configuration file, an override that is not `key=value`.
     pub fn configuration(&self) -> Result<Configuration, ConfigError> {
+        let (configuration, errors) = self.configuration_with_errors();
+        errors.into_iter().next().map_or(Ok(configuration), Err)
+    }
+
+    /// The same with all errors; what has none is layered.
+    #[must_use]
+    pub fn configuration_with_errors(&self) -> (Configuration, Vec<ConfigError>) {
+        let mut errors = Vec::new();
         let mut properties = self.environment.properties.clone();
         let scratch = properties.remove(keys::HADOOP_TMP_DIR.name);
         let has_home = properties.contains_key("user.home");
         let mut configuration = Configuration::new(properties);
         if let Some(folder) = &self.conf_dir {
-            add_conf_folder(&mut configuration, folder)?;
+            errors.extend(add_files(&mut configuration, folder));
         } else {
             configuration.add_standalone_default(&keys::RPC_ADDRESS, STANDALONE_RPC);
             configuration.add_standalone_default(&keys::HTTP_ADDRESS, STANDALONE_HTTP);
@@ -87,9 +96,9 @@ impl LoadOptions {
             }
         }
         for argument in &self.overrides {
-            configuration.add_override(argument)?;
+            errors.extend(configuration.add_override(argument).err());
         }
-        Ok(configuration)
+        (configuration, errors)
     }
 
     /// The same with another scheduler.
@@ -106,6 +115,22 @@ impl LoadOptions {
     /// As [`Self::configuration`], or the value is not a local path.
     pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
+    }
+
+    /// The file of users and keys; validates no other value.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`], or the value is not a local path.
+    pub fn acl_file(&self) -> Result<PathBuf, ConfigError> {
+        self.configuration()?.required_local_path(&keys::ACL_FILE)
+    }
+
+    /// The address of the web server; validates no other value.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`], or the value is not an address.
+    pub fn http_address(&self) -> Result<HostPort, ConfigError> {
+        http_address(&self.configuration()?)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::fs::open_named_by_conf;
 
 use super::{MarketSettings, SchedulerKind, TrackerSettings};
 
-/// Checks each named file.
+/// Checks each named file; the first error.
 pub(super) fn check_named_files(
     configuration: &Configuration,
     trackers: &TrackerSettings,
@@ -19,37 +19,53 @@ pub(super) fn check_named_files(
     market: Option<&MarketSettings>,
     are_changes_signed: bool,
 ) -> Result<Vec<Warning>, ConfigError> {
+    let is_for_signatures = are_changes_signed && !matches!(scheduler, SchedulerKind::Dynamic(_));
+    let errors = files_of_trackers(configuration, trackers).into_iter();
+    let mut errors = errors.chain(files_of_market(configuration, market, is_for_signatures));
+    errors.next().map_or(Ok(()), Err)?;
+    warn_of_budget_file(configuration, scheduler, market)
+}
+
+/// All errors about the files that trackers' keys name.
+pub(super) fn files_of_trackers(configuration: &Configuration, trackers: &TrackerSettings) -> Vec<ConfigError> {
+    let hosts = "a readable file of host names";
     // Without a hosts file Hadoop continues and admits every host; this daemon does not start.
-    check_readable(configuration, &keys::HOSTS, trackers.hosts_file.as_deref(), "a readable file of host names")?;
-    check_readable(
-        configuration,
-        &keys::HOSTS_EXCLUDE,
-        trackers.hosts_exclude_file.as_deref(),
-        "a readable file of host names",
-    )?;
-    check_readable(configuration, &keys::TOPOLOGY_SCRIPT, trackers.topology_script.as_deref(), "a program")?;
-    let Some(market) = market else { return Ok(Vec::new()) };
-    check_readable(
-        configuration,
-        &keys::ACL_FILE,
-        Some(&market.acl_file),
-        match are_changes_signed && !matches!(scheduler, SchedulerKind::Dynamic(_)) {
-            true => {
-                "a readable file with a line `USER ROLE KEY` for each user, which jobtracker.job-changes = signed needs"
-            }
-            false => "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
-        },
-    )?;
+    let checks = [
+        check_readable(configuration, &keys::HOSTS, trackers.hosts_file.as_deref(), hosts),
+        check_readable(configuration, &keys::HOSTS_EXCLUDE, trackers.hosts_exclude_file.as_deref(), hosts),
+        check_readable(configuration, &keys::TOPOLOGY_SCRIPT, trackers.topology_script.as_deref(), "a program"),
+    ];
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
+/// All errors about the files of the market. `is_for_signatures`: only signed changes of jobs need them.
+pub(super) fn files_of_market(
+    configuration: &Configuration,
+    market: Option<&MarketSettings>,
+    is_for_signatures: bool,
+) -> Vec<ConfigError> {
+    let Some(market) = market else { return Vec::new() };
+    let users = match is_for_signatures {
+        true => {
+            "a readable file with a line `USER ROLE KEY` for each user, which jobtracker.job-changes = signed needs"
+        }
+        false => "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
+    };
     // After the first start the state database has the money, and a missing image is written again.
-    if market.budget_file.exists() {
-        check_readable(
-            configuration,
-            &keys::BUDGET_FILE,
-            Some(&market.budget_file),
-            "a readable file of queues and budgets",
-        )?;
-        return Ok(Vec::new());
-    }
+    let budget_file = Some(market.budget_file.as_path()).filter(|file| file.exists());
+    let checks = [
+        check_readable(configuration, &keys::ACL_FILE, Some(&market.acl_file), users),
+        check_readable(configuration, &keys::BUDGET_FILE, budget_file, "a readable file of queues and budgets"),
+    ];
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
+fn warn_of_budget_file(
+    configuration: &Configuration,
+    scheduler: &SchedulerKind,
+    market: Option<&MarketSettings>,
+) -> Result<Vec<Warning>, ConfigError> {
+    let Some(market) = market.filter(|market| !market.budget_file.exists()) else { return Ok(Vec::new()) };
     // A market that does not rule may begin without accounts.
     if !matches!(scheduler, SchedulerKind::Dynamic(_)) {
         return Ok(Vec::new());

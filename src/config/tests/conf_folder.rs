@@ -45,7 +45,7 @@ fn an_empty_folder_is_good_and_a_missing_one_is_not() {
     insta::assert_snapshot!(texts.join("\n"), @"
     conf folder CONF: No such file or directory (os error 2); name a readable folder with --conf or HADOOP_CONF_DIR
     conf folder CONF: Not a directory (os error 20); name a readable folder with --conf or HADOOP_CONF_DIR
-    CONF/core-site.xml: line 1, column 1: no <configuration> element
+    CONF/core-site.xml:1: column 1: no <configuration> element
     ");
 }
 

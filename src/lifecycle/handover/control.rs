@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 
 use crate::api::{SchedulerStatus, SwitchPlan};
 use crate::fs::FolderHandle;
+use crate::lifecycle::signals::OperatorStop;
 
 /// The name of the socket in the state folder.
 pub const CONTROL: &str = "control";
@@ -37,6 +38,26 @@ enum ControlRequest {
     Upgrade { program: PathBuf },
     /// About the scheduler.
     Scheduler(SchedulerRequest),
+    /// Stop the daemon.
+    Stop,
+}
+
+/// The answer to a request to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopAnswer {
+    /// It stops; the connection closes when the process has ended.
+    Stopping {
+        /// Its process id.
+        process: u32,
+        /// Whether a service manager may start it again.
+        is_supervised: bool,
+    },
+    /// It does not.
+    Refused {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// A request about the scheduler.
@@ -179,6 +200,20 @@ pub fn request_scheduler(
     }
 }
 
+/// Requests that the daemon on that state folder stop, and waits until its process has ended.
+///
+/// # Errors
+/// [`ControlError`]
+pub fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
+    let mut answers = send_request(state_dir, &ControlRequest::Stop)?;
+    let answer = read_answer(&mut answers)?;
+    if matches!(answer, StopAnswer::Stopping { .. }) {
+        // The end of the process closes its end, however it ends.
+        let _ = io::copy(&mut answers, &mut io::sink());
+    }
+    Ok(answer)
+}
+
 fn send_request(state_dir: &Path, request: &ControlRequest) -> Result<BufReader<UnixStream>, ControlError> {
     let path = state_dir.join(CONTROL);
     let unreached = |source| ControlError::Unreached { path: path.clone(), source };
@@ -208,23 +243,24 @@ fn short_path(folder: &FolderHandle) -> PathBuf {
 
 impl Control {
     /// Listens in a state folder that this process holds; removes a socket left over by an earlier one.
-    pub(in crate::lifecycle) fn open(state_dir: &Path) -> io::Result<Self> {
+    pub(in crate::lifecycle) fn open(state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
         let folder = FolderHandle::open(state_dir)?;
         folder.remove(CONTROL.as_ref())?;
         let listener = UnixListener::bind(short_path(&folder))?;
         folder.set_mode_of_entry(CONTROL.as_ref(), MODE)?;
-        let mut control = Self::on(listener, state_dir)?;
+        let mut control = Self::on(listener, state_dir, stop)?;
         control.own_socket();
         Ok(control)
     }
 
     /// Uses the listener of another process, which owns the socket until [`Self::own_socket`].
-    pub(in crate::lifecycle) fn on(listener: UnixListener, state_dir: &Path) -> io::Result<Self> {
+    pub(in crate::lifecycle) fn on(listener: UnixListener, state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let ours = tokio::net::UnixListener::from_std(listener.try_clone()?)?;
         let (sender, requests) = mpsc::channel(1);
         let scheduler = SchedulerCalls::default();
-        let accepting = tokio::task::spawn_local(accept(ours, sender, scheduler.clone())).abort_handle();
+        let doors = Doors { upgrades: sender, scheduler: scheduler.clone(), stop, busy: Rc::default() };
+        let accepting = tokio::task::spawn_local(accept(ours, doors)).abort_handle();
         Ok(Self { listener, path: state_dir.join(CONTROL), is_ours: false, requests, scheduler, accepting })
     }
 
@@ -277,14 +313,23 @@ impl Drop for Control {
     }
 }
 
-async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<UpgradeRequest>, scheduler: SchedulerCalls) {
-    let busy = Rc::new(Cell::new(false));
+/// Where requests go.
+#[derive(Clone, Debug)]
+struct Doors {
+    upgrades: mpsc::Sender<UpgradeRequest>,
+    scheduler: SchedulerCalls,
+    stop: OperatorStop,
+    /// Whether an upgrade is in progress.
+    busy: Rc<Cell<bool>>,
+}
+
+async fn accept(listener: tokio::net::UnixListener, doors: Doors) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (requests, scheduler, busy) = (requests.clone(), scheduler.clone(), busy.clone());
+                let doors = doors.clone();
                 tokio::task::spawn_local(async move {
-                    if let Err(error) = read_request(stream, requests, scheduler, busy).await {
+                    if let Err(error) = read_request(stream, doors).await {
                         tracing::debug!("cannot read an operator's request: {error}");
                     }
                 });
@@ -297,12 +342,8 @@ async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<Upgra
     }
 }
 
-async fn read_request(
-    mut stream: tokio::net::UnixStream,
-    requests: mpsc::Sender<UpgradeRequest>,
-    scheduler: SchedulerCalls,
-    busy: Rc<Cell<bool>>,
-) -> io::Result<()> {
+async fn read_request(mut stream: tokio::net::UnixStream, doors: Doors) -> io::Result<()> {
+    let Doors { upgrades: requests, scheduler, stop, busy } = doors;
     let user = stream.peer_cred()?.uid();
     let refusal = if user != 0 && user != rustix::process::geteuid().as_raw() {
         format!("user {user} is neither root nor the daemon's user")
@@ -317,6 +358,17 @@ async fn read_request(
                 tracing::info!("user {user} requested an upgrade to {}", program.display());
                 busy.set(true);
                 let _ = requests.send(UpgradeRequest { program, stream, _guard: UpgradeGuard(busy) }).await;
+                return Ok(());
+            }
+            Ok(ControlRequest::Stop) => {
+                tracing::info!("user {user} requested a stop: stopping");
+                let process = std::process::id();
+                let answer = StopAnswer::Stopping { process, is_supervised: stop.is_supervised };
+                // The operator may have disconnected.
+                let _ = write(&mut stream, &answer).await;
+                stop.stop();
+                // Open until this process ends, which is what the operator waits for.
+                std::mem::forget(stream);
                 return Ok(());
             }
             Ok(ControlRequest::Scheduler(request)) => {

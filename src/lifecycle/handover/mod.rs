@@ -17,7 +17,8 @@ mod outgoing;
 
 pub(super) use control::{Control, SchedulerCall, UpgradeRequest};
 pub use control::{
-    ControlError, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
+    ControlError, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler, request_stop,
+    request_upgrade,
 };
 pub(super) use incoming::InheritedState;
 pub use incoming::Predecessor;

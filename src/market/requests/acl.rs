@@ -6,16 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::market::money::KeyId;
-
-/// Characters of a bad line that an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
-/// Between fields.
-const BLANKS: [char; 2] = [' ', '\t'];
-/// What some editors put before the first line.
-const BYTE_ORDER_MARK: char = '\u{feff}';
+use super::acl_line::{AclError, AclProblem, has_control_character, lines_of, shown_word, three_fields};
+use super::key::Key;
+use super::retiring::RetiringKey;
 
 /// What a user may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,10 +20,6 @@ pub enum Role {
     /// Read the queue of the same name and set its spending rate.
     User,
 }
-
-/// The secret that a user signs with.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Key(Box<str>);
 
 /// One user's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,40 +34,8 @@ pub struct AclEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     entries: BTreeMap<String, AclEntry>,
-}
-
-/// A line that does not count.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {problem}: {text:?}")]
-pub struct AclError {
-    /// The file, or what else the list was read from.
-    pub file: String,
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The first word of the line; the rest may hold a key and is not shown.
-    pub text: String,
-    /// What is wrong.
-    pub problem: AclProblem,
-}
-
-/// What is wrong with a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AclProblem {
-    /// It has fewer fields than three, or more.
-    #[error("expected three fields: user role key")]
-    Fields,
-    /// It has a character that no editor shows.
-    #[error("a control character; expected: user role key")]
-    ControlCharacter,
-    /// Its role is another.
-    #[error("the role is neither `user` nor `admin`; expected: user role key")]
-    Role,
-    /// The user has a line already.
-    #[error("the user has line {first} already; expected one line for each")]
-    Repeated {
-        /// That line, counted from 1.
-        first: usize,
-    },
+    /// Old keys of these users.
+    retiring: Vec<RetiringKey>,
 }
 
 // === impl Acl ===
@@ -99,11 +57,7 @@ impl Acl {
     pub fn parse_all(text: &str, origin: &str) -> (Acl, Vec<AclError>) {
         let (mut entries, mut lines) = (BTreeMap::new(), BTreeMap::new());
         let mut errors = Vec::new();
-        for (line, number) in text.trim_start_matches(BYTE_ORDER_MARK).lines().zip(1..) {
-            let line = line.trim_matches(BLANKS);
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
+        for (line, number) in lines_of(text) {
             let parsed = parse_line(line).and_then(|(user, entry)| match lines.insert(user, number) {
                 None => Ok((user, entry)),
                 Some(first) => Err(AclProblem::Repeated { first }),
@@ -111,12 +65,40 @@ impl Acl {
             match parsed {
                 Ok((user, entry)) => drop(entries.insert(user.to_owned(), entry)),
                 Err(problem) => {
-                    let text = first_word(line);
+                    let text = shown_word(line);
                     errors.push(AclError { file: origin.to_owned(), line: number, text, problem });
                 }
             }
         }
-        (Acl { entries }, errors)
+        (Acl { entries, retiring: Vec::new() }, errors)
+    }
+
+    /// The same list with old keys of its users; those of other users do not count.
+    #[must_use]
+    pub fn with_retiring(mut self, keys: impl IntoIterator<Item = RetiringKey>) -> Self {
+        self.retiring.extend(keys.into_iter().filter(|key| self.entries.contains_key(&key.user)));
+        self
+    }
+
+    /// The list without old keys that are not valid at `now_ms`, epoch ms; none if all are.
+    pub fn without_expired(&self, now_ms: i64) -> Option<Self> {
+        let is_valid = |key: &RetiringKey| key.is_valid(now_ms);
+        if self.retiring.iter().all(is_valid) {
+            return None;
+        }
+        let retiring = self.retiring.iter().filter(|key| is_valid(key)).cloned().collect();
+        Some(Acl { entries: self.entries.clone(), retiring })
+    }
+
+    /// The keys that a user signs with: the one of its line first, then old ones.
+    pub fn keys_of(&self, user: &str) -> impl Iterator<Item = &Key> {
+        let old = self.retiring.iter().filter(move |key| key.user == user).map(|key| &key.key);
+        self.entries.get(user).map(|entry| &entry.key).into_iter().chain(old)
+    }
+
+    /// Old keys.
+    pub fn retiring(&self) -> &[RetiringKey] {
+        &self.retiring
     }
 
     /// Names of the users.
@@ -146,11 +128,8 @@ impl Acl {
 }
 
 fn parse_line(line: &str) -> Result<(&str, AclEntry), AclProblem> {
-    let mut fields = line.split(BLANKS).filter(|field| !field.is_empty());
-    let (Some(user), Some(role), Some(key), None) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
-        return Err(AclProblem::Fields);
-    };
-    if [user, role, key].into_iter().any(|field| field.chars().any(char::is_control)) {
+    let [user, role, key] = three_fields(line).ok_or(AclProblem::Fields)?;
+    if has_control_character([user, role, key]) {
         return Err(AclProblem::ControlCharacter);
     }
     let role = match role {
@@ -161,45 +140,22 @@ fn parse_line(line: &str) -> Result<(&str, AclEntry), AclProblem> {
     Ok((user, AclEntry { role, key: Key::new(key) }))
 }
 
-/// The user's name, where something follows it: a lone word may be a key.
-fn first_word(line: &str) -> String {
-    match line.split_once(BLANKS) {
-        Some((word, _)) => format!("{} …", word.chars().take(SHOWN_CHARACTERS).collect::<String>()),
-        None => "…".to_owned(),
-    }
-}
+// === impl Role ===
 
-// === impl Key ===
-
-impl Key {
-    /// A key from the text in the list.
-    pub fn new(text: &str) -> Self {
-        Key(Box::from(text))
-    }
-
-    /// The bytes to sign with: UTF-8.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-
-    /// The id of this key.
-    pub fn key_id(&self) -> KeyId {
-        let digest: [u8; 32] = Sha256::digest(self.as_bytes()).into();
-        let [a, b, c, d, e, f, g, h, ..] = digest;
-        KeyId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
-    }
-}
-
-/// Never prints the key.
-impl fmt::Debug for Key {
+/// As a line of the list has it.
+impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Key(…)")
+        formatter.write_str(match self {
+            Role::Admin => "admin",
+            Role::User => "user",
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::KeyId;
 
     fn parse(text: &str) -> Result<Acl, AclError> {
         Acl::parse(text, "/etc/hadoop.acl")

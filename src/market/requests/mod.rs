@@ -1,20 +1,28 @@
 //! Requests about money: ACL, signatures, queries and their answers, authorization of submissions. Builds on `money`.
 
 mod acl;
+mod acl_edit;
+mod acl_line;
 pub mod answer;
 mod error;
 mod handle_request;
 mod job_requests;
 mod json_queries;
+mod key;
 mod query;
+mod retiring;
 pub mod signature;
 mod submission;
 
-pub use acl::{Acl, AclEntry, AclError, AclProblem, Key, Role};
+pub use acl::{Acl, AclEntry, Role};
+pub use acl_edit::{AclEditError, AclText};
+pub use acl_line::{AclError, AclProblem};
 pub use answer::{Answer, QueueInfo};
 pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
 pub use handle_request::{HandledRequest, ServletRequest};
 pub use job_requests::{DeadlineWords, JobAnswer, JobRequestError};
 pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
+pub use key::Key;
 pub use query::{Operation, OperationKind, ParsedQuery, QueryError};
+pub use retiring::{MAX_RETIRING_MS, RetiringKey};
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};

@@ -13,7 +13,8 @@ use subtle::ConstantTimeEq;
 
 use crate::market::money::KeyId;
 
-use super::acl::{Acl, Key, Role};
+use super::acl::{Acl, Role};
+use super::key::Key;
 
 /// What Python's `urllib.quote` escapes: everything but letters, digits and `_.-/`.
 const QUOTED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'/');
@@ -101,11 +102,9 @@ pub fn verify(
     let given = decode_header(header.ok_or(SignatureError::Missing)?)?;
     let user = user.ok_or(SignatureError::UnknownUser)?;
     let entry = acl.get(user).ok_or(SignatureError::UnknownUser)?;
-    let expected = base64_mac(message, &entry.key);
-    if !bool::from(expected.as_bytes().ct_eq(&given)) {
-        return Err(SignatureError::Mismatch);
-    }
-    Ok(VerifiedUser { user: user.to_owned(), role: entry.role, key_id: entry.key.key_id() })
+    let signed = |key: &&Key| bool::from(base64_mac(message, key).as_bytes().ct_eq(&given));
+    let key = acl.keys_of(user).find(signed).ok_or(SignatureError::Mismatch)?;
+    Ok(VerifiedUser { user: user.to_owned(), role: entry.role, key_id: key.key_id() })
 }
 
 /// The message that a job submission signs: the query part before the user is empty.
@@ -137,6 +136,7 @@ fn base64_mac(message: &str, key: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::RetiringKey;
 
     const INFO: &str = "info=alice&user=alice&timestamp=1700000000000";
     const INFO_SIGNATURE: &str = "JVa0yXYFKIhmBKTdmYzPdNt4IaE%3D";
@@ -162,6 +162,20 @@ mod tests {
         let key_id = Key::new("alicekey-abc").key_id();
         let alice = VerifiedUser { user: "alice".to_owned(), role: Role::User, key_id };
         assert_eq!(check(INFO, INFO_SIGNATURE), Ok(alice));
+    }
+
+    #[test]
+    fn an_old_key_signs_beside_the_new_one_under_its_own_id() {
+        let line = RetiringKey { user: "alice".to_owned(), until_ms: 1_000, key: Key::new("alicekey-abc") };
+        let acl = Acl::parse("alice user new\n", "acl").unwrap().with_retiring([line]);
+        let check = |acl: &Acl, key: &str| verify(acl, Some("alice"), INFO, Some(&sign(INFO, &Key::new(key))));
+        for key in ["alicekey-abc", "new"] {
+            assert_eq!(check(&acl, key).map(|user| user.key_id), Ok(Key::new(key).key_id()));
+        }
+        let later = acl.without_expired(1_000).unwrap();
+        assert_eq!(check(&later, "alicekey-abc"), Err(SignatureError::Mismatch));
+        assert!(check(&later, "new").is_ok());
+        assert_eq!(acl.without_expired(999), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
-use jobtracker::web::{JobForms, ServedNames, WebLimits, WebState, serve};
+use jobtracker::web::{JobForms, ServedNames, ServedPorts, WebLimits, WebState, serve};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
@@ -76,6 +76,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             host,
             shows_money: true,
             job_forms: JobForms::Off,
+            ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };
         tokio::task::spawn_local(serve(listener, state, std::future::pending()));

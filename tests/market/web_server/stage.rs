@@ -23,7 +23,7 @@ use jobtracker::market::{
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
-    WebLimits, WebState, serve,
+    ServedPorts, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -279,6 +279,7 @@ impl Stage {
             host: "myhost.example.com".to_owned(),
             shows_money,
             job_forms,
+            ports: ServedPorts::default(),
             limits,
         };
         let (shutdown, told) = oneshot::channel();

@@ -11,9 +11,11 @@ mod quarantine;
 mod refused;
 mod refused_switch;
 mod reload;
+mod status_and_stop;
 mod stop;
 mod switch;
 mod unit;
+mod users;
 
 use crate::daemon::child::ChildDaemon;
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,0 +1,51 @@
+//! The daemon at a glance: what `jobtracker status` prints.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::PerKind;
+
+/// The state of a serving daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Version of the program.
+    pub version: String,
+    /// Its process id, as its own machine or container counts.
+    pub pid: u32,
+    /// When it started, epoch ms.
+    pub started_ms: i64,
+    /// For how long it has served, ms.
+    pub uptime_ms: i64,
+    /// Address of RPC; null where it is unknown.
+    pub rpc: Option<String>,
+    /// Address of the web server; null where it is unknown.
+    pub http: Option<String>,
+    /// Name of the ruling scheduler.
+    pub scheduler: String,
+    /// The workers.
+    pub workers: WorkerCounts,
+    /// Slots of all workers in service.
+    pub slots: PerKind<u32>,
+    /// Slots in use.
+    pub running_tasks: PerKind<u32>,
+    /// Tasks that wait for a slot.
+    pub waiting_tasks: PerKind<u64>,
+    /// Jobs that run.
+    pub running_jobs: u64,
+    /// Jobs that are being set up.
+    pub preparing_jobs: u64,
+    /// Whether jobs can be submitted and run.
+    pub is_ready: bool,
+    /// `ok`, or what is wrong: the line of `/readyz`.
+    pub health: String,
+}
+
+/// Numbers of workers; their sum is the number of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerCounts {
+    /// They call in time and report themselves healthy.
+    pub healthy: usize,
+    /// They call in time and report an error.
+    pub unhealthy: usize,
+    /// They have missed three heartbeats.
+    pub silent: usize,
+}

@@ -1,0 +1,113 @@
+//! What `check-config` finds, as text and as JSON.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// Everything that is to be said about a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    /// The conf folder; none in standalone mode.
+    pub conf_dir: Option<PathBuf>,
+    /// Whether the daemon would start.
+    pub is_good: bool,
+    /// Number of values that files and `-D` set.
+    pub set: usize,
+    /// Values in force.
+    pub sections: Vec<ShownSection>,
+    /// What is suspicious.
+    pub warnings: Vec<String>,
+    /// What is set and not acted on.
+    pub not_acted_on: Vec<Unused>,
+    /// As whom a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
+    pub runs_as: Option<String>,
+    /// What others may do.
+    pub open_doors: Vec<String>,
+    /// Summary of the open doors, A to D; none where the daemon would not start.
+    pub grade: Option<String>,
+    /// Why the daemon would not start.
+    pub errors: Vec<String>,
+}
+
+/// The values of one section of the documentation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownSection {
+    /// Its title.
+    pub title: &'static str,
+    /// Its values.
+    pub values: Vec<ShownValue>,
+}
+
+/// A value in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownValue {
+    /// The spelling of the key.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Where it is set: `FILE:LINE`, `-D`, `default` or `standalone default`.
+    pub origin: String,
+    /// Whether it is a default.
+    pub is_default: bool,
+}
+
+/// A key that is set and not acted on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unused {
+    /// The key.
+    pub key: String,
+    /// Where it is set.
+    pub origin: String,
+    /// What happens instead.
+    pub instead: String,
+}
+
+// === impl Findings ===
+
+impl Findings {
+    /// The text for people; without defaults if `changed_only`.
+    #[must_use]
+    pub fn text(&self, changed_only: bool) -> String {
+        let mut text = match &self.conf_dir {
+            Some(folder) => format!("conf folder {}\n", folder.display()),
+            None => "no conf folder: standalone defaults\n".to_owned(),
+        };
+        for section in &self.sections {
+            let mut values = section.values.iter().filter(|value| !(changed_only && value.is_default)).peekable();
+            if values.peek().is_some() {
+                line(&mut text, format_args!("\n{}", section.title));
+            }
+            for ShownValue { name, value, origin, .. } in values {
+                line(&mut text, format_args!("  {name} = {value}  ({origin})"));
+            }
+        }
+        text.push('\n');
+        for warning in &self.warnings {
+            line(&mut text, format_args!("warning: {warning}"));
+        }
+        for Unused { key, origin, instead } in &self.not_acted_on {
+            line(&mut text, format_args!("not acted on: {origin}: {key}: {instead}"));
+        }
+        if let Some(runs_as) = &self.runs_as {
+            line(&mut text, format_args!("{runs_as}"));
+        }
+        for door in &self.open_doors {
+            line(&mut text, format_args!("{door}"));
+        }
+        for error in &self.errors {
+            line(&mut text, format_args!("error: {error}"));
+        }
+        if let Some(grade) = &self.grade {
+            line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
+            let (set, warnings) = (self.set, self.warnings.len());
+            line(&mut text, format_args!("good: {set} values set, {warnings} warnings"));
+        }
+        text
+    }
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing into a String cannot fail.
+    let _ = writeln!(text, "{arguments}");
+}

@@ -1,0 +1,56 @@
+//! `jobtracker stop`: stops the daemon on a state directory, and waits until its process has ended.
+
+use crate::config::ConfigError;
+use crate::lifecycle::{ControlError, StopAnswer, request_stop};
+
+use super::exit_code::WRONG_USAGE;
+use super::serve::ConfigurationArguments;
+
+/// Options of `stop`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StopArguments {
+    /// The daemon's configuration, which sets the state directory with the control socket.
+    #[command(flatten)]
+    configuration: ConfigurationArguments,
+}
+
+/// Why nothing was stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum StopFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// No daemon.
+    #[error("{0}; run this on the daemon's machine with its --conf, as its user or root")]
+    Ask(#[from] ControlError),
+    /// The daemon refuses.
+    #[error("not stopped: {0}")]
+    Refused(String),
+}
+
+// === impl StopFailure ===
+
+impl StopFailure {
+    /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) => WRONG_USAGE,
+            Self::Ask(ControlError::Unreached { .. }) => 4,
+            Self::Ask(ControlError::Unanswered(_)) | Self::Refused(_) => 1,
+        }
+    }
+}
+
+/// Stops the daemon and waits until it has ended.
+///
+/// # Errors
+/// [`StopFailure`]
+pub fn run(arguments: &StopArguments) -> Result<String, StopFailure> {
+    match request_stop(&arguments.configuration.load_options().state_dir()?)? {
+        StopAnswer::Stopping { process, is_supervised } => {
+            let again = "; its service manager may start it again (to keep it stopped: systemctl stop jobtracker)";
+            Ok(format!("process {process} has stopped{}\n", if is_supervised { again } else { "" }))
+        }
+        StopAnswer::Refused { why } => Err(StopFailure::Refused(why)),
+    }
+}

@@ -1,0 +1,270 @@
+//! `jobtracker user`: adds, removes and re-keys the users that may sign, in the ACL file.
+
+mod edit;
+
+use std::path::PathBuf;
+
+use crate::api::parse_duration_ms;
+use crate::config::ConfigError;
+use crate::fs::FsError;
+use crate::market::{AclEditError, MAX_RETIRING_MS, Role};
+
+use super::exit_code::WRONG_USAGE;
+use super::serve::ConfigurationArguments;
+use super::terminal::print_error;
+
+use edit::Edit;
+
+/// Subcommands of `user`.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum UserCommand {
+    /// Add a user with a new key
+    Add {
+        /// Name of the user, and of its queue
+        #[arg(value_name = "NAME", value_hint = clap::ValueHint::Username)]
+        name: String,
+        /// `admin` may change every queue, `user` only its own
+        #[arg(long, value_name = "ROLE", value_enum, default_value_t = RoleArgument::User)]
+        role: RoleArgument,
+        /// Where the key goes.
+        #[command(flatten)]
+        key: NewKeyArguments,
+        /// The ACL file.
+        #[command(flatten)]
+        file: AclFileArguments,
+    },
+    /// Remove a user with all keys
+    Remove {
+        /// Name of the user
+        #[arg(value_name = "NAME", value_hint = clap::ValueHint::Other)]
+        name: String,
+        /// The ACL file.
+        #[command(flatten)]
+        file: AclFileArguments,
+    },
+    /// Give a user a new key; the old ones end at once, or with --keep-old after a while
+    Key {
+        /// Name of the user
+        #[arg(value_name = "NAME", value_hint = clap::ValueHint::Other)]
+        name: String,
+        /// Keep the old key valid for this long beside the new one, such as 12h; at most 7d
+        #[arg(long, value_name = "DURATION", value_parser = parse_overlap_ms)]
+        keep_old: Option<i64>,
+        /// Where the key goes.
+        #[command(flatten)]
+        key: NewKeyArguments,
+        /// The ACL file.
+        #[command(flatten)]
+        file: AclFileArguments,
+    },
+}
+
+/// Where a new key goes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct NewKeyArguments {
+    /// Write the key to this new file, for its owner only, instead of printing it
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+/// Which ACL file, and how to answer.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AclFileArguments {
+    /// The ACL file; default: mapred.priority-scheduler.acl-file of the configuration
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["conf", "define"])]
+    acl_file: Option<PathBuf>,
+    /// The daemon's configuration, which names the ACL file.
+    #[command(flatten)]
+    configuration: ConfigurationArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The role of a user.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum RoleArgument {
+    /// Every queue.
+    Admin,
+    /// Its own queue.
+    User,
+}
+
+/// Why a user cannot be changed; the ACL file is as before.
+#[derive(Debug, thiserror::Error)]
+pub enum UserFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// A file.
+    #[error("{0}")]
+    File(#[from] FsError),
+    /// The user, or the text of the file.
+    #[error("{0}")]
+    Edit(#[from] AclEditError),
+    /// A line of the file of old keys.
+    #[error("{0}; repair the file first")]
+    OldKeys(crate::market::AclError),
+    /// The system gives no random bytes.
+    #[error("no key can be made: {0}")]
+    NoRandomness(getrandom::Error),
+}
+
+/// What was done.
+#[derive(Debug, serde::Serialize)]
+pub struct UserChange {
+    /// The user.
+    user: String,
+    /// `admin` or `user`; of a removed one the role that it had.
+    role: Role,
+    /// The edited file.
+    acl_file: PathBuf,
+    /// The new key, unless it went to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// The file with the new key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_file: Option<PathBuf>,
+    /// Until when the old key is valid, epoch ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_key_until_ms: Option<i64>,
+}
+
+// === impl UserFailure ===
+
+impl UserFailure {
+    /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) => WRONG_USAGE,
+            Self::File(_) | Self::NoRandomness(_) => 1,
+        }
+    }
+}
+
+/// Changes the user at `now_ms`, epoch ms; returns the text to print.
+///
+/// # Errors
+/// [`UserFailure`]
+pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
+    let (change, said, file) = match command {
+        UserCommand::Add { name, role, key, file } => {
+            let role = match role {
+                RoleArgument::Admin => Role::Admin,
+                RoleArgument::User => Role::User,
+            };
+            let edit = Edit::create(&file.path()?)?;
+            if edit.is_new {
+                let path = edit.path().display();
+                print_error(&format!("jobtracker: {path} is new, for its owner only; the daemon's user must own it"));
+            }
+            let (key, key_file) = key.place(|key| edit.add(name, role, key))?;
+            let change = UserChange::new(name, role, edit.path(), key, key_file);
+            (change, format!("added {role} {name}"), file)
+        }
+        UserCommand::Remove { name, file } => {
+            let edit = Edit::open(&file.path()?)?;
+            let (role, admins) = edit.remove(name)?;
+            if role == Role::Admin && admins == 0 {
+                let path = edit.path().display();
+                print_error(&format!(
+                    "jobtracker: warning: {path} has no administrator now; expected one line `USER admin KEY`"
+                ));
+            }
+            (UserChange::new(name, role, edit.path(), None, None), format!("removed {role} {name}"), file)
+        }
+        UserCommand::Key { name, keep_old, key, file } => {
+            let edit = Edit::open(&file.path()?)?;
+            let until_ms = keep_old.map(|keep_ms| now_ms.saturating_add(keep_ms));
+            let mut role = Role::User;
+            let (key, key_file) =
+                key.place(|key| edit.rotate(name, key, until_ms, now_ms).map(|found| role = found))?;
+            let mut change = UserChange::new(name, role, edit.path(), key, key_file);
+            change.old_key_until_ms = until_ms;
+            let old = match until_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
+                Some(until) => format!("the old one is valid until {until:.0}"),
+                None => "the old one is not valid any more".to_owned(),
+            };
+            (change, format!("{name} has a new key; {old}"), file)
+        }
+    };
+    Ok(if file.json { super::market_text::json(&change) } else { change.text(&said) })
+}
+
+/// 7d, or what other durations look like; ms.
+fn parse_overlap_ms(text: &str) -> Result<i64, String> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<i64>().ok());
+    let ms = match days {
+        Some(days) => days.checked_mul(86_400_000),
+        None => parse_duration_ms(text).ok().and_then(|ms| i64::try_from(ms).ok()),
+    };
+    let is_allowed = |ms: &i64| (1..=MAX_RETIRING_MS).contains(ms);
+    ms.filter(is_allowed).ok_or_else(|| "expected a duration such as 12h or 2d, at most 7d".to_owned())
+}
+
+// === impl AclFileArguments ===
+
+impl AclFileArguments {
+    fn path(&self) -> Result<PathBuf, ConfigError> {
+        match &self.acl_file {
+            Some(path) => Ok(path.clone()),
+            None => self.configuration.load_options().acl_file(),
+        }
+    }
+}
+
+// === impl NewKeyArguments ===
+
+impl NewKeyArguments {
+    /// Makes a key, places it and puts it in force; a key that is not put in force leaves no file. Returns the key or its
+    /// file.
+    fn place(
+        &self,
+        put_in_force: impl FnOnce(&str) -> Result<(), UserFailure>,
+    ) -> Result<(Option<String>, Option<PathBuf>), UserFailure> {
+        let key = new_key()?;
+        let Some(path) = &self.key_file else {
+            put_in_force(&key)?;
+            return Ok((Some(key), None));
+        };
+        crate::fs::write_private_file(path, &format!("{key}\n"))?;
+        if let Err(error) = put_in_force(&key) {
+            // The error that counts is the first.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Ok((None, Some(path.clone())))
+    }
+}
+
+/// 32 random bytes in hexadecimal digits.
+fn new_key() -> Result<String, UserFailure> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(UserFailure::NoRandomness)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+// === impl UserChange ===
+
+impl UserChange {
+    fn new(user: &str, role: Role, acl_file: &std::path::Path, key: Option<String>, key_file: Option<PathBuf>) -> Self {
+        Self { user: user.to_owned(), role, acl_file: acl_file.to_owned(), key, key_file, old_key_until_ms: None }
+    }
+
+    fn text(&self, said: &str) -> String {
+        let said = format!("{said} ({})\n", self.acl_file.display());
+        match (&self.key, &self.key_file) {
+            (Some(key), _) => format!(
+                "{said}its key, which is shown only now; the user keeps it in ~/.ssh/hadoop_key, mode 600:\n{key}\n"
+            ),
+            (_, Some(path)) => {
+                format!("{said}its key is in {}; the user keeps it in ~/.ssh/hadoop_key, mode 600\n", path.display())
+            }
+            (None, None) => said,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/user.rs"]
+mod tests;

@@ -1,0 +1,30 @@
+//! The daemon at a glance: `/status`.
+
+use hyper::StatusCode;
+
+use crate::api::DaemonStatus;
+
+use super::http_request::get;
+
+/// No status: the daemon does not answer, or something else does.
+#[derive(Debug, thiserror::Error)]
+#[error("no JobTracker of this program answers at {server}: {reason}")]
+pub struct StatusError {
+    /// `host:port`.
+    pub server: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+/// Asks the daemon at `server`, `host:port`.
+///
+/// # Errors
+/// [`StatusError`]
+pub async fn daemon_status(server: &str) -> Result<DaemonStatus, StatusError> {
+    let failed = |reason: String| StatusError { server: server.to_owned(), reason };
+    let answer = get(server, "/status", None).await.map_err(|error| failed(error.to_string()))?;
+    if answer.status != StatusCode::OK {
+        return Err(failed(format!("{}: {}", answer.status, answer.body.lines().next().unwrap_or_default())));
+    }
+    serde_json::from_str(&answer.body).map_err(|error| failed(format!("invalid answer: {error}")))
+}

@@ -1,0 +1,261 @@
+//! Keys that Hadoop 1.2.1 acts on and this program does not, with what happens instead; `check-config` lists those that
+//! are set. Keys of other programs, such as `dfs.*`, are not in the table.
+
+use std::path::Path;
+
+use super::configuration::Configuration;
+use super::error::Origin;
+use super::keys;
+use super::keys::Key;
+use super::settings::{CAPACITY_CLASS, CONSTRAINT_CLASS, FAIR_CLASS};
+
+/// The script that sets the environment of Hadoop's daemons.
+const HADOOP_ENV: &str = "hadoop-env.sh";
+/// Keys of Hadoop that nothing acts on yet are in the table of keys; their meanings begin so.
+const NOT_YET: &str = "Not acted on yet. ";
+
+/// A key that is set, and what happens instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotActedOn {
+    /// The key.
+    pub key: String,
+    /// Where it is set.
+    pub origin: Origin,
+    /// What happens instead.
+    pub instead: String,
+}
+
+/// A name, or the begin of names that ends in `*`, and what happens instead.
+type Entry = (&'static str, &'static str);
+
+/// Read by the Java JobTracker.
+const OF_JOBTRACKER: &[Entry] = &[
+    ("hadoop.proxyuser.*", "no client acts for another user: such calls are refused"),
+    ("hadoop.security.group.mapping", "groups are those of this machine (`id`)"),
+    ("hadoop.security.group.mapping.*", "groups are those of this machine (`id`)"),
+    ("hadoop.security.auth_to_local", "user names are taken as they come: there is no Kerberos"),
+    ("mapreduce.jobtracker.kerberos.*", "there is no Kerberos"),
+    ("mapreduce.jobtracker.keytab.file", "there is no Kerberos"),
+    ("hadoop.http.authentication.*", "pages ask for no login; see docs/security.md"),
+    ("hadoop.http.filter.initializers", "pages ask for no login; see docs/security.md"),
+    ("hadoop.rpc.socket.factory.class.*", "connections are plain TCP"),
+    ("hadoop.job.history.location", "no history files are written: state.db has every job and attempt"),
+    ("mapred.job.tracker.history.*", "no history files are written: state.db has every job and attempt"),
+    ("mapreduce.jobtracker.jobhistory.*", "no history files are written: state.db has every job and attempt"),
+    ("mapred.jobtracker.job.history.*", "no history files are written: state.db has every job and attempt"),
+    ("job.tracker.persist.jobstatus.*", "every job is kept in state.db, as jobtracker.state.finished-jobs says"),
+    ("mapred.job.tracker.persist.jobstatus.*", "every job is kept in state.db, as jobtracker.state.finished-jobs says"),
+    ("mapred.permissions.supergroup", "administrators are the daemon's user and mapreduce.cluster.administrators"),
+    (
+        "mapred.jobtracker.completeuserjobs.maximum",
+        "mapred.job.tracker.retiredjobs.cache.size bounds ended jobs of all users",
+    ),
+    (
+        "mapred.jobtracker.retirejob.*",
+        "mapred.job.tracker.retiredjobs.cache.size bounds ended jobs, whatever their age",
+    ),
+    ("mapred.job.tracker.handler.count", "one thread answers all calls"),
+    ("mapred.jobinit.threads", "jobs are set up without threads of their own"),
+    ("mapreduce.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
+    ("mapred.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
+    ("mapred.jobtracker.plugins", "there are no plug-ins"),
+    ("mapred.jobtracker.nodegroup.aware", "racks are the only level above hosts"),
+];
+
+/// Read by the Java TaskTracker.
+const OF_TASKTRACKER: &[Entry] = &[
+    ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as says as whom commands run"),
+    ("mapreduce.tasktracker.group", "there is no task-controller"),
+    ("mapred.healthChecker.*", "no health script runs; what goes wrong on the worker's disks is reported"),
+    ("local.cache.size", "files of a job are removed when it has ended"),
+    ("mapred.task.tracker.report.address", "tasks report inside the worker: there is no such port"),
+    ("mapreduce.tasktracker.outofband.heartbeat", "a heartbeat is always sent when a task has ended"),
+    ("mapred.tasktracker.memory_calculator_plugin", "memory is read from /proc"),
+    ("mapred.tasktracker.dns.*", "the worker's name is slave.host.name, else that of the machine"),
+    ("mapred.tasktracker.indexcache.mb", "indexes of map output are read from the disk"),
+    ("tasktracker.http.threads", "one thread serves map output"),
+    ("tasktracker.contention.tracking", "there is no lock to contend for"),
+    ("mapred.reduce.child.log.level", "commands have no log level"),
+    ("mapred.map.child.log.level", "commands have no log level"),
+];
+
+/// Variables of `hadoop-env.sh` that Java daemons use.
+const VARIABLES: &[Entry] = &[
+    ("HADOOP_OPTS", "there is no Java: give keys with -D"),
+    ("HADOOP_JOBTRACKER_OPTS", "there is no Java: give keys with -D"),
+    ("HADOOP_TASKTRACKER_OPTS", "there is no Java: give keys with -D"),
+    ("HADOOP_HEAPSIZE", "memory is not reserved"),
+    ("HADOOP_LOG_DIR", "the log goes to standard error, for the service manager"),
+    ("HADOOP_LOGFILE", "the log goes to standard error, for the service manager"),
+    ("HADOOP_ROOT_LOGGER", "RUST_LOG sets the level of the log"),
+    ("HADOOP_PID_DIR", "there is no pid file: see jobtracker status"),
+    ("HADOOP_NICENESS", "the service manager sets it (Nice=)"),
+];
+
+/// Keys of a JobTracker's configuration that are set and not acted on, by name.
+#[must_use]
+pub fn of_jobtracker(configuration: &Configuration) -> Vec<NotActedOn> {
+    let mut found = listed(configuration, OF_JOBTRACKER);
+    found.extend(of_other_schedulers(configuration));
+    found.extend(of_known_keys(configuration));
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found
+}
+
+/// The same of a tasktracker.
+#[must_use]
+pub fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
+    let mut found = listed(configuration, OF_TASKTRACKER);
+    found.extend(of_codecs(configuration));
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found
+}
+
+/// Variables that `hadoop-env.sh` of the conf folder sets; a file that cannot be read sets none.
+#[must_use]
+pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
+    let path = conf_dir.join(HADOOP_ENV);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let file: std::sync::Arc<str> = path.display().to_string().into();
+    let found = text.lines().zip(1..).filter_map(|(line, number)| {
+        let line = line.trim_start();
+        let (name, value) = line.strip_prefix("export ").unwrap_or(line).trim_start().split_once('=')?;
+        let (_, instead) = VARIABLES.iter().find(|(variable, _)| *variable == name)?;
+        let origin = Origin::File { file: file.clone(), line: number };
+        let is_set = !value.trim_matches(['"', '\'', ' ']).is_empty();
+        is_set.then(|| NotActedOn { key: name.to_owned(), origin, instead: (*instead).to_owned() })
+    });
+    found.collect()
+}
+
+/// Whether the table says something about a name, for either daemon.
+#[must_use]
+pub fn is_listed(name: &str) -> bool {
+    OF_JOBTRACKER.iter().chain(OF_TASKTRACKER).any(|(pattern, _)| matches(pattern, name))
+}
+
+fn listed(configuration: &Configuration, table: &[Entry]) -> Vec<NotActedOn> {
+    let is_known = |name: &str| keys::all().any(|key| key.is_spelled(name));
+    let found = configuration.written().filter(|(name, _, _)| !is_known(name)).filter_map(|(name, _, origin)| {
+        let (_, instead) = table.iter().find(|(pattern, _)| matches(pattern, name))?;
+        Some(NotActedOn { key: name.to_owned(), origin: origin.clone(), instead: (*instead).to_owned() })
+    });
+    found.collect()
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
+}
+
+/// Keys of schedulers that do not rule. Those of the market have a warning of their own.
+fn of_other_schedulers(configuration: &Configuration) -> Vec<NotActedOn> {
+    let class = configuration.setting(&keys::TASK_SCHEDULER).ok().flatten().map(|setting| setting.value);
+    let rules = |name: &str| class.as_deref().map(str::trim) == Some(name);
+    let fair = "mapred.jobtracker.taskScheduler names another scheduler than the Fair Scheduler";
+    let capacity = "capacity-scheduler.xml is the only file that the Capacity Scheduler reads";
+    let constraint = "mapred.jobtracker.taskScheduler names another scheduler than the Constraint Scheduler";
+    let found = configuration.written().filter_map(|(name, _, origin)| {
+        let is_of = |keys: &[Key]| keys.iter().any(|key| key.is_spelled(name));
+        let instead = if name.starts_with("mapred.capacity-scheduler.") {
+            if rules(CAPACITY_CLASS) {
+                capacity
+            } else {
+                "mapred.jobtracker.taskScheduler names another scheduler than the Capacity Scheduler"
+            }
+        } else if !rules(FAIR_CLASS) && (is_of(keys::FAIR) || name.starts_with("mapred.fairscheduler.")) {
+            fair
+        } else if !rules(CONSTRAINT_CLASS)
+            && is_of(keys::CONSTRAINT)
+            && name.starts_with("mapred.constraint-scheduler.")
+        {
+            constraint
+        } else {
+            return None;
+        };
+        Some(NotActedOn { key: name.to_owned(), origin: origin.clone(), instead: instead.to_owned() })
+    });
+    found.collect()
+}
+
+/// Known keys whose meaning says that nothing acts on them yet.
+fn of_known_keys(configuration: &Configuration) -> Vec<NotActedOn> {
+    let not_yet = |name: &str| keys::all().find(|key| key.is_spelled(name))?.meaning.strip_prefix(NOT_YET);
+    let found = configuration.written().filter_map(|(name, _, origin)| {
+        let meaning = not_yet(name)?.trim_end_matches('.');
+        let instead = format!("not yet: {}", meaning.to_owned());
+        Some(NotActedOn { key: name.to_owned(), origin: origin.clone(), instead })
+    });
+    found.collect()
+}
+
+/// Codecs that the worker has not. Of a list of codecs the others are used.
+fn of_codecs(configuration: &Configuration) -> Vec<NotActedOn> {
+    const NAMES: [&str; 3] =
+        ["io.compression.codecs", "mapred.output.compression.codec", "mapred.map.output.compression.codec"];
+    const READABLE: [&str; 3] = ["DefaultCodec", "GzipCodec", "DeflateCodec"];
+    let found =
+        configuration.written().filter(|(name, _, _)| NAMES.contains(name)).filter_map(|(name, value, origin)| {
+            let is_missing = |class: &&str| !READABLE.iter().any(|known| class.ends_with(&format!(".{known}")));
+            let missing: Vec<&str> =
+                value.split(',').map(str::trim).filter(|class| !class.is_empty()).filter(is_missing).collect();
+            let missing = (!missing.is_empty()).then(|| missing.join(", "))?;
+            let instead = match name {
+                "io.compression.codecs" => format!("the worker has no {missing}: it cannot read files of these codecs"),
+                _ => format!("the worker has no {missing}: jobs that ask for it run on stock TaskTrackers only"),
+            };
+            Some(NotActedOn { key: name.to_owned(), origin: origin.clone(), instead })
+        });
+    found.collect()
+}
+
+impl std::fmt::Display for NotActedOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { key, origin, instead } = self;
+        write!(f, "{origin}: {key}: {instead}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::test_options;
+    use super::*;
+
+    fn texts(found: &[NotActedOn]) -> String {
+        found.iter().map(|found| format!("{found}\n")).collect()
+    }
+
+    #[test]
+    fn what_is_set_and_not_acted_on_is_listed_with_what_happens_instead() {
+        let overrides = [
+            "hadoop.proxyuser.oozie.hosts=*",
+            "mapred.fairscheduler.preemption=true",
+            "mapred.fairscheduler.eventlog.enabled=true",
+            "mapred.permissions.supergroup=hadoop",
+            "mapred.task.cache.levels=2",
+            "mapred.job.tracker.persist.jobstatus.active=true",
+            "dfs.replication=3",
+            "mapred.healthChecker.interval=5",
+            "io.compression.codecs=org.apache.hadoop.io.compress.DefaultCodec,com.hadoop.compression.lzo.LzoCodec",
+        ];
+        let configuration = test_options(None, &overrides).configuration().unwrap();
+        insta::assert_snapshot!(texts(&of_jobtracker(&configuration)));
+        insta::assert_snapshot!(texts(&of_tasktracker(&configuration)));
+        let fair = format!("mapred.jobtracker.taskScheduler={FAIR_CLASS}");
+        let configuration = test_options(None, &[&overrides[..], &[&fair]].concat()).configuration().unwrap();
+        assert!(!texts(&of_jobtracker(&configuration)).contains("mapred.fairscheduler.preemption"));
+    }
+
+    #[test]
+    fn variables_of_java_are_named_with_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "# export HADOOP_OPTS=-server\nexport JAVA_HOME=/j\n export HADOOP_JOBTRACKER_OPTS=\"-Xmx4g\"\nexport HADOOP_HEAPSIZE=\nHADOOP_PID_DIR=/p\n";
+        std::fs::write(folder.path().join(HADOOP_ENV), text).unwrap();
+        let found = texts(&of_environment(folder.path())).replace(&folder.path().display().to_string(), "CONF");
+        assert_eq!(
+            found,
+            "CONF/hadoop-env.sh:3: HADOOP_JOBTRACKER_OPTS: there is no Java: give keys with -D\n\
+             CONF/hadoop-env.sh:5: HADOOP_PID_DIR: there is no pid file: see jobtracker status\n"
+        );
+        assert!(of_environment(Path::new("/nowhere")).is_empty());
+    }
+}

@@ -34,7 +34,7 @@ pub(super) enum Localization<T> {
     Done(T),
 }
 
-/// As whom the attempts of a job run.
+/// Which user the attempts of a job run as.
 #[derive(Debug)]
 pub enum JobOwner {
     /// As the worker's own user, in its process, which has read job.xml.
@@ -50,7 +50,7 @@ pub struct LocalizedJob {
     pub id: JobId,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
-    /// As whom its attempts run: the owner of its folders.
+    /// Which user its attempts run as: the owner of its folders.
     pub owner: JobOwner,
     /// Its shared files on this machine.
     pub folder: PathBuf,

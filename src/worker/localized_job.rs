@@ -2,14 +2,13 @@
 //! reference.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::accounts::LoginUser;
 use crate::config::Configuration;
-use crate::fs::{FileUri, FolderHandle, FsError};
+use crate::fs::{FileUri, FolderHandle, FsError, remove_below};
 use crate::model::{AttemptId, JobId};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, make_folder, write_file};
@@ -172,8 +171,8 @@ fn make_folder_of(user: &LoginUser, disk: &Path, name: &str, token: Option<&[u8]
 impl Drop for LocalizedJob {
     fn drop(&mut self) {
         for folder in self.folders.all() {
-            // Follows no link. The next start removes the rest.
-            let _ = fs::remove_dir_all(folder.join(&self.name));
+            // Whatever its user has put there. The next start removes the rest.
+            let _ = remove_below(folder, Path::new(&self.name));
         }
     }
 }

@@ -146,7 +146,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
     }
 }
 
-/// As whom jobs run, and who decides that.
+/// Which user jobs run as, and who decides that.
 pub(super) fn run_as_line(run_as: &RunAs, user: &str) -> String {
     match run_as {
         RunAs::Worker if geteuid().is_root() => format!(

@@ -1,16 +1,16 @@
 //! Removes a tree that others made, on open handles: nothing outside of it is ever touched, whatever is swapped meanwhile.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::error::{FsError, refused};
 use super::folder_handle::FolderHandle;
 
-/// Each level holds one handle. No job's files lie as deep.
+/// Each level holds one handle. What lies deeper is moved up first: no tree can be too deep to be removed.
 const MAX_DEPTH: usize = 64;
 
 /// A folder that is being emptied.
@@ -44,12 +44,18 @@ fn remove(parent: &FolderHandle, name: &OsStr, path: &Path) -> Result<bool, FsEr
     let name = CString::new(name.as_encoded_bytes()).map_err(|_| refused(Errno::INVAL))?;
     let device = parent.stat()?.st_dev;
     let mut levels = vec![open_level(parent, name, device).map_err(&refused)?];
+    // Folders that were moved up into the first level since its entries were read.
+    let (mut moved, mut moved_count) = (false, 0_u64);
     while let Some(level) = levels.last_mut() {
         let Some(entry) = level.entries.read() else {
             let Some(done) = levels.pop() else { break };
+            let is_first = levels.is_empty();
             let above = levels.last().map_or_else(|| parent.as_fd(), |level| level.folder.as_fd());
             match rustix::fs::unlinkat(above, &done.name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOENT) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) if is_first && std::mem::take(&mut moved) => {
+                    levels.push(open_level(parent, done.name, device).map_err(&refused)?);
+                }
                 removed => removed.map_err(&refused)?,
             }
             continue;
@@ -65,16 +71,29 @@ fn remove(parent: &FolderHandle, name: &OsStr, path: &Path) -> Result<bool, FsEr
             Err(Errno::ISDIR | Errno::PERM) => {}
             Err(error) => return Err(refused(error)),
         }
-        if levels.len() == MAX_DEPTH {
-            return Err(FsError::WrongKind { path: path.to_owned(), expected: "folders of at most 64 levels" });
-        }
         let name = name.to_owned();
-        if let Some(level) = levels.last() {
+        if let ([first, .., level], true) = (&levels[..], levels.len() == MAX_DEPTH) {
+            move_up(&level.folder, &name, &first.folder, &mut moved_count).map_err(&refused)?;
+            moved = true;
+        } else if let Some(level) = levels.last() {
             let deeper = open_level(&level.folder, name, device).map_err(&refused)?;
             levels.push(deeper);
         }
     }
     Ok(true)
+}
+
+/// Moves a folder up, under a name that is free there.
+fn move_up(from: &OwnedFd, name: &CStr, to: &OwnedFd, moved_count: &mut u64) -> Result<(), Errno> {
+    loop {
+        *moved_count += 1;
+        match rustix::fs::renameat_with(from, name, to, format!(".deeper-{moved_count}"), RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            // Removed by another.
+            Err(Errno::NOENT) => return Ok(()),
+            moved => return moved,
+        }
+    }
 }
 
 fn open_level(parent: impl AsFd, name: CString, device: u64) -> Result<Level, Errno> {

@@ -31,7 +31,7 @@ pub enum TaskTrackerError {
     /// The users of jobs cannot reach their folders.
     #[error(
         "jobs run as their users, who cannot reach {}: {} is closed to them{}; run chmod o+x {}, name another folder in mapred.local.dir, or set jobtracker.worker.run-as = self",
-        folder.display(), part.display(), reason(source.as_ref()), part.display()
+        folder.display(), part.display(), reason(source.as_deref()), part.display()
     )]
     Unreachable {
         /// Of `mapred.local.dir`.
@@ -39,7 +39,7 @@ pub enum TaskTrackerError {
         /// The folder at fault.
         part: PathBuf,
         /// What the system refused.
-        source: Option<FsError>,
+        source: Option<Box<FsError>>,
     },
     /// Other users may change the content of a folder.
     #[error("{0}; or set mapred.local.dir and hadoop.log.dir to folders of this user")]

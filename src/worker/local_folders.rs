@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::fs::{FolderHandle, FsError, Privacy, open_trusted_folder};
+use crate::fs::{FolderHandle, FsError, Privacy, open_trusted_folder, remove_below};
 use crate::streaming::private_files::{make_folder, open_to_read_and_append};
 use crate::supervisor::process_tree::kill_processes_in;
 
@@ -60,10 +60,11 @@ impl LocalFolders {
         let mut failure = None;
         let mut replaced = BTreeSet::new();
         for disk in disks {
+            let is_new = !disk.exists();
             match acquire_folder(disk, port, name, lock_timeout, &mut replaced) {
                 Ok(Some(folder)) => {
                     if is_for_users {
-                        open_to_users(&folder.0)?;
+                        open_to_users(disk, &folder.0, is_new)?;
                     }
                     held.push(folder);
                 }
@@ -123,7 +124,7 @@ impl LocalFolders {
     /// Removes the folders; the next start removes the rest.
     pub fn remove(&self) {
         for (folder, _) in &self.held {
-            let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(lock_of(folder)));
+            let _ = remove_tree(folder).and_then(|()| fs::remove_file(lock_of(folder)));
         }
     }
 }
@@ -132,20 +133,29 @@ impl LocalFolders {
 ///
 /// # Errors
 /// [`TaskTrackerError::Unreachable`]: a folder above it keeps them out.
-fn open_to_users(folder: &Path) -> Result<(), TaskTrackerError> {
-    let unreachable = |part: &Path, source: Option<FsError>| TaskTrackerError::Unreachable {
+fn open_to_users(disk: &Path, folder: &Path, is_new: bool) -> Result<(), TaskTrackerError> {
+    let unreachable = |part: &Path, source: Option<Box<FsError>>| TaskTrackerError::Unreachable {
         folder: folder.to_owned(),
         part: part.to_owned(),
         source,
     };
-    let opened = FolderHandle::open(folder).and_then(|opened| opened.set_mode(REACHABLE_MODE));
-    opened.map_err(|error| unreachable(folder, Some(error)))?;
+    let set_mode = |path: &Path, mode| FolderHandle::open(path).and_then(|opened| opened.set_mode(mode));
+    // The umask has made it narrower.
+    let opened = if is_new { set_mode(disk, DISK_MODE) } else { Ok(()) };
+    let opened = opened.and_then(|()| set_mode(folder, REACHABLE_MODE));
+    opened.map_err(|error| unreachable(folder, Some(Box::new(error))))?;
     // Of its real path: each folder on it must let them pass.
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     match real.ancestors().find(|above| fs::metadata(above).is_ok_and(|above| above.mode() & 0o001 == 0)) {
         Some(closed) => Err(unreachable(closed, None)),
         None => Ok(()),
     }
+}
+
+/// Removes a folder, if it is there, with whatever the users of jobs have put into it.
+fn remove_tree(folder: &Path) -> io::Result<()> {
+    let disk = folder.parent().unwrap_or(Path::new("/"));
+    remove_below(disk, folder).map(drop).map_err(into_io_error)
 }
 
 fn folder_in(disk: &Path, port: u16) -> PathBuf {
@@ -218,10 +228,8 @@ fn acquire_folder(
     lock.set_len(0)?;
     lock.write_all(name.as_bytes())?;
     kill_processes_in(&own);
-    match fs::remove_dir_all(&own) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-        _ => make_folder(&own)?,
-    }
+    remove_tree(&own)?;
+    make_folder(&own)?;
     Ok(Some((own, lock)))
 }
 
@@ -235,7 +243,7 @@ fn remove_stale_folder(folder: &Path) -> Option<String> {
     let killed = kill_processes_in(folder);
     tracing::info!("{}: removed the folder of a killed tasktracker; processes killed: {killed}", folder.display());
     // The next start removes the rest.
-    let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(path));
+    let _ = remove_tree(folder).and_then(|()| fs::remove_file(path));
     (!name.is_empty()).then_some(name)
 }
 
@@ -308,7 +316,8 @@ mod tests {
         assert!(second.next().exists() && disks[0].join("tasktracker-x").exists());
         third.remove();
         second.remove();
-        assert_eq!(fs::read_dir(&disks[0]).unwrap().count(), 1);
+        let left: Vec<_> = fs::read_dir(&disks[0]).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["tasktracker-x"]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! reference.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use crate::accounts::LoginUser;
 use crate::config::Configuration;
-use crate::fs::{FileUri, FolderHandle, FsError};
+use crate::fs::{FileUri, FolderHandle, FsError, remove_below};
 use crate::model::{AttemptId, JobId, LogKey};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, make_folder, write_file};
@@ -37,7 +36,7 @@ pub(super) enum Localization<T> {
     Done(T),
 }
 
-/// As whom the attempts of a job run.
+/// Which user the attempts of a job run as.
 #[derive(Debug)]
 pub enum JobOwner {
     /// As the worker's own user, in its process, which has read job.xml.
@@ -53,7 +52,7 @@ pub struct LocalizedJob {
     pub id: JobId,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
-    /// As whom its attempts run: the owner of its folders.
+    /// Which user its attempts run as: the owner of its folders.
     pub owner: JobOwner,
     /// Its shared files on this machine.
     pub folder: PathBuf,
@@ -192,8 +191,8 @@ fn make_folder_of(user: &LoginUser, disk: &Path, name: &str, token: Option<&[u8]
 impl Drop for LocalizedJob {
     fn drop(&mut self) {
         for folder in self.folders.all() {
-            // Follows no link. The next start removes the rest.
-            let _ = fs::remove_dir_all(folder.join(&self.name));
+            // Whatever its user has put there. The next start removes the rest.
+            let _ = remove_below(folder, Path::new(&self.name));
         }
     }
 }

@@ -2,7 +2,8 @@
 //! it launches.
 //!
 //! `daemon` starts and ends it. `heartbeat_loop` exchanges heartbeats, `attempt_table` holds the state of the
-//! attempts, `attempt_runner` runs each on a thread of its own, `hang_monitor` ends it when its files hang,
+//! attempts, `attempt_run` runs each on a thread of its own, in a process of the job's user where jobs run as their users (`job_user`),
+//! `hang_monitor` ends it when its files hang,
 //! `localized_jobs` copies the jobs' files here, `map_completion_poller` polls for completion events, `web`
 //! serves map outputs and logs.
 //!
@@ -10,6 +11,7 @@
 
 pub mod attempt_handle;
 pub mod attempt_logs;
+mod attempt_run;
 pub mod attempt_runner;
 pub mod attempt_table;
 mod attempt_work;

@@ -1,4 +1,4 @@
-//! As whom jobs run on this worker: as its own user, or each as the job's user, whom rules admit (1.2.1 `task-controller`).
+//! Which user jobs run as on this worker: its own user, or each the job's user, if the rules admit that (1.2.1 `task-controller`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +20,7 @@ const NEEDED: [(&str, CapabilitySet); 6] = [
     ("CAP_KILL", CapabilitySet::KILL),
 ];
 
-/// As whom jobs run.
+/// Which user jobs run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAs {
     /// As the worker's own user.

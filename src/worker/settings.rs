@@ -16,7 +16,7 @@ pub struct TaskTrackerSettings {
     pub jobtracker: HostPort,
     /// The user of this process and of its calls to the JobTracker.
     pub user: String,
-    /// As whom jobs run.
+    /// Which user jobs run as.
     pub run_as: RunAs,
     /// The name of this host for others.
     pub host: String,

@@ -73,9 +73,9 @@ impl Cluster {
         self.start_worker(Command::new(built_program()), &[], defines);
     }
 
-    /// The same, with further arguments.
-    pub fn add_worker_with(&mut self, arguments: &[&str], defines: &[&str]) {
-        self.start_worker(Command::new(built_program()), arguments, defines);
+    /// The same, started so and with further arguments.
+    pub fn add_worker_with(&mut self, command: Command, arguments: &[&str], defines: &[&str]) {
+        self.start_worker(command, arguments, defines);
     }
 
     /// One whose files would be open to all if it left their modes to the umask.

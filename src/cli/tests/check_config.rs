@@ -125,6 +125,7 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
         "  io.sort.mb = 10  (-D)",
         "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks",
         "good: 9 values set, 1 warnings",
+        &crate::cli::tasktracker::run_as_line(&crate::worker::run_as::RunAs::Worker, "h1"),
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }

@@ -135,7 +135,7 @@ keys! {
     MEMORY_INTERVAL = "mapred.tasktracker.taskmemorymanager.monitoring-interval" ["mapreduce.tasktracker.taskmemorymanager.monitoringinterval"], Number(Milliseconds, 10, INT), Some("5000"),
         "Built-in tasktracker: time between two checks of the memory of its tasks.";
     RUN_AS = "jobtracker.worker.run-as", OneOf(&["job-user", "self"]), None,
-        "Built-in tasktracker: as whom jobs run. `job-user`: the commands of a job, and all reading and writing on paths that it names, as the job's user on this machine; the tasktracker must be root. `self`: as the tasktracker's own user. Unset: `job-user` for a tasktracker of root with a conf folder, else `self`.";
+        "Built-in tasktracker: the user that jobs run as. `job-user`: the commands of a job, and all reading and writing on paths that it names, as the job's user on this machine; the tasktracker must be root. `self`: as the tasktracker's own user. Unset: `job-user` for a tasktracker of root with a conf folder, else `self`.";
     MIN_UID = "jobtracker.worker.min-uid", Number(Count, 0, MOST_UID), Some("1000"),
         "Built-in tasktracker under `job-user`: jobs of users with a lower user id are refused (1.2.1 task-controller `min.user.id`). 0 admits root.";
     BANNED_USERS = "jobtracker.worker.banned-users", List, Some("mapred,hdfs,bin"),

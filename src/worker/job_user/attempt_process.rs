@@ -14,6 +14,7 @@ use crate::fs::{Expected, open_below};
 use crate::model::AttemptId;
 use crate::streaming::child::StderrLog;
 use crate::streaming::failure::TaskFailure;
+use crate::streaming::progress::ProgressReport;
 use crate::streaming::shuffle::copy_phase::MapCompletionFeed;
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::supervisor::process_tree::ProcessTable;
@@ -42,6 +43,8 @@ struct AttemptProcess {
     handle: AttemptHandle,
     /// Completion events of the job's maps.
     feed: Arc<MapCompletionFeed>,
+    /// Whether the last report is sent. Locked from the look at the progress until it is sent, so that no older report comes later.
+    is_reported: Mutex<bool>,
 }
 
 /// The worker, at the other end of the channel.
@@ -75,15 +78,16 @@ fn run(channel: &Arc<SharedChannel>) -> Result<AttemptOutcome, TaskFailure> {
     check_program()?;
     let task = decode_task(&order.task).map_err(|error| unusable("the worker's order", error))?;
     let attempt = task.status.attempt;
-    let (channel, feed) = (channel.clone(), Arc::default());
-    let process = Arc::new(AttemptProcess { attempt, order, channel, handle: AttemptHandle::default(), feed });
+    let (channel, feed, handle) = (channel.clone(), Arc::default(), AttemptHandle::default());
+    let is_reported = Mutex::new(false);
+    let process = Arc::new(AttemptProcess { attempt, order, channel, handle, feed, is_reported });
     let (answer, answers) = mpsc::channel();
     let listener = process.clone();
     start_thread("worker", move || listener.obey(&answer))?;
     let reporter = process.clone();
     start_thread("reports", move || reporter.report_at_intervals())?;
     let result = process.work(&task, answers, log.map(File::from));
-    process.send_progress();
+    process.send_last_report();
     Ok(AttemptOutcome::of(result, attempt, &process.handle))
 }
 
@@ -127,7 +131,7 @@ impl AttemptProcess {
         }
     }
 
-    /// Reports progress, and what hangs, without end.
+    /// Reports progress, and what hangs, until the last report is sent.
     fn report_at_intervals(&self) {
         let (mut last, mut unchanged, mut has_timed_out) = (None, 0, false);
         loop {
@@ -137,7 +141,11 @@ impl AttemptProcess {
                 has_timed_out = true;
                 self.send(&FromAttempt::TimedOut(limit));
             }
-            let report = self.handle.progress().map(|progress| progress.report());
+            let is_over = self.is_reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if *is_over {
+                return;
+            }
+            let report = self.report();
             let has_changed = report != last;
             unchanged = if has_changed { 0 } else { unchanged + 1 };
             if has_changed || unchanged == SILENT_REPORTS {
@@ -145,11 +153,18 @@ impl AttemptProcess {
                 self.send(&FromAttempt::Progress(report.clone()));
                 last = report;
             }
+            drop(is_over);
         }
     }
 
-    fn send_progress(&self) {
-        self.send(&FromAttempt::Progress(self.handle.progress().map(|progress| progress.report())));
+    fn report(&self) -> Option<ProgressReport> {
+        self.handle.progress().map(|progress| progress.report())
+    }
+
+    fn send_last_report(&self) {
+        let mut is_over = self.is_reported.lock().unwrap_or_else(PoisonError::into_inner);
+        self.send(&FromAttempt::Progress(self.report()));
+        *is_over = true;
     }
 
     fn work(

@@ -110,11 +110,10 @@ impl UserAttempt<'_> {
         let work_folder = folder.map(|folder| folder.join("work"));
         let path = self.runner.environment.get("PATH").cloned();
         let mut process = AttemptProcess::start(&self.job.folder, work_folder, path).map_err(lost)?;
-        process.channel.send(&Identity::of(self.user)).map_err(lost)?;
-        process.channel.send(&self.order(folder, log.is_some())).map_err(lost)?;
-        if let Some(log) = log {
-            process.channel.channel.send_descriptors(&[log.as_fd()]).map_err(lost)?;
-        }
+        // A process that ends before it has read all of it has sent the reason.
+        let _ = process.channel.send(&Identity::of(self.user));
+        let _ = process.channel.send(&self.order(folder, log.is_some()));
+        let _ = log.map(|log| process.channel.channel.send_descriptors(&[log.as_fd()]));
         let conversation = Conversation {
             attempt: self,
             process: &process,

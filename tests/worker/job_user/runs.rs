@@ -11,12 +11,13 @@ echo "ids $(id -u) $(id -g) $(id -G)"
 echo "name $USER $LOGNAME $HOME"
 echo "capabilities $(grep -E 'Cap(Inh|Prm|Eff|Amb)' /proc/self/status | cut -f 2 | sort -u | tr '\n' ' ')"
 echo "folders $(stat -c '%U %a' . .. ../.. "$job_local_dir" | sort -u | tr '\n' ' ')"
-echo "files $(stat -c '%U %a' "$HADOOP_TOKEN_FILE_LOCATION" who.sh ../output | sort -u | tr '\n' ' ')"
+echo "files $(stat -Lc '%U %a' "$HADOOP_TOKEN_FILE_LOCATION" who.sh ../output | sort -u | tr '\n' ' ')"
 echo "cache $(cat side)"
 ls "$(dirname "$(dirname "$HADOOP_TOKEN_FILE_LOCATION")")" > /dev/null 2>&1 && echo "sees other jobs"
-for process in $PPID $(ps -o ppid= -p $PPID); do
-    cat /proc/$process/environ > /dev/null 2>&1 && ls /proc/$process/fd > /dev/null 2>&1 && echo "looks into $process"
-done
+attempt=$(ps -o ppid= -p $PPID | tr -d ' ')
+tr '\0' ' ' < /proc/$attempt/cmdline | grep -q run-attempt && echo "runs below run-attempt"
+ls /proc/$attempt/fd > /dev/null 2>&1 && echo "looks into $attempt"
+cat /proc/$attempt/mem > /dev/null 2> error; grep -q denied error && echo "memory is closed"
 echo done
 "#;
 
@@ -50,6 +51,9 @@ fn a_job_is_its_users_from_its_input_to_its_output() {
     assert_eq!(lines(&output, "folders"), [format!("{name} 700")]);
     assert_eq!(lines(&output, "files"), [format!("{name} 600 {name} 700")]);
     assert_eq!(lines(&output, "cache"), ["hers"]);
+    for line in ["runs below run-attempt", "memory is closed"] {
+        assert!(output.iter().any(|found| found.trim_end() == line), "{line} is not in {part}");
+    }
     assert!(part.contains("done") && !part.contains("sees other jobs") && !part.contains("looks into"), "{part}");
     let files = all_in(&out);
     assert!(files.iter().any(|file| file.ends_with("_SUCCESS")), "{files:?}");
@@ -66,7 +70,7 @@ fn a_job_is_its_users_from_its_input_to_its_output() {
 #[test]
 fn counters_status_and_many_maps_reach_the_jobtracker() {
     let Some(mut stage) = Stage::of_test("counters_status_and_many_maps_reach_the_jobtracker") else { return };
-    stage.add_worker(&[]);
+    stage.add_worker_with_umask("077");
     let users = stage.users.clone();
     let mapper = "while read -r word; do printf '%s\\t1\\n' \"$word\"; echo reporter:counter:Words,seen,1 >&2; done";
     stage.write(&users.bob, "map.sh", mapper);
@@ -89,4 +93,7 @@ fn counters_status_and_many_maps_reach_the_jobtracker() {
         output += &std::fs::read_to_string(stage.home(&users.bob).join("out").join(part)).unwrap();
     }
     assert_eq!(output.matches("3 ").count(), 2, "{output}");
+    let out = stage.home(&users.bob).join("out");
+    let modes = [owner_and_mode(&out), owner_and_mode(&out.join("part-00000"))];
+    assert_eq!(modes, [(users.bob.uid, 0o700), (users.bob.uid, 0o600)], "as the umask of the worker says");
 }

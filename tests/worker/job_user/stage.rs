@@ -1,6 +1,7 @@
 //! A JobTracker of root's, workers of root's that run jobs as their users, and clients of these users.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use crate::cluster::Cluster;
@@ -38,10 +39,25 @@ impl Stage {
 
     /// Starts a worker with a conf folder.
     pub fn add_worker(&mut self, defines: &[&str]) {
+        self.start_worker(Command::new(built_program()), defines);
+    }
+
+    /// The same, under another umask.
+    pub fn add_worker_with_umask(&mut self, umask: &str) {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]).arg(built_program());
+        self.start_worker(command, &[]);
+    }
+
+    fn start_worker(&mut self, command: Command, defines: &[&str]) {
         let conf = self.cluster.place.path("conf");
         std::fs::create_dir_all(&conf).unwrap();
         let disk = format!("mapred.local.dir={}", self.disk().display());
-        self.cluster.add_worker_with(&["--conf", conf.to_str().unwrap()], &[&[disk.as_str()], defines].concat());
+        self.cluster.add_worker_with(
+            command,
+            &["--conf", conf.to_str().unwrap()],
+            &[&[disk.as_str()], defines].concat(),
+        );
     }
 
     /// The worker's disk.

@@ -124,6 +124,10 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
 fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
     let (jobtracker, slots) = (settings.jobtracker.clone(), settings.slots);
     let run_as = run_as_line(&settings.run_as, &settings.user);
+    let logs = match settings.needs_log_tickets {
+        true => "logs need tickets of the JobTracker",
+        false => "logs need no token (mapred.acls.enabled is off)",
+    };
     move |running| {
         let folders: Vec<String> = running.folders.iter().map(|folder| folder.display().to_string()).collect();
         let folders = folders.join(" and ");
@@ -133,11 +137,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
                 "runs tasks of the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
                 slots.map, slots.reduce
             ),
-            format!(
-                "map output and logs on http://{}/, open to {}; logs need no token",
-                running.http,
-                reach(running.http)
-            ),
+            format!("map output and logs on http://{}/, open to {}; {logs}", running.http, reach(running.http)),
             format!("job files in {folders}, logs in {}", running.logs.display()),
             run_as,
         ];

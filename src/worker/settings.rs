@@ -34,7 +34,7 @@ pub struct TaskTrackerSettings {
     pub log_folder: Option<PathBuf>,
     /// Limit of a log of standard error.
     pub log_limit_bytes: Option<u64>,
-    /// Whether logs are shown for tickets of the JobTracker only.
+    /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
     pub needs_log_tickets: bool,
     /// Retention of task logs.
     pub log_retain_hours: u64,

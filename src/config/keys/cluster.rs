@@ -102,7 +102,7 @@ keys! {
     PRIVATE_ACTIONS = "webinterface.private.actions", Flag, Some("false"),
         "Whether the pages of schedulers change jobs: pool and priority, or the deadline. Never while `mapred.acls.enabled` is true: a request to a page names no user.";
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
-        "Whether access lists of queues and jobs are enforced.";
+        "Whether access lists of queues and jobs are enforced. Also read by the built-in tasktracker: it shows logs only for tickets of the JobTracker then.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,
         "Users and groups that may do everything: `user,user group,group`. The user of the daemon always may.";
     GROUPS_CACHE = "hadoop.security.groups.cache.secs", Number(Seconds, 0, 1 << 31), Some("300"),

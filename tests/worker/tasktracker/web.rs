@@ -110,6 +110,6 @@ fn a_worker_says_who_can_reach_its_port() {
     let mut cluster = Cluster::new(1);
     cluster.add_worker(&["mapred.task.tracker.http.address=0.0.0.0:0"]);
     let says = |worker: usize, words: &str| cluster.workers[worker].said.iter().any(|line| line.contains(words));
-    assert!(says(0, "open to programs of this machine; logs need no token"));
-    assert!(says(1, "open to every host that reaches this machine; logs need no token"));
+    assert!(says(0, "open to programs of this machine; logs need no token (mapred.acls.enabled is off)"));
+    assert!(says(1, "open to every host that reaches this machine; logs need no token (mapred.acls.enabled is off)"));
 }

@@ -18,10 +18,11 @@ pub use crate::scheduler::constraint::{
 };
 pub use on::{
     ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
-    Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage,
-    TrackerSnapshot, WantedJobs,
+    Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot,
+    WantedJobs,
 };
 pub use state::{
-    AuditEntry, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState, IdOwner,
-    InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice, TrackerConnection,
+    AuditEntry, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState,
+    IdOwner, InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice,
+    TrackerConnection,
 };

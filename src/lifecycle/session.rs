@@ -19,8 +19,8 @@ use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root,
-    make_system_dir,
+    AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
+    make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames};

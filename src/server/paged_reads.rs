@@ -33,9 +33,23 @@ type TaskReply = Result<Option<TaskPage>, Refusal>;
 /// A request for a page, or for a change of a worker.
 #[derive(Debug)]
 pub(super) enum PagedRequest {
-    Tasks { job: JobId, is_running_only: bool, viewer: Option<Caller>, from: TaskCursor, reply: oneshot::Sender<TaskReply> },
-    Workers { after: Option<String>, reply: oneshot::Sender<Vec<WorkerStatus>> },
-    Drain { worker: String, is_on: bool, caller: Caller, reply: oneshot::Sender<Result<MarketReply, Refusal>> },
+    Tasks {
+        job: JobId,
+        is_running_only: bool,
+        viewer: Option<Caller>,
+        from: TaskCursor,
+        reply: oneshot::Sender<TaskReply>,
+    },
+    Workers {
+        after: Option<String>,
+        reply: oneshot::Sender<Vec<WorkerStatus>>,
+    },
+    Drain {
+        worker: String,
+        is_on: bool,
+        caller: Caller,
+        reply: oneshot::Sender<Result<MarketReply, Refusal>>,
+    },
 }
 
 // === impl JobFiles ===

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
 use axum::http::header::AUTHORIZATION;
+use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::api::{JobTasks, JobTimes, JobTimesList};
@@ -78,10 +78,7 @@ async fn read_tasks<O: Owner>(
 }
 
 /// Handles `/scheduler/jobs`: times for everyone; costs for everyone under a public market, else for the signer of the request.
-pub(super) async fn job_times<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: HttpRequest,
-) -> Response<Body> {
+pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
     let sees_all = is_market_ruling && state.shows_money;
     let is_signed = is_market_ruling && request.headers.contains_key(AUTHORIZATION);

@@ -110,7 +110,8 @@ fn whole_characters(part: &[u8]) -> &[u8] {
         Err(_) => {
             let is_start = |byte: &u8| *byte >= 0xc0;
             let last = part.iter().rev().take(4).position(is_start).map(|back| part.len() - 1 - back);
-            let is_cut = |at: &usize| matches!(std::str::from_utf8(&part[*at..]), Err(error) if error.error_len().is_none());
+            let is_cut =
+                |at: &usize| matches!(std::str::from_utf8(&part[*at..]), Err(error) if error.error_len().is_none());
             last.filter(is_cut).map_or(part, |at| &part[..at])
         }
     }

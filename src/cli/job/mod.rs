@@ -21,9 +21,9 @@ mod priority;
 mod progress;
 mod resubmit;
 mod status;
+mod submission_record;
 mod submit;
 mod submit_arguments;
-mod submission_record;
 mod tasks;
 mod times;
 

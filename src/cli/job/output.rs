@@ -49,9 +49,11 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
     };
     let bad = |error: &dyn std::fmt::Display| JobCommandError::Argument(format!("the output of {job}: {error}"));
     let uri = FileUri::parse(&folder).map_err(|error| bad(&error))?;
-    let parts = part_files(uri.as_path()).map_err(|error| bad(&format!("cannot read {}: {error}", uri.as_path().display())))?;
+    let parts =
+        part_files(uri.as_path()).map_err(|error| bad(&format!("cannot read {}: {error}", uri.as_path().display())))?;
     if connection.form() == Form::Json {
-        let files: Vec<_> = parts.iter().map(|(path, bytes)| serde_json::json!({ "file": path, "bytes": bytes })).collect();
+        let files: Vec<_> =
+            parts.iter().map(|(path, bytes)| serde_json::json!({ "file": path, "bytes": bytes })).collect();
         return Ok(json(&serde_json::json!({ "job": job, "state": state, "output": uri.to_string(), "files": files })));
     }
     let mut stdout = io::stdout().lock();

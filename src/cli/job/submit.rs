@@ -71,7 +71,10 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
     if let Err(error) = record(arguments, submitted.job) {
-        print_error(&format!("jobtracker: warning: `job resubmit {}` will not work: no record: {error}", submitted.job));
+        print_error(&format!(
+            "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
+            submitted.job
+        ));
     }
     if let Some(earlier) = earlier {
         earlier.remove().map_err(JobClientError::from)?;

@@ -59,10 +59,10 @@ mod step;
 mod submission;
 mod switch_deadlines;
 mod switch_plan;
+mod task_page;
 mod tracker_connections;
 mod tracker_loss;
 mod tracker_recovery;
-mod task_page;
 mod what_if;
 mod worker_page;
 

@@ -7,7 +7,9 @@ use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel, Presence, Re
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
-use crate::wire::{HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only, worker_name};
+use crate::wire::{
+    HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only, worker_name,
+};
 
 // === impl Engine: registration ===
 

@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Presences,
-    Round, Rounds, Submissions, Trackers,
+    Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox,
+    Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;

@@ -219,9 +219,7 @@ impl MarketError {
             }
             MarketError::UnknownQueue(_)
             | MarketError::UnknownWorker(_)
-            | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => {
-                ErrorClass::NotFound
-            }
+            | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => ErrorClass::NotFound,
             MarketError::Order(
                 OrderError::Passed { .. } | OrderError::MaxRateBelowBid { .. } | OrderError::MaxCostBelowSpent { .. },
             ) => ErrorClass::BadRequest,

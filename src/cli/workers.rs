@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub enum WorkersCommand {
     /// List all workers: name, state, slots, last heartbeat
     List {
+        /// Cluster, signer, output form.
         #[command(flatten)]
         cluster: ClusterArguments,
     },
@@ -33,6 +34,7 @@ pub enum WorkersCommand {
         /// Wait until nothing runs there
         #[arg(long)]
         wait: bool,
+        /// Cluster, signer, output form.
         #[command(flatten)]
         cluster: ClusterArguments,
     },
@@ -41,6 +43,7 @@ pub enum WorkersCommand {
         /// Name as `workers list` shows it
         #[arg(value_name = "NAME")]
         worker: String,
+        /// Cluster, signer, output form.
         #[command(flatten)]
         cluster: ClusterArguments,
     },
@@ -234,7 +237,13 @@ mod tests {
             ..draining.clone()
         };
         let workers = Workers { workers: vec![worker, draining, silent, absent] };
-        insta::assert_snapshot!(render(&workers, 1_700_000_060_000), @"");
+        insta::assert_snapshot!(render(&workers, 1_700_000_060_000), @r"
+        WORKER  STATE             HOST  SINCE                MAPS  REDUCES  LAST SEEN
+        w1      ok                h     2023-11-14 22:13:20   3/4      0/2     1s ago
+        w1      draining          h     2023-11-14 22:13:20   3/4      0/2     1s ago
+        w1      draining, silent  h     2023-11-14 22:13:20   3/4      0/2     1s ago
+        w2      draining, absent  -     -                     0/0      0/0          -
+        ");
         assert!(render(&Workers::default(), 0).starts_with("no worker is connected"));
     }
 }

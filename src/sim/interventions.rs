@@ -1,4 +1,4 @@
-//! Disturbances of the JobTracker itself: safe mode, excluded hosts, a clock that jumps, a store that stalls, timers
+//! Disturbances of the JobTracker itself: safe mode, excluded hosts, drained workers, a clock that jumps, a store that stalls, timers
 //! that fire early.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ const HOUR_MS: u64 = 3_600_000;
 // === impl World: interventions ===
 
 impl World<'_> {
-    /// An administrator turns safe mode or changes the lists of hosts; the change is soon reverted.
+    /// An administrator turns safe mode, drains a worker or changes the lists of hosts; the change is soon reverted.
     pub(super) fn intervene(&mut self) -> Result<(), Violation> {
         let mut random = Random::stream(self.interventions.number(), 0);
         if self.daemon.is_down() {
@@ -32,8 +32,13 @@ impl World<'_> {
         }
         self.schedule_in(if random.one_in(2) { lasts_ms } else { pause_ms }, SimEvent::Intervention);
         let caller = self.root();
-        let event = match random.below(3) {
+        let event = match random.below(4) {
             0 => Event::SetSafeMode { on: true, caller },
+            1 => {
+                let worker = self.engine.tracker_names().nth(random.below(8) as usize).map(ToString::to_string);
+                let Some(worker) = worker else { return Ok(()) };
+                Event::DrainWorker { worker, is_on: true, caller }
+            }
             _ => {
                 let excluded: BTreeSet<String> =
                     random.pick(&self.plan.trackers).map(|tracker| tracker.host.clone()).into_iter().collect();
@@ -43,11 +48,16 @@ impl World<'_> {
         self.step(event, &Intent::Other).map(drop)
     }
 
-    /// Ends safe mode and empties the lists of hosts.
+    /// Ends safe mode, resumes drained workers and empties the lists of hosts.
     pub(super) fn end_interventions(&mut self) -> Result<(), Violation> {
         let caller = self.root();
         if self.engine.is_in_safe_mode() {
             self.step(Event::SetSafeMode { on: false, caller: caller.clone() }, &Intent::Other)?;
+        }
+        let drained: Vec<String> = self.engine.drained_workers().map(ToString::to_string).collect();
+        for worker in drained {
+            let resume = Event::DrainWorker { worker, is_on: false, caller: caller.clone() };
+            self.step(resume, &Intent::Other)?;
         }
         self.step(Event::HostsRead { hosts: HostLists::default(), caller }, &Intent::Other).map(drop)
     }

@@ -115,8 +115,8 @@ impl Scrape {
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
-        let WorkerHealth { healthy, unhealthy, silent } = WorkerHealth::of(overview);
-        let trackers = [("healthy", healthy), ("unhealthy", unhealthy), ("silent", silent)];
+        let WorkerHealth { healthy, unhealthy, draining, silent } = WorkerHealth::of(overview);
+        let trackers = [("healthy", healthy), ("unhealthy", unhealthy), ("draining", draining), ("silent", silent)];
         writer.gauges(
             "jobtracker_trackers",
             "Trackers",

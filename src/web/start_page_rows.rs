@@ -58,6 +58,7 @@ pub(super) struct JobRow {
 #[derive(Debug)]
 pub(super) struct TrackerRow {
     pub(super) name: String,
+    pub(super) worker: String,
     pub(super) host: String,
     /// Address of its own page, where it has one.
     pub(super) page: Option<String>,
@@ -66,6 +67,7 @@ pub(super) struct TrackerRow {
     pub(super) reduces: Part,
     pub(super) silent: String,
     pub(super) is_silent: bool,
+    pub(super) is_draining: bool,
     pub(super) healthy: bool,
     pub(super) graylisted: bool,
     /// Why it is not healthy, or graylisted.
@@ -144,6 +146,7 @@ impl TrackerRow {
         let is_port = (1..=i32::from(u16::MAX)).contains(&tracker.http_port);
         TrackerRow {
             name: cut(&tracker.name),
+            worker: cut(&tracker.worker),
             host: cut(&tracker.host),
             page: is_port.then(|| format!("http://{}:{}/", tracker.host, tracker.http_port)),
             rack: cut(&tracker.rack),
@@ -151,6 +154,7 @@ impl TrackerRow {
             reduces,
             silent: format_duration(i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX)),
             is_silent: tracker.is_silent,
+            is_draining: tracker.is_draining,
             healthy: tracker.healthy,
             graylisted: tracker.graylisted,
             complaints: cut(&tracker.complaints),
@@ -201,6 +205,7 @@ mod tests {
     fn only_a_port_makes_a_link() {
         let tracker = |http_port| TrackerSnapshot {
             name: "t".to_owned(),
+            worker: "t".to_owned(),
             host: "h".to_owned(),
             rack: "/r".to_owned(),
             http_port,
@@ -208,6 +213,7 @@ mod tests {
             running: PerKind::new(1, 0),
             silent_ms: u64::MAX,
             is_silent: false,
+            is_draining: false,
             healthy: true,
             graylisted: false,
             complaints: String::new(),

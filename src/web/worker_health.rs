@@ -9,6 +9,8 @@ pub(super) struct WorkerHealth {
     pub(super) healthy: usize,
     /// They call in time and report an error.
     pub(super) unhealthy: usize,
+    /// They call in time and are drained, whatever they report.
+    pub(super) draining: usize,
     /// They have missed three heartbeats.
     pub(super) silent: usize,
 }
@@ -20,17 +22,19 @@ impl WorkerHealth {
     pub(super) fn of(overview: &ClusterSnapshot) -> Self {
         let count = |is: fn(&&TrackerSnapshot) -> bool| overview.trackers.iter().filter(is).count();
         Self {
-            healthy: count(|tracker| !tracker.is_silent && tracker.healthy),
-            unhealthy: count(|tracker| !tracker.is_silent && !tracker.healthy),
+            healthy: count(|tracker| !tracker.is_silent && !tracker.is_draining && tracker.healthy),
+            unhealthy: count(|tracker| !tracker.is_silent && !tracker.is_draining && !tracker.healthy),
+            draining: count(|tracker| !tracker.is_silent && tracker.is_draining),
             silent: count(|tracker| tracker.is_silent),
         }
     }
 
     /// What keeps jobs from running, or slows them down.
     pub(super) fn complaint(self) -> Option<String> {
-        let Self { healthy, unhealthy, silent } = self;
-        match (healthy + unhealthy + silent, silent) {
+        let Self { healthy, unhealthy, draining, silent } = self;
+        match (healthy + unhealthy + draining + silent, silent) {
             (0, _) => Some("no worker is connected; start one: jobtracker tasktracker".to_owned()),
+            (all, 0) if draining == all => Some("all workers are draining: no task starts".to_owned()),
             (_, 0) => None,
             (1, _) => Some("the only worker is silent".to_owned()),
             (all, silent) => {
@@ -46,11 +50,16 @@ mod tests {
 
     #[test]
     fn complaints_name_what_is_missing() {
-        let complaint = |healthy, unhealthy, silent| WorkerHealth { healthy, unhealthy, silent }.complaint();
+        let complaint =
+            |healthy, unhealthy, silent| WorkerHealth { healthy, unhealthy, draining: 0, silent }.complaint();
         assert_eq!(complaint(0, 0, 0).unwrap(), "no worker is connected; start one: jobtracker tasktracker");
         assert_eq!(complaint(0, 0, 1).unwrap(), "the only worker is silent");
         assert_eq!(complaint(1, 1, 1).unwrap(), "1 of 3 workers is silent");
         assert_eq!(complaint(0, 0, 2).unwrap(), "2 of 2 workers are silent");
         assert_eq!(complaint(1, 1, 0), None);
+        let draining = WorkerHealth { healthy: 1, unhealthy: 0, draining: 1, silent: 0 };
+        assert_eq!(draining.complaint(), None);
+        let all = WorkerHealth { healthy: 0, ..draining }.complaint();
+        assert_eq!(all.unwrap(), "all workers are draining: no task starts");
     }
 }

@@ -85,6 +85,13 @@ impl Cluster {
         self.start_worker(command, &[], defines);
     }
 
+    /// One that administrators know by this name.
+    pub fn add_named_worker(&mut self, name: &str) {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec \"$@\" --name {name}"), "sh"]).arg(built_program());
+        self.start_worker(command, &[]);
+    }
+
     /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.
     pub fn add_worker_on_small_disk(&mut self, megabytes: u32, defines: &[&str]) -> PathBuf {
         let local = self.folder().join("small");

@@ -112,13 +112,21 @@ mod tests {
             ..JobLine::example()
         };
         let timed = |job| TimedJob { job, finish_ms: None, elapsed_ms: Some(83_000), cost: None, cost_error: None };
-        insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @"");
+        insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @r"
+        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              ELAPSED  NAME        MAPS  REDUCES
+        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  1m 23s   word count   66%       0%
+        ");
         assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
         let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
         let cost = Some("1.5".to_owned());
         let ended = TimedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };
-        insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, Form::Table), @"");
+        insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, Form::Table), @r"
+        JOB                    STATE      USER   QUEUE  PRIORITY  STARTED              ENDED                ELAPSED  NAME        MAPS  REDUCES  COST  DEADLINE     LEFT
+        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14 22:13:20  -                    1m 23s   word count   66%       0%     -
+        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14 22:13:20  -                    1m 23s   payroll      66%       0%     -   ON_TIME  412.5 s
+        job_202611211200_0001  SUCCEEDED  alice  alice  NORMAL    2023-11-14 22:13:20  2023-11-14 22:14:43  1m 23s   word count   66%       0%   1.5
+        ");
         assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

@@ -81,10 +81,17 @@ impl Progress {
 
     fn show(&mut self, progress: &JobProgress) {
         match &mut self.form {
-            ProgressForm::Bars { map, reduce, .. } => {
+            ProgressForm::Bars { all, map, reduce } => {
                 // Values of the whole job are shown beside the last bar.
                 let whole = render_job(progress);
-                for (bar, tally, more) in [(map, &progress.map, ""), (reduce, &progress.reduce, whole.as_str())] {
+                // A bar of nothing says nothing. Before the job has begun its tasks are not known.
+                let has_reduces = progress.reduce.total > 0 || progress.job.state == JobState::Prep;
+                if !has_reduces {
+                    all.remove(reduce);
+                }
+                let (of_maps, of_reduces) = if has_reduces { ("", whole.as_str()) } else { (whole.as_str(), "") };
+                let kinds = [(&*map, &progress.map, of_maps), (&*reduce, &progress.reduce, of_reduces)];
+                for (bar, tally, more) in kinds.into_iter().take(if has_reduces { 2 } else { 1 }) {
                     bar.set_length(tally.total.into());
                     bar.set_position(tally.finished.into());
                     bar.set_message(visible(&(render_tally(tally) + more)).into_owned());

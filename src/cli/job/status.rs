@@ -96,7 +96,8 @@ fn render_job(
     let JobLine { job: id, state, name, user, queue, .. } = job;
     let mut text = format!("{id} {}: {name:?} of {user} in queue {queue}\n", state.name());
     // Writing to a string cannot fail.
-    for (what, tally) in [("maps", map), ("reduces", reduce)] {
+    let kinds = [("maps", map), ("reduces", reduce)];
+    for (what, tally) in kinds.into_iter().filter(|(_, tally)| tally.total > 0 || *state == JobState::Prep) {
         let TaskTally { total, finished, running, pending, .. } = tally;
         let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
         text += &(render_lost(tally) + "\n");

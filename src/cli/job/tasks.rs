@@ -53,13 +53,12 @@ fn render(tasks: &JobTasks) -> String {
     }
     let mut table = columns(&["attempt", "state", "worker", "input", "since", "status"], 6);
     for attempt in &tasks.attempts {
-        let TaskAttempt { attempt: id, task, state, worker, input, since_ms, status, percent, .. } = attempt;
+        let TaskAttempt { attempt: id, task, state, worker, input, since_ms, status, .. } = attempt;
         let is_extra = matches!(task.as_str(), "setup" | "cleanup");
         let input = if is_extra { format!("({task})") } else { input.as_ref().map_or_else(|| "-".into(), input_text) };
-        let state = if state == "RUNNING" { format!("RUNNING {percent}%") } else { state.clone() };
         table.add_row([
             id.to_string(),
-            state,
+            state.clone(),
             worker.clone().unwrap_or_else(|| "-".to_owned()),
             input,
             format_utc(*since_ms),
@@ -117,7 +116,12 @@ mod tests {
             output: None,
             attempts: vec![setup, map, reduce],
         };
-        insta::assert_snapshot!(render(&tasks), @"");
+        insta::assert_snapshot!(render(&tasks), @r"
+        ATTEMPT                               STATE       WORKER  INPUT                    SINCE                STATUS
+        attempt_202611211200_0001_m_000002_0  SUCCEEDED   w1      (setup)                  2023-11-14 22:13:20
+        attempt_202611211200_0001_m_000000_0  RUNNING     w1      /home/alice/in/f2 7..12  2023-11-14 22:13:20  line one line two
+        attempt_202611211200_0001_r_000000_0  UNASSIGNED  -       -                        2023-11-14 22:13:20
+        ");
         let none = JobTasks { attempts: Vec::new(), ..tasks };
         assert_eq!(render(&none), "job_202611211200_0001 RUNNING: no attempt to show\n");
         assert_eq!(one_line(&"x".repeat(61)).chars().count(), 61);

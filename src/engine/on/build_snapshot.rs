@@ -4,6 +4,7 @@ use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
 use crate::mapreduce::JobState;
 use crate::model::{Kind, Now, PerKind, RunState};
+use crate::wire::worker_name;
 
 use super::snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 
@@ -111,13 +112,15 @@ impl Engine {
             .collect();
         TrackerSnapshot {
             name: tracker.name.to_string(),
+            worker: worker_name(&tracker.name).to_owned(),
             host: tracker.host.to_string(),
             rack: rack.unwrap_or_default(),
             http_port: tracker.http_port,
-            slots: tracker.slots,
+            slots: if tracker.is_drained { tracker.reported_slots } else { tracker.slots },
             running: tracker.busy,
             silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
             is_silent: self.is_silent(tracker, now),
+            is_draining: tracker.is_drained,
             healthy: tracker.healthy,
             graylisted: graylisted.is_some(),
             complaints: complaints.join("\n"),

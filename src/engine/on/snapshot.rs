@@ -95,6 +95,8 @@ pub struct JobSnapshot {
 pub struct TrackerSnapshot {
     /// Its name.
     pub name: String,
+    /// The name that the worker was given, else the same.
+    pub worker: String,
     /// Its host.
     pub host: String,
     /// Its rack.
@@ -109,6 +111,8 @@ pub struct TrackerSnapshot {
     pub silent_ms: u64,
     /// Whether it has missed three heartbeats, and called for five seconds no more.
     pub is_silent: bool,
+    /// Whether an administrator drains it: it gets no new tasks, and its slots do not count.
+    pub is_draining: bool,
     /// False when its health script reports an error.
     pub healthy: bool,
     /// Whether its host is graylisted; such a tracker still gets tasks.

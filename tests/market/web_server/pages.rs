@@ -31,6 +31,7 @@ fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
 fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
     TrackerSnapshot {
         name: format!("tracker_{host}:localhost/127.0.0.1:4711"),
+        worker: format!("tracker_{host}:localhost/127.0.0.1:4711"),
         host: host.to_owned(),
         rack: "/default-rack".to_owned(),
         http_port: if healthy { 50060 } else { 0 },
@@ -38,6 +39,7 @@ fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
         running: PerKind::new(2, 0),
         silent_ms: 2_500,
         is_silent: false,
+        is_draining: false,
         healthy,
         graylisted: !healthy,
         complaints: if healthy { String::new() } else { "ERROR disk <full>\n4 failures on the tracker".to_owned() },
@@ -130,8 +132,8 @@ async fn the_start_page_shows_the_cluster() {
     <div class="wide"><table>
     <thead><tr><th>Job</th><th>Name</th><th>User</th><th>Queue</th><th>Priority</th><th>State</th><th>Maps done</th><th>Reduces done</th><th class="number">Running</th><th>Submitted</th><th>Took</th><th class="number">Cost</th></tr></thead>
     <tbody>
-    <tr><th scope="row">job_202611211200_0002</th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td><td class="number">12.75</td></tr>
-    <tr><th scope="row">job_202611211200_0001</th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>42 s</td><td class="number">12.75</td></tr>
+    <tr><th scope="row">job_202611211200_0002</th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td><td class="number">12.75</td></tr>
+    <tr><th scope="row">job_202611211200_0001</th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>42 s</td><td class="number">12.75</td></tr>
     </tbody>
     </table></div>
     </section>

@@ -3,6 +3,7 @@
 mod deaths;
 mod disks;
 mod ends;
+mod everyday;
 mod followed;
 mod foreign;
 mod hangs;

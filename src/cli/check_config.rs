@@ -93,7 +93,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         sections: values(&configuration, daemon),
         warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
-        grade: errors.is_empty().then(|| Grade::of(&doors).to_string()),
+        exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
         open_doors: doors.iter().map(ToString::to_string).collect(),
         errors,
     }

@@ -17,6 +17,7 @@ mod list;
 mod logs;
 mod priority;
 mod progress;
+mod remarks;
 mod status;
 mod submit;
 mod submit_arguments;

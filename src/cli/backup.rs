@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::config::ConfigError;
 use crate::store::{BackupSummary, StoreError, backup, database_in};
 
+use super::market_text::json;
 use super::serve::ConfigurationArguments;
 
 /// Options of `backup`.
@@ -13,6 +14,9 @@ pub struct BackupArguments {
     /// File to create; must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// The daemon's configuration, which sets the state directory.
     #[command(flatten)]
     pub configuration: ConfigurationArguments,
@@ -49,6 +53,12 @@ pub fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
     let database = database_in(&arguments.configuration.load_options().state_dir()?);
     let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =
         backup(&database, &arguments.file)?;
+    if arguments.json {
+        return Ok(json(&serde_json::json!({
+            "database": database, "file": arguments.file, "bytes": bytes, "last_fact": last_fact.0,
+            "schema_version": schema_version, "jobs": jobs, "unfinished_jobs": unfinished_jobs, "queues": queues,
+        })));
+    }
     Ok(format!(
         "{} copied to {}, {bytes} bytes, checked\nlast fact {}, schema version {schema_version}; {jobs} jobs, \
          {unfinished_jobs} of them unfinished; {queues} queues with money\n",

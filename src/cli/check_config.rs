@@ -18,6 +18,7 @@ use crate::worker::TaskTrackerSettings;
 
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
+use super::similar_key::nearest_key;
 use super::tasktracker::run_as_line;
 
 pub use findings::{Findings, ShownSection, ShownValue, Unused};
@@ -95,7 +96,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         runs_as: daemon.runs_as(options, &configuration),
         warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
-        grade: errors.is_empty().then(|| Grade::of(&doors).to_string()),
+        exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
         open_doors: doors.iter().map(ToString::to_string).collect(),
         errors,
     }
@@ -230,7 +231,7 @@ fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let reported = unknown.filter_map(|(name, _, origin)| {
         let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name) || not_acted_on::is_listed(name);
-        let similar = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
+        let similar = nearest_key(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
         ((is_ours(name) && !not_acted_on::is_listed(name)) || similar.is_some()).then(|| Warning::NothingReads {
             key: name.to_owned(),
             origin: origin.clone(),
@@ -238,30 +239,6 @@ fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
         })
     });
     reported.collect()
-}
-
-/// The known key with the most similar name, at most `most` edits away.
-fn nearest(name: &str, most: usize) -> Option<String> {
-    let spellings = keys::all().flat_map(Key::spellings).filter(|spelling| spelling.len().abs_diff(name.len()) <= most);
-    let found = spellings.map(|spelling| (distance(name, spelling), spelling)).min()?;
-    (found.0 <= most).then(|| found.1.to_owned())
-}
-
-/// Levenshtein distance.
-fn distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut before = i + 1;
-        for (b, cell) in right.bytes().zip(row.iter_mut().skip(1)) {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = *cell;
-            before = changed.min(before + 1).min(*cell + 1);
-            *cell = before;
-        }
-        row[0] = i + 1;
-    }
-    row.last().copied().unwrap_or(left.len())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::api::{OrderStatus, QueueStatus};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
+use crate::model::PerKind;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,15 @@ pub(super) struct QueueRow {
     bid: Option<String>,
     /// The rate of the open interval.
     spending: String,
+    /// The same under the name that the server's JSON has for it.
+    rate: String,
     share: String,
+    /// Slots bought for the open interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<PerKind<u32>>,
+    /// Slots that its attempts hold, by kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<PerKind<u32>>,
     /// Slots that its attempts hold.
     used: u64,
     pending: u64,
@@ -46,7 +55,10 @@ impl From<QueueStatus> for QueueRow {
             budget: status.budget.to_string(),
             bid: Some(status.bid.to_string()),
             spending: status.rate.to_string(),
+            rate: status.rate.to_string(),
             share: status.share,
+            quota: Some(status.quota),
+            running: Some(status.running),
             used: u64::from(status.running.map) + u64::from(status.running.reduce),
             pending: status.pending,
             lasts_s: status.lasts_s,
@@ -57,7 +69,9 @@ impl From<QueueStatus> for QueueRow {
 
 impl From<QueueLine> for QueueRow {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
-        Self { queue, budget, bid: None, spending, share, used, pending, lasts_s: None, orders: Vec::new() }
+        let rate = spending.clone();
+        let (bid, quota, running, lasts_s, orders) = (None, None, None, None, Vec::new());
+        Self { queue, budget, bid, spending, rate, share, quota, running, used, pending, lasts_s, orders }
     }
 }
 
@@ -68,7 +82,7 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
     }
     let mut table = columns(&["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"], 1);
     let mut orders = String::new();
-    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, orders: standing } in rows {
+    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, orders: standing, .. } in rows {
         let bid = bid.as_deref().unwrap_or("-");
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
         table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
@@ -239,7 +253,16 @@ mod tests {
             "budget": "1000000.000000000001",
             "bid": "3.0",
             "spending": "0.5",
+            "rate": "0.5",
             "share": "0.333333333",
+            "quota": {
+              "map": 12,
+              "reduce": 0
+            },
+            "running": {
+              "map": 11,
+              "reduce": 1
+            },
             "used": 12,
             "pending": 3,
             "lasts_s": 93784

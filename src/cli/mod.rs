@@ -21,6 +21,7 @@ mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+mod similar_key;
 pub mod simulate;
 mod since;
 mod statement_text;
@@ -105,6 +106,11 @@ enum Command {
     WhatIf(what_if::WhatIfArguments),
 }
 
+/// The command with all its subcommands, for man pages and completion scripts.
+pub fn command() -> clap::Command {
+    completion::with_hints(Arguments::command())
+}
+
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
 /// configuration, or refused, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
@@ -183,7 +189,7 @@ pub fn main() -> ExitCode {
             },
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
-        Command::Completion(arguments) => print(&completion::completion(&arguments, Arguments::command())),
+        Command::Completion(arguments) => print(&completion::completion(&arguments, command())),
         Command::Workers(command) => match workers::run(&command) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),

@@ -22,11 +22,16 @@ pub fn curl(signed: &SignedQuery, server: &str) -> String {
 
 /// The three properties of a signed job of this user, as arguments of a job client.
 pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
-    let signature = sign(&job_message(user, &timestamp_ms.to_string()), key);
+    let signature = job_signature(user, timestamp_ms, key);
     let mut arguments = format!("-Dmapred.job.timestamp={timestamp_ms} -Dmapred.job.signature={signature}");
     // Writing to a string cannot fail.
     let _ = writeln!(arguments, " {}", quoted_if_needed(&format!("-Dmapreduce.job.queue.name={user}")));
     arguments
+}
+
+/// The value of `mapred.job.signature`.
+pub fn job_signature(user: &str, timestamp_ms: i64, key: &Key) -> String {
+    sign(&job_message(user, &timestamp_ms.to_string()), key)
 }
 
 /// Quotes a text as one word of a POSIX shell.

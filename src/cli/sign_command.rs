@@ -9,8 +9,9 @@ use crate::client::signed_query::{QueryCharacterError, SignedQuery};
 use crate::clock::wall_ms;
 
 use super::market_command::wait_for;
+use super::market_text::json;
 use super::server_address::server_address;
-use super::sign::{curl, job_arguments, lines};
+use super::sign::{curl, job_arguments, job_signature, lines};
 use super::signer::{SignerArguments, SignerError};
 use super::terminal::print_error;
 
@@ -30,6 +31,9 @@ pub struct SignArguments {
     /// HTTP address of the server, host:port, whose clock is used; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<String>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "curl")]
+    pub json: bool,
     /// The signer.
     #[command(flatten)]
     pub signer: SignerArguments,
@@ -74,9 +78,17 @@ pub fn timestamp_ms(arguments: &SignArguments) -> i64 {
 pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignError> {
     let (user, key) = (arguments.signer.user()?, arguments.signer.key()?);
     let Some(query) = arguments.query.as_deref().filter(|_| !arguments.job) else {
-        return Ok(job_arguments(&user, timestamp_ms, &key));
+        return Ok(match arguments.json {
+            true => json(&serde_json::json!({
+                "user": user, "timestamp_ms": timestamp_ms, "signature": job_signature(&user, timestamp_ms, &key),
+            })),
+            false => job_arguments(&user, timestamp_ms, &key),
+        });
     };
     let signed = SignedQuery::new(query, &user, timestamp_ms, &key)?;
+    if arguments.json {
+        return Ok(json(&serde_json::json!({ "query": signed.query, "authorization": signed.authorization })));
+    }
     let server = server_address(arguments.server.as_deref());
     Ok(if arguments.curl { curl(&signed, &server) } else { lines(&signed) })
 }
@@ -91,8 +103,14 @@ mod tests {
         let key_file = folder.path().join("key");
         std::fs::write(&key_file, "alicekey-abc\n").unwrap();
         let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file) };
-        let mut arguments =
-            SignArguments { query: Some("info=alice".into()), job: false, curl: false, server: None, signer };
+        let mut arguments = SignArguments {
+            query: Some("info=alice".into()),
+            job: false,
+            curl: false,
+            server: None,
+            json: false,
+            signer,
+        };
         let text = run(&arguments, 1_700_000_000_000).unwrap();
         assert!(text.ends_with("JVa0yXYFKIhmBKTdmYzPdNt4IaE%3D\n"), "{text}");
         arguments.query = None;

@@ -4,6 +4,7 @@ use crate::config::ConfigError;
 use crate::lifecycle::{ControlError, StopAnswer, request_stop};
 
 use super::exit_code::WRONG_USAGE;
+use super::market_text::json;
 use super::serve::ConfigurationArguments;
 
 /// Options of `stop`.
@@ -12,6 +13,9 @@ pub struct StopArguments {
     /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
     configuration: ConfigurationArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Why nothing was stopped.
@@ -47,6 +51,9 @@ impl StopFailure {
 /// [`StopFailure`]
 pub fn run(arguments: &StopArguments) -> Result<String, StopFailure> {
     match request_stop(&arguments.configuration.load_options().state_dir()?)? {
+        StopAnswer::Stopping { process, is_supervised } if arguments.json => {
+            Ok(json(&serde_json::json!({ "pid": process, "is_supervised": is_supervised })))
+        }
         StopAnswer::Stopping { process, is_supervised } => {
             let again = "; its service manager may start it again (to keep it stopped: systemctl stop jobtracker)";
             Ok(format!("process {process} has stopped{}\n", if is_supervised { again } else { "" }))

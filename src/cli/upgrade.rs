@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::config::ConfigError;
 use crate::lifecycle::{ControlError, UpgradeOutcome, request_upgrade};
 
+use super::market_text::json;
 use super::serve::ConfigurationArguments;
 
 /// Options of `upgrade`.
@@ -16,6 +17,9 @@ pub struct UpgradeArguments {
     /// Program to replace the daemon with, started with the daemon's arguments; default: this one
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Why the upgrade failed.
@@ -66,6 +70,9 @@ pub fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
     // The daemon may run in another directory.
     let program = program.map_err(|source| UpgradeFailure::Program { program: named, source })?;
     match request_upgrade(&arguments.configuration.load_options().state_dir()?, &program)? {
+        UpgradeOutcome::Done { process, summary } if arguments.json => {
+            Ok(json(&serde_json::json!({ "pid": process, "summary": summary })))
+        }
         UpgradeOutcome::Done { summary, .. } => Ok(format!("{summary}\n")),
         UpgradeOutcome::Refused { why } => Err(UpgradeFailure::Refused(why)),
     }

@@ -24,7 +24,7 @@ pub enum ServeError {
     },
     /// A port cannot be bound.
     #[error(
-        "cannot listen on {address}: {source}; stop what listens there, or set another address by -D {key}=HOST:PORT"
+        "cannot listen on {address}: {source}; stop what listens there (jobtracker status shows whether it is another JobTracker, jobtracker stop ends it), or set another address by -D {key}=HOST:PORT"
     )]
     Port {
         /// The key.

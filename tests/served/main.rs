@@ -16,6 +16,7 @@ mod fsync_before_reply;
 mod full_disk;
 mod hostile_files;
 mod idle_market;
+mod json_members;
 mod operate;
 #[path = "../../examples/load/staging.rs"]
 mod staging;

@@ -87,9 +87,7 @@ impl Cluster {
 
     /// One that administrators know by this name.
     pub fn add_named_worker(&mut self, name: &str) {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("exec \"$@\" --name {name}"), "sh"]).arg(built_program());
-        self.start_worker(command, &[]);
+        self.start_worker(Command::new(built_program()), &["--name", name], &[]);
     }
 
     /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.

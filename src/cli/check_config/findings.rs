@@ -24,8 +24,8 @@ pub struct Findings {
     pub runs_as: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
-    /// Summary of the open doors, A to D; none where the daemon would not start.
-    pub grade: Option<String>,
+    /// Summary of the open doors, A to D, and why; none where the daemon would not start.
+    pub exposure: Option<String>,
     /// Why the daemon would not start.
     pub errors: Vec<String>,
 }
@@ -98,7 +98,7 @@ impl Findings {
         for error in &self.errors {
             line(&mut text, format_args!("error: {error}"));
         }
-        if let Some(grade) = &self.grade {
+        if let Some(grade) = &self.exposure {
             line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
             let (set, warnings) = (self.set, self.warnings.len());
             line(&mut text, format_args!("good: {set} values set, {warnings} warnings"));

@@ -20,6 +20,7 @@ mod logs;
 mod output;
 mod priority;
 mod progress;
+mod remarks;
 mod resubmit;
 mod signed_change;
 mod status;

@@ -23,6 +23,7 @@ use super::error::Outcome;
 use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::Progress;
+use super::remarks::{mistyped_properties, no_input};
 use super::submission_record::SubmissionRecord;
 use super::submit_arguments::SubmitArguments;
 
@@ -56,6 +57,9 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
             ));
         }
     }
+    for remark in mistyped_properties(&arguments.properties()) {
+        print_error(&format!("jobtracker: warning: {remark}"));
+    }
     // Without either there are no stock TaskTrackers in sight.
     let knows_hadoop = connection_arguments.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
     if prepared.needs_built_in_worker() && knows_hadoop {
@@ -75,6 +79,9 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
             "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
             submitted.job
         ));
+    }
+    if let Some(remark) = no_input(submitted.files) {
+        print_error(&format!("jobtracker: warning: {remark}"));
     }
     if let Some(earlier) = earlier {
         earlier.remove().map_err(JobClientError::from)?;

@@ -179,6 +179,11 @@ fn uri(option: &str, path: &str, working_dir: &Path) -> Result<FileUri, JobComma
     if path.is_empty() {
         return Err(refused("is empty; expected a path".to_owned()));
     }
+    if path.starts_with('~') && !working_dir.join(path).exists() {
+        let reason =
+            format!("{path}: only a shell replaces ~, and not within quotes; expected $HOME or the whole path");
+        return Err(refused(reason));
+    }
     FileUri::parse(&working_dir.join(path).to_string_lossy()).map_err(|error| refused(error.to_string()))
 }
 

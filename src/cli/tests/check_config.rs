@@ -145,14 +145,6 @@ fn contradictions_are_reported_once_for_both_daemons() {
     assert_eq!(count(&report), 2, "{}", report.text);
 }
 
-#[test]
-fn distances_count_letters() {
-    assert_eq!(
-        [("", "abc"), ("abc", ""), ("kitten", "sitting"), ("same", "same")].map(|(a, b)| distance(a, b)),
-        [3, 3, 3, 0]
-    );
-}
-
 /// A folder as of 2012: every mistake of it is named at once.
 #[test]
 fn all_errors_are_named_at_once_each_with_its_place() {

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -27,6 +29,8 @@ const MODE: u32 = 0o600;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refusal of a request about the scheduler between two sessions.
 const NOT_SERVING: &str = "the daemon is starting or stopping: try again soon";
+/// From the closing of its descriptors to the end of a process, at most.
+const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Maximum length of a request, bytes.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
 
@@ -207,9 +211,16 @@ pub fn request_scheduler(
 pub fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
     let mut answers = send_request(state_dir, &ControlRequest::Stop)?;
     let answer = read_answer(&mut answers)?;
-    if matches!(answer, StopAnswer::Stopping { .. }) {
+    if let StopAnswer::Stopping { process, .. } = answer {
+        let process = Pid::from_raw(process.cast_signed());
+        // A daemon of another process namespace has no such number here.
+        let process = process.and_then(|process| pidfd_open(process, PidfdFlags::empty()).ok());
         // The end of the process closes its end, however it ends.
         let _ = io::copy(&mut answers, &mut io::sink());
+        if let Some(process) = process {
+            // It closes descriptors a moment before its parent sees the end.
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LAST_MOMENT));
+        }
     }
     Ok(answer)
 }

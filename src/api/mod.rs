@@ -2,6 +2,7 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+mod allowance_status;
 mod deadline;
 mod due_text;
 mod exact_decimal;
@@ -10,10 +11,12 @@ mod history;
 mod order_quote;
 mod order_status;
 mod queue_status;
+mod report;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
 
+pub use allowance_status::AllowanceStatus;
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
@@ -25,6 +28,7 @@ pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
+pub use report::{Report, ReportRow, ReportSubject};
 pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
     QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,

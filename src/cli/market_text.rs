@@ -7,8 +7,10 @@ use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::api::{OrderStatus, QueueStatus};
+use crate::api::{AllowanceStatus, OrderStatus, QueueStatus};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
+
+use super::period::format_period;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub(super) struct QueueRow {
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lasts_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowance: Option<AllowanceStatus>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orders: Vec<OrderStatus>,
 }
@@ -50,6 +54,7 @@ impl From<QueueStatus> for QueueRow {
             used: u64::from(status.running.map) + u64::from(status.running.reduce),
             pending: status.pending,
             lasts_s: status.lasts_s,
+            allowance: status.allowance,
             orders: status.orders,
         }
     }
@@ -57,7 +62,18 @@ impl From<QueueStatus> for QueueRow {
 
 impl From<QueueLine> for QueueRow {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
-        Self { queue, budget, bid: None, spending, share, used, pending, lasts_s: None, orders: Vec::new() }
+        Self {
+            queue,
+            budget,
+            bid: None,
+            spending,
+            share,
+            used,
+            pending,
+            lasts_s: None,
+            allowance: None,
+            orders: Vec::new(),
+        }
     }
 }
 
@@ -67,16 +83,27 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
         return json(&rows);
     }
     let mut table = columns(&["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"], 1);
-    let mut orders = String::new();
-    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, orders: standing } in rows {
+    let mut more = String::new();
+    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders } in rows {
         let bid = bid.as_deref().unwrap_or("-");
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
         table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
-        for order in standing {
-            orders.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
+        if let Some(allowance) = allowance {
+            more.push_str(&format!("\nallowance of {queue}: {}", allowance_text(allowance)));
+        }
+        for order in orders {
+            more.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
         }
     }
-    lines(&table) + &orders
+    lines(&table) + &more
+}
+
+/// What a queue gets again and again.
+fn allowance_text(allowance: &AllowanceStatus) -> String {
+    let AllowanceStatus { credits, every_s, cap, next_s, by } = allowance;
+    let cap = cap.map(|cap| format!(" up to a balance of {cap}")).unwrap_or_default();
+    let next = format_duration(Some(*next_s));
+    format!("{credits} every {}{cap}, next in {next}, set by {by}", format_period(*every_s))
 }
 
 /// What an order bids and how it stands.
@@ -92,8 +119,18 @@ pub(super) fn render_queue(queue: &QueueLine, form: Form) -> String {
     if form == Form::Json {
         return json(queue);
     }
+    render_changed(std::slice::from_ref(queue), form)
+}
+
+/// Queues after a change of several.
+pub(super) fn render_changed(queues: &[QueueLine], form: Form) -> String {
+    if form == Form::Json {
+        return json(&queues);
+    }
     let mut table = columns(&["queue", "budget", "bid", "share", "used", "pending"], 1);
-    table.add_row(cells(queue));
+    queues.iter().for_each(|queue| {
+        table.add_row(cells(queue));
+    });
     lines(&table)
 }
 

@@ -13,14 +13,15 @@ mod requests;
 mod tests;
 
 pub use money::{
-    Account, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer, Interval, KeyId, LedgerAccount,
-    LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, Market, MarketConfig, MarketFact, OpenBids, Order,
-    OrderEnd, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Stamp, Tick, budget_file,
+    Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
+    Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
+    MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd, PaidAllowances, Published,
+    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Stamp, Tick,
+    budget_file,
 };
 pub use requests::{
     Acl, AclEntry, AclError, AclProblem, Answer, Denial, ErrorClass, HandledRequest, HistoryPage, JobDenied,
     JobSignature, Key, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError,
-    QueueInfo, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature,
-    signature,
+    QueueInfo, ReportKind, ReportRequest, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser,
+    answer, job_signature, signature,
 };

@@ -52,3 +52,16 @@ CREATE TABLE IF NOT EXISTS order_change (
     max_rate_units TEXT,
     max_cost_units TEXT
 ) STRICT;
+
+-- What queues get again and again.
+CREATE TABLE IF NOT EXISTS allowance (
+    queue TEXT PRIMARY KEY,
+    credits TEXT NOT NULL,           -- of each period
+    credits_units TEXT NOT NULL,
+    every_s INTEGER NOT NULL,
+    cap TEXT,                        -- the balance at which payment stops; NULL: none
+    cap_units TEXT,
+    set_by TEXT NOT NULL,
+    periods INTEGER NOT NULL,        -- how many have passed, which is the number of the last
+    due_ms INTEGER NOT NULL          -- when the next one ends
+) STRICT, WITHOUT ROWID;

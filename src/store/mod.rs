@@ -34,6 +34,7 @@ mod past_pruning;
 mod queue;
 mod recorded_market;
 mod recording;
+mod report;
 mod retention;
 mod rows;
 mod schema;

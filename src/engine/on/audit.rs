@@ -118,10 +118,14 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
     let value = Some(query.value.as_str()).filter(|value| !value.is_empty());
     let name_of_value = match query.kind {
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
-        OperationKind::AddBudget => "amount",
+        OperationKind::AddBudget | OperationKind::Transfer | OperationKind::Allowance => "amount",
         OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain => "job",
         _ => "queue",
     };
-    let entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref()).with_some(name_of_value, value);
+    let mut entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref());
+    entry = entry.with_some(name_of_value, value);
+    for (name, value) in query.audited_parameters() {
+        entry = entry.with(name, value);
+    }
     (entry, if query.kind.is_change() { Done::Always } else { Done::Never })
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod allocation;
+mod allowance;
 mod apply_budget_file;
 pub mod budget_file;
 mod charging;
@@ -23,11 +24,15 @@ mod tick;
 
 pub use account::{Account, Published};
 pub use allocation::RoundingRemainder;
+pub use allowance::{Allowance, AllowanceTerms, MOST_MISSED_PERIODS, PaidAllowances};
 pub use apply_budget_file::AppliedBudgetFile;
 pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};
 pub use fact::{MarketFact, QueueChange};
 pub use interval::{Charge, Interval};
-pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+pub(in crate::market) use ledger::Movement;
+#[cfg(test)]
+pub(in crate::market) use ledger::OF_BUDGET_FILE;
+pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
 pub use open_bids::OpenBids;
 pub use order::{Order, OrderEnd};
 pub use orders::MAX_ORDERS_OF_QUEUE;

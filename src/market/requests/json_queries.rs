@@ -197,12 +197,13 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
-        let ours: [(&str, ParseQuery); 5] = [
+        let ours: [(&str, ParseQuery); 6] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),
             ("job=q", ParsedQuery::parse_explain),
             ("order=1&queue=q", ParsedQuery::parse_order_quote),
+            ("report=jobs", ParsedQuery::parse_report),
         ];
         for (query, own) in ours {
             assert!(own(query).is_ok(), "{query}");

@@ -5,7 +5,11 @@ pub mod answer;
 mod error;
 mod handle_request;
 mod json_queries;
+mod money_queries;
+mod move_money;
 mod query;
+mod report_query;
+mod report_request;
 pub mod signature;
 mod submission;
 
@@ -15,4 +19,5 @@ pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
 pub use handle_request::{HandledRequest, ServletRequest};
 pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
 pub use query::{Operation, OperationKind, ParsedQuery, QueryError};
+pub use report_request::{ReportKind, ReportRequest};
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};

@@ -9,8 +9,10 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::market::money::Order;
+use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
 use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
+
+use super::report_request::ReportRequest;
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -32,6 +34,10 @@ pub enum OperationKind {
     SetSpending,
     /// `addBudget=amount&queue=queue`
     AddBudget,
+    /// `transfer=amount&from=queue&to=queue`, which is not the document's.
+    Transfer,
+    /// `allowance=amount&queue=queue&every=seconds`, which is not the document's.
+    Allowance,
     /// `addQueue=queue`
     AddQueue,
     /// `removeQueue=queue`
@@ -55,6 +61,8 @@ pub enum OperationKind {
     Explain,
     /// `order=rate&queue=queue`
     OrderQuote,
+    /// `report=users`, `queues` or `jobs`
+    Report,
 }
 
 /// A request before its parameters have been parsed.
@@ -100,7 +108,29 @@ pub enum Operation {
         queue: QueueName,
         /// Within plus or minus 10^12.
         amount: Credits,
+        /// What the signer says about it; empty: nothing.
+        note: String,
     },
+    /// Credits moved between two queues.
+    Transfer {
+        /// Where they are taken from.
+        from: QueueName,
+        /// Where they are added; another queue.
+        to: QueueName,
+        /// Above 0, to 10^12.
+        amount: Credits,
+        /// What the signer says about it; empty: nothing.
+        note: String,
+    },
+    /// A queue's allowance.
+    Allowance {
+        /// Whose.
+        queue: QueueName,
+        /// What it gets; `None` ends the allowance.
+        terms: Option<AllowanceTerms>,
+    },
+    /// What was used in a stretch of time.
+    Report(ReportRequest),
     /// Adds a queue.
     AddQueue(QueueName),
     /// Removes a queue.
@@ -164,7 +194,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, transfer, allowance"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -218,6 +248,34 @@ pub enum QueryError {
         /// What is wrong with it.
         error: CreditsError,
     },
+    /// Nothing, or less than nothing, to be moved.
+    #[error("{parameter}: {amount} is not above 0")]
+    NotPositive {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        amount: Credits,
+    },
+    /// A transfer from a queue to itself.
+    #[error("from and to are both {0}, expected two queues")]
+    SameQueue(QueueName),
+    /// A note with so many characters.
+    #[error("note: {0} characters, expected at most {most}", most = MOST_NOTE_CHARACTERS)]
+    NoteTooLong(usize),
+    /// A note that is not one line.
+    #[error("note: {0:?} is a control character, expected one line of plain text")]
+    NoteCharacter(char),
+    /// No report of that name.
+    #[error("report: {0:?} is no report, expected users, queues or jobs")]
+    ReportName(String),
+    /// A stretch of time that ends before it begins.
+    #[error("until: {until_ms} is before since, {since_ms}")]
+    UntilBeforeSince {
+        /// The end, epoch ms.
+        until_ms: i64,
+        /// The start, epoch ms.
+        since_ms: i64,
+    },
     /// A negative rate would earn money.
     #[error("{parameter}: {rate} is negative")]
     NegativeRate {
@@ -232,7 +290,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 11] = [
+    pub(super) const NAMED: [OperationKind; 13] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -244,6 +302,8 @@ impl OperationKind {
         OperationKind::Quote,
         OperationKind::Bid,
         OperationKind::Unbid,
+        OperationKind::Transfer,
+        OperationKind::Allowance,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -266,6 +326,9 @@ impl OperationKind {
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
             OperationKind::OrderQuote => "order",
+            OperationKind::Transfer => "transfer",
+            OperationKind::Allowance => "allowance",
+            OperationKind::Report => "report",
         }
     }
 
@@ -274,6 +337,8 @@ impl OperationKind {
         match self {
             OperationKind::SetSpending
             | OperationKind::AddBudget
+            | OperationKind::Transfer
+            | OperationKind::Allowance
             | OperationKind::AddQueue
             | OperationKind::RemoveQueue
             | OperationKind::Bid
@@ -289,7 +354,8 @@ impl OperationKind {
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
             | OperationKind::Explain
-            | OperationKind::OrderQuote => false,
+            | OperationKind::OrderQuote
+            | OperationKind::Report => false,
         }
     }
 
@@ -350,6 +416,7 @@ impl ParsedQuery {
         match self.kind {
             OperationKind::SetSpending
             | OperationKind::AddBudget
+            | OperationKind::Allowance
             | OperationKind::Quote
             | OperationKind::QueueHistory
             | OperationKind::Bid
@@ -368,6 +435,8 @@ impl ParsedQuery {
             | OperationKind::Price
             | OperationKind::Time
             | OperationKind::Infos
+            | OperationKind::Transfer
+            | OperationKind::Report
             | OperationKind::PriceHistory => None,
         }
     }
@@ -383,7 +452,12 @@ impl ParsedQuery {
             OperationKind::Statement => Operation::Statement(self.target().map(QueueName::new).transpose()?),
             OperationKind::AddQueue => Operation::AddQueue(self.queue_name()?),
             OperationKind::RemoveQueue => Operation::RemoveQueue(self.queue_name()?),
-            OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
+            OperationKind::AddBudget => {
+                Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()?, note: self.note()? }
+            }
+            OperationKind::Transfer => self.transfer()?,
+            OperationKind::Allowance => self.allowance()?,
+            OperationKind::Report => Operation::Report(self.report()?),
             OperationKind::SetSpending => Operation::SetSpending { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Quote => Operation::Quote { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Bid => Operation::Bid { queue: self.queue_name()?, order: self.order()? },
@@ -396,7 +470,7 @@ impl ParsedQuery {
         })
     }
 
-    fn queue_name(&self) -> Result<QueueName, QueryError> {
+    pub(super) fn queue_name(&self) -> Result<QueueName, QueryError> {
         let name = self.target().ok_or(QueryError::MissingQueue(self.kind.parameter()))?;
         Ok(QueueName::new(name)?)
     }
@@ -407,7 +481,7 @@ impl ParsedQuery {
         if rate < Credits::ZERO { Err(QueryError::NegativeRate { parameter, rate }) } else { Ok(rate) }
     }
 
-    fn amount(&self) -> Result<Credits, QueryError> {
+    pub(super) fn amount(&self) -> Result<Credits, QueryError> {
         Credits::parse_exact(&self.value)
             .map_err(|error| QueryError::Amount { parameter: self.kind.parameter(), error })
     }
@@ -505,7 +579,7 @@ mod tests {
         assert_eq!(signed("infos"), Operation::Infos);
         let set = Operation::SetSpending { queue: queue("q"), rate: credits("0.01") };
         assert_eq!(signed("setSpending=0.01&queue=q"), set);
-        let add = Operation::AddBudget { queue: queue("q"), amount: credits("-5") };
+        let add = Operation::AddBudget { queue: queue("q"), amount: credits("-5"), note: String::new() };
         assert_eq!(signed("queue=q&addBudget=-5"), add);
         assert_eq!(signed("addQueue=a%40b"), Operation::AddQueue(queue("a@b")));
         assert_eq!(signed("removeQueue=q"), Operation::RemoveQueue(queue("q")));

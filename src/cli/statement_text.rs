@@ -110,10 +110,11 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
-        TIME (UTC)           REASON  MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE
-        2026-10-01           top_up          2                                                    +100.0
-        2026-10-01           charge       3998                      19990             0            -12.5             87.5
-        2026-11-19 09:20:20  charge          1  0.000000000001          5             0  -0.000000000005  87.499999999995
+        TIME (UTC)           REASON    MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
+        2026-10-01           top_up            2                                                    +100.0                   root
+        2026-10-01           charge         3998                      19990             0            -12.5             87.5
+        2026-11-19 09:20:20  charge            1  0.000000000001          5             0  -0.000000000005  87.499999999995
+        2026-11-19 09:20:40  transfer          1                                                      -5.0  82.499999999995  root  to bob: lent
         ");
     }
 
@@ -122,7 +123,7 @@ mod tests {
         insta::assert_snapshot!(render_statement(&statement(), Form::Json), @r#"
         {
           "queue": "alice",
-          "balance": "87.499999999995",
+          "balance": "82.499999999995",
           "rows": [
             {
               "number": 3,
@@ -131,6 +132,7 @@ mod tests {
               "movements": 2,
               "tick": 3,
               "reason": "top_up",
+              "by": "root",
               "amount": "100.0",
               "balance": null
             },
@@ -157,6 +159,18 @@ mod tests {
               "reduce_slots": 0,
               "amount": "-0.000000000005",
               "balance": "87.499999999995"
+            },
+            {
+              "number": 4002,
+              "time_ms": 1795080040000,
+              "movements": 1,
+              "tick": 4002,
+              "reason": "transfer",
+              "other_queue": "bob",
+              "by": "root",
+              "note": "lent",
+              "amount": "-5.0",
+              "balance": "82.499999999995"
             }
           ],
           "has_earlier": false

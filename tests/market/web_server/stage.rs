@@ -206,6 +206,11 @@ impl Stage {
         Stage::showing(listener, WebLimits::default(), MarketPresence::Ruling, true, JobForms::Off)
     }
 
+    pub async fn of(presence: MarketPresence) -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Stage::showing(listener, WebLimits::default(), presence, false, JobForms::Off)
+    }
+
     /// One without a market whose pages change jobs for these.
     pub async fn with_forms(job_forms: JobForms) -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();

@@ -279,25 +279,6 @@ fn minted_money_is_noticed() {
 }
 
 #[test]
-fn zz_count() {
-    for seed in 1..12 {
-        let (mut paid, mut set, mut moved, mut ended) = (0, 0, 0, 0);
-        let run = Run::play_tampered(&options(DYNAMIC, seed, 5_000), &mut InMemoryStore::default(), |step| {
-            for fact in &step.facts {
-                match fact {
-                    Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::Allowance => paid += 1,
-                    Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::Transfer => moved += 1,
-                    Fact::Market(MarketFact::AllowanceSet { .. }) => set += 1,
-                    Fact::Market(MarketFact::AllowanceEnded { .. }) => ended += 1,
-                    _ => {}
-                }
-            }
-        });
-        eprintln!("seed {seed}: paid {paid} set {set} moved {moved} ended {ended} ticks {} events {}", run.tally.ticks, run.tally.events);
-    }
-}
-
-#[test]
 fn an_allowance_that_pays_a_unit_more_is_noticed() {
     let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {

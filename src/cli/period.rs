@@ -15,7 +15,7 @@ pub(super) fn parse_period_s(text: &str) -> Option<u64> {
 
 /// A period in the largest unit that divides it.
 pub(super) fn format_period(period_s: u64) -> String {
-    let (name, unit_s) = UNITS.into_iter().find(|(_, unit_s)| period_s % unit_s == 0).unwrap_or(('s', 1));
+    let (name, unit_s) = UNITS.into_iter().find(|(_, unit_s)| period_s.is_multiple_of(*unit_s)).unwrap_or(('s', 1));
     format!("{}{name}", period_s / unit_s)
 }
 

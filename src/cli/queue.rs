@@ -85,7 +85,7 @@ pub enum QueueCommand {
         #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
         credits: String,
         /// every PERIOD, such as 90s, 5m, 12h, 1d or 1w; then perhaps cap CREDITS: the balance at which payment stops
-        #[arg(value_name = "every PERIOD [cap CREDITS]", allow_hyphen_values = true, num_args = 0..=4)]
+        #[arg(value_name = "every PERIOD [cap CREDITS]", allow_negative_numbers = true, num_args = 0..=4)]
         terms: Vec<String>,
         /// Server, signer, output form.
         #[command(flatten)]

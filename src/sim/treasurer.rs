@@ -40,7 +40,7 @@ impl World<'_> {
             0..5 => {
                 let units = i128::from(random.between(1, 80_000)) * 125_000_000_000;
                 let credits = Credits::from_units(if random.one_in(3) { (units / 7).max(1) } else { units });
-                let every_s = if random.one_in(4) { random.between(1, 5) } else { random.between(5, 600) };
+                let every_s = if random.one_in(3) { random.between(1, 5) } else { random.between(5, 120) };
                 let cap =
                     random.one_in(2).then(|| Credits::from_units(i128::from(random.below(2_000)) * 10_i128.pow(12)));
                 let in_query = cap.map(|cap| format!("&cap={cap}")).unwrap_or_default();

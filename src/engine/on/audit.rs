@@ -4,7 +4,7 @@
 use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
 use crate::market::{MarketError, OperationKind, ServletRequest};
-use crate::model::JobId;
+use crate::model::{Credits, JobId};
 
 use super::job_words::state_word;
 
@@ -64,10 +64,20 @@ impl Engine {
             }
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
-            Event::Market(request) => of_market(request),
+            Event::Market(request) => {
+                let (entry, done) = of_market(request);
+                (entry.with_some("amount", self.taken_with_queue(request)), done)
+            }
             _ => return None,
         };
         Some(Audited { entry, done })
+    }
+
+    /// The money that leaves the market with a queue that is to be removed.
+    fn taken_with_queue(&self, request: &ServletRequest) -> Option<Credits> {
+        let is_removal = request.query.kind == OperationKind::RemoveQueue;
+        let account = self.market()?.account(request.query.target().filter(|_| is_removal)?)?;
+        Some(account.balance())
     }
 
     /// Enters the end of a job.

@@ -80,7 +80,7 @@ fn each_movement_of_money_writes_the_budget_file() {
     assert_eq!(balance(&cluster, "alice"), credits("105"));
 }
 
-/// Whoever rules: allowances are paid by the engine's timer, which is due in time.
+/// Under every scheduler: allowances are paid by the engine's timer, which is due in time.
 #[test]
 fn allowances_are_paid_and_said() {
     let mut cluster = idle(&[("alice", "100", "1")]);

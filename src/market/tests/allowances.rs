@@ -108,7 +108,7 @@ fn what_was_missed_while_down_is_paid_once_each_and_at_most_a_hundred_times() {
     assert_eq!((paid_late.len(), paid_late[0].as_str()), (100, "1.0 root allowance 1345"));
     assert_eq!(paid_late[99], "1.0 root allowance 1444");
     assert_eq!(stage.restart_after(-86_400_000).len(), 0, "set back while down");
-    assert_eq!((stage.pass(59_999).len(), stage.pass(1).len()), (0, 1), "nobody waits longer than a period");
+    assert_eq!((stage.pass(59_999).len(), stage.pass(1).len()), (0, 1), "no queue waits longer than a period");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn any_happening() -> impl Strategy<Value = Happening> {
 }
 
 proptest! {
-    /// Judged by books kept apart: time that the program ran, and time that it was down while nobody set the clock.
+    /// Judged by books kept apart: time that the program ran, and time that it was down without a step of the clock.
     #[test]
     fn as_many_periods_are_paid_as_have_passed(
         every_s in 1u64..200,

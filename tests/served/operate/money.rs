@@ -126,7 +126,7 @@ fn every_change_of_a_day_has_its_author() {
             "allowance user=root queue=carol amount=5 every=86400 cap=20",
             "allowance user=root queue=carol amount=none",
             "set-spending user=alice queue=alice rate=0.5",
-            "remove-queue user=root queue=carol",
+            "remove-queue user=root queue=carol amount=0.0",
             r#"denied transfer user=alice amount=1 from=bob to=alice why="transfer needs the role admin, which alice has not""#,
             r#"denied allowance user=alice queue=alice amount=1 every=86400 why="allowance needs the role admin, which alice has not""#,
         ]

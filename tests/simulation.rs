@@ -279,6 +279,36 @@ fn minted_money_is_noticed() {
 }
 
 #[test]
+fn an_allowance_that_pays_a_unit_more_is_noticed() {
+    let violation = violation_of(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::Allowance => {
+                entry.amount = more(entry.amount, 1);
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("reason: Allowance"), "{violation}");
+}
+
+#[test]
+fn a_period_that_passes_too_early_is_noticed() {
+    let violation = violation_of(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Market(MarketFact::AllowanceSet { allowance, .. }) if allowance.periods > 0 => {
+                allowance.periods += 1;
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("periods of"), "{violation}");
+}
+
+#[test]
 fn a_bid_that_nobody_made_is_noticed() {
     let violation = violation_of(DYNAMIC, |step| {
         let is_top_up = |fact: &Fact| match fact {

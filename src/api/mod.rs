@@ -2,6 +2,7 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+mod allowance_status;
 mod daemon_status;
 mod deadline;
 mod due_text;
@@ -13,11 +14,13 @@ mod log_ticket;
 mod order_quote;
 mod order_status;
 mod queue_status;
+mod report;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
 mod workers;
 
+pub use allowance_status::AllowanceStatus;
 pub use daemon_status::{DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
@@ -32,6 +35,7 @@ pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
+pub use report::{Report, ReportRow, ReportSubject};
 pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
     QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerKind, QueueName};
 
+use super::allowance_status::AllowanceStatus;
 use super::order_status::OrderStatus;
 
 /// The live status of one queue.
@@ -28,6 +29,9 @@ pub struct QueueStatus {
     /// Seconds until the balance is spent at the present use; absent if nothing is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts_s: Option<u64>,
+    /// What it gets again and again, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<AllowanceStatus>,
     /// Its deadline orders, by job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<OrderStatus>,

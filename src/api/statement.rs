@@ -20,6 +20,10 @@ pub enum MovementReason {
     Adjustment,
     /// The queue was removed with this balance.
     Closing,
+    /// An administrator moved credits between this queue and another.
+    Transfer,
+    /// A period of the queue's allowance had passed.
+    Allowance,
 }
 
 /// One movement, or the sum of all movements of one day with the same reason.
@@ -47,6 +51,16 @@ pub struct StatementRow {
     /// Only for a charge: reduce slots paid for, summed over the intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_slots: Option<u64>,
+    /// Only for a transfer: the other queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_queue: Option<QueueName>,
+    /// Who moved it, or set the allowance; absent for charges and what the system did. For a sum, only if all movements
+    /// have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What was said about it, or where it came from. For a sum, only if all movements have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Credits added to the balance; negative for credits taken.
     pub amount: Credits,
     /// The balance after this row. Of a day's sums only the last has one, because their order within the day is lost.
@@ -69,12 +83,14 @@ pub struct Statement {
 // === impl MovementReason ===
 
 impl MovementReason {
-    const ALL: [MovementReason; 5] = [
+    const ALL: [MovementReason; 7] = [
         MovementReason::Endowment,
         MovementReason::TopUp,
         MovementReason::Charge,
         MovementReason::Adjustment,
         MovementReason::Closing,
+        MovementReason::Transfer,
+        MovementReason::Allowance,
     ];
 
     /// The word in JSON and in the ledger.
@@ -85,6 +101,8 @@ impl MovementReason {
             MovementReason::Charge => "charge",
             MovementReason::Adjustment => "adjustment",
             MovementReason::Closing => "closing",
+            MovementReason::Transfer => "transfer",
+            MovementReason::Allowance => "allowance",
         }
     }
 

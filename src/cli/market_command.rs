@@ -58,6 +58,9 @@ pub enum MarketCommandError {
         /// What was expected.
         expected: &'static str,
     },
+    /// The conf folder.
+    #[error("{0}")]
+    Configuration(String),
     /// A date that cannot be read.
     #[error("{0}")]
     Time(#[from] InvalidTime),
@@ -72,7 +75,7 @@ impl MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Signer(_) | Self::Argument { .. } | Self::Time(_) => WRONG_USAGE,
+            Self::Signer(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
             Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,

@@ -7,9 +7,11 @@ use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::api::{OrderStatus, QueueStatus};
+use crate::api::{AllowanceStatus, OrderStatus, QueueStatus};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::PerKind;
+
+use super::period::format_period;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(super) struct QueueRow {
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lasts_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowance: Option<AllowanceStatus>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orders: Vec<OrderStatus>,
 }
@@ -62,6 +66,7 @@ impl From<QueueStatus> for QueueRow {
             used: u64::from(status.running.map) + u64::from(status.running.reduce),
             pending: status.pending,
             lasts_s: status.lasts_s,
+            allowance: status.allowance,
             orders: status.orders,
         }
     }
@@ -70,8 +75,8 @@ impl From<QueueStatus> for QueueRow {
 impl From<QueueLine> for QueueRow {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
         let rate = spending.clone();
-        let (bid, quota, running, lasts_s, orders) = (None, None, None, None, Vec::new());
-        Self { queue, budget, bid, spending, rate, share, quota, running, used, pending, lasts_s, orders }
+        let (bid, quota, running, lasts_s, allowance, orders) = (None, None, None, None, None, Vec::new());
+        Self { queue, budget, bid, spending, rate, share, quota, running, used, pending, lasts_s, allowance, orders }
     }
 }
 
@@ -81,16 +86,27 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
         return json(&rows);
     }
     let mut table = columns(&["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"], 1);
-    let mut orders = String::new();
-    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, orders: standing, .. } in rows {
+    let mut more = String::new();
+    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, .. } in rows {
         let bid = bid.as_deref().unwrap_or("-");
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
         table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
-        for order in standing {
-            orders.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
+        if let Some(allowance) = allowance {
+            more.push_str(&format!("\nallowance of {queue}: {}", allowance_text(allowance)));
+        }
+        for order in orders {
+            more.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
         }
     }
-    lines(&table) + &orders
+    lines(&table) + &more
+}
+
+/// What a queue gets again and again.
+fn allowance_text(allowance: &AllowanceStatus) -> String {
+    let AllowanceStatus { credits, every_s, cap, next_s, by } = allowance;
+    let cap = cap.map(|cap| format!(" up to a balance of {cap}")).unwrap_or_default();
+    let next = format_duration(Some(*next_s));
+    format!("{credits} every {}{cap}, next in {next}, set by {by}", format_period(*every_s))
 }
 
 /// What an order bids and how it stands.
@@ -106,8 +122,18 @@ pub(super) fn render_queue(queue: &QueueLine, form: Form) -> String {
     if form == Form::Json {
         return json(queue);
     }
+    render_changed(std::slice::from_ref(queue), form)
+}
+
+/// Queues after a change of several.
+pub(super) fn render_changed(queues: &[QueueLine], form: Form) -> String {
+    if form == Form::Json {
+        return json(&queues);
+    }
     let mut table = columns(&["queue", "budget", "bid", "share", "used", "pending"], 1);
-    table.add_row(cells(queue));
+    queues.iter().for_each(|queue| {
+        table.add_row(cells(queue));
+    });
     lines(&table)
 }
 

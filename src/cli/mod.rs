@@ -13,8 +13,11 @@ pub mod market_command;
 mod market_text;
 mod memory_return;
 mod next_steps;
-pub mod queue;
-pub mod scheduler;
+pub mod period;
+mod queue;
+pub mod report;
+mod report_text;
+mod scheduler;
 mod scheduler_text;
 pub mod serve;
 mod server_address;
@@ -86,6 +89,8 @@ enum Command {
     /// Show and change queues, their budgets and bids
     #[command(subcommand)]
     Queue(queue::QueueCommand),
+    /// Report jobs, slot-seconds and charges of users, queues or jobs over a time
+    Report(report::ReportArguments),
     /// Submit, follow, list and kill jobs
     #[command(subcommand)]
     Job(job::JobCommand),
@@ -182,6 +187,13 @@ pub fn main() -> ExitCode {
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),
+        Command::Report(arguments) => match report::report(&arguments) {
+            Ok((text, notes)) => {
+                notes.iter().for_each(|note| terminal::print_error(&format!("jobtracker: {note}")));
+                print(&text)
+            }
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Job(command) => match job::run(command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return code,

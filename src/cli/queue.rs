@@ -4,7 +4,10 @@ use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, QueueRow, json, render_queue, render_queues, render_quote, render_removed};
+use super::market_text::{
+    Form, QueueRow, json, render_changed, render_queue, render_queues, render_quote, render_removed,
+};
+use super::period::parse_period_s;
 use super::since::parse_time_ms;
 use super::statement_text::render_statement;
 
@@ -46,6 +49,44 @@ pub enum QueueCommand {
         /// Credits, such as 100 or -25.5
         #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
         amount: String,
+        /// What it is for, up to 256 characters; shown by `queue statement`
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        note: Option<String>,
+        /// Server, signer, output form.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Move money from one queue to another (administrators only)
+    Transfer {
+        /// Queue that the money is taken from
+        #[arg(value_name = "FROM")]
+        from: String,
+        /// Queue that gets it
+        #[arg(value_name = "TO")]
+        to: String,
+        /// Credits, such as 25.5
+        #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
+        amount: String,
+        /// What it is for, up to 256 characters; shown by `queue statement`
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        note: Option<String>,
+        /// Server, signer, output form.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Give a queue credits again and again, or end that (administrators only)
+    #[command(override_usage = "jobtracker queue allowance [OPTIONS] <QUEUE> <CREDITS> every <PERIOD> [cap <CREDITS>]
+       jobtracker queue allowance [OPTIONS] <QUEUE> none")]
+    Allowance {
+        /// Queue name
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Credits of each period, such as 100, or none to end the allowance
+        #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
+        credits: String,
+        /// every PERIOD, such as 90s, 5m, 12h, 1d or 1w; then perhaps cap CREDITS: the balance at which payment stops
+        #[arg(value_name = "every PERIOD [cap CREDITS]", allow_negative_numbers = true, num_args = 0..=4)]
+        terms: Vec<String>,
         /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
@@ -123,8 +164,23 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::SetSpending { queue, rate, market } => {
             change(market, format!("setSpending={}&queue={}", escaped(rate), escaped(queue)), queue)
         }
-        QueueCommand::AddBudget { queue, amount, market } => {
-            change(market, format!("addBudget={}&queue={}", escaped(amount), escaped(queue)), queue)
+        QueueCommand::AddBudget { queue, amount, note, market } => {
+            let query = format!("addBudget={}&queue={}{}", escaped(amount), escaped(queue), noted(note.as_deref()));
+            change(market, query, queue)
+        }
+        QueueCommand::Transfer { from, to, amount, note, market } => {
+            let (note, from, to) = (noted(note.as_deref()), escaped(from), escaped(to));
+            let answer = request(market, format!("transfer={}&from={from}&to={to}{note}", escaped(amount)))?;
+            Ok(render_changed(&answer.queues, market.form()))
+        }
+        QueueCommand::Allowance { queue, credits, terms, market } => {
+            let query = allowance_query(queue, credits, terms)?;
+            request(market, query)?;
+            let rows = rows_now(market, Some(queue))?;
+            Ok(match (market.form(), rows.first()) {
+                (Form::Json, Some(row)) => json(row),
+                _ => render_queues(&rows, market.form()),
+            })
         }
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
         QueueCommand::Remove { queue, market } => {
@@ -144,6 +200,32 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             Ok(render_statement(&statement, market.form()))
         }
     }
+}
+
+fn noted(note: Option<&str>) -> String {
+    note.map(|note| format!("&note={}", escaped(note))).unwrap_or_default()
+}
+
+fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> Result<String, MarketCommandError> {
+    let wrong = |expected| {
+        let value = [&[credits.to_owned()], terms].concat().join(" ");
+        MarketCommandError::Argument { what: "allowance", value, expected }
+    };
+    let words: Vec<&str> = terms.iter().map(String::as_str).collect();
+    let (period, cap) = match (credits, words.as_slice()) {
+        ("none", []) => return Ok(format!("allowance=none&queue={}", escaped(queue))),
+        ("none", _) => return Err(wrong("none alone")),
+        (_, ["every", period]) => (period, String::new()),
+        (_, ["every", period, "cap", cap]) => (period, format!("&cap={}", escaped(cap))),
+        _ => return Err(wrong("none, or CREDITS every PERIOD, perhaps with cap CREDITS")),
+    };
+    let wrong_period = || MarketCommandError::Argument {
+        what: "every",
+        value: (*period).to_owned(),
+        expected: "a period above 0 such as 90s, 5m, 12h, 1d or 1w",
+    };
+    let every_s = parse_period_s(period).ok_or_else(wrong_period)?;
+    Ok(format!("allowance={}&queue={}&every={every_s}{cap}", escaped(credits), escaped(queue)))
 }
 
 /// Changes a queue and renders its current state.

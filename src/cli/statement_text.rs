@@ -1,5 +1,7 @@
 //! Renders a queue's statement as a table for people and as JSON for programs.
 
+use comfy_table::CellAlignment;
+
 use crate::api::{Statement, StatementRow};
 use crate::model::Credits;
 
@@ -10,15 +12,19 @@ pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
     }
-    let heads = ["time (UTC)", "reason", "movements", "rate", "map slots", "reduce slots", "amount", "balance"];
+    let heads =
+        ["time (UTC)", "reason", "movements", "rate", "map slots", "reduce slots", "amount", "balance", "by", "note"];
     let mut table = columns(&heads, 2);
+    for column in table.column_iter_mut().skip(8) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
     for row in &statement.rows {
         table.add_row(cells(row));
     }
     lines(&table)
 }
 
-fn cells(row: &StatementRow) -> [String; 8] {
+fn cells(row: &StatementRow) -> [String; 10] {
     let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
     let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
@@ -31,7 +37,16 @@ fn cells(row: &StatementRow) -> [String; 8] {
         slots(row.reduce_slots),
         moved,
         money(row.balance),
+        row.by.clone().unwrap_or_default(),
+        note(row),
     ]
+}
+
+/// The note, after where a transfer came from or went to.
+fn note(row: &StatementRow) -> String {
+    let direction = if row.amount > Credits::ZERO { "from" } else { "to" };
+    let other = row.other_queue.as_ref().map(|queue| format!("{direction} {queue}"));
+    other.into_iter().chain(row.note.clone()).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]
@@ -50,6 +65,9 @@ mod tests {
             rate: None,
             map_slots: None,
             reduce_slots: None,
+            other_queue: None,
+            by: None,
+            note: None,
             amount: amount.parse().unwrap(),
             balance: balance.map(|balance| balance.parse().unwrap()),
         }
@@ -63,7 +81,18 @@ mod tests {
             reduce_slots: Some(0),
             ..row
         };
-        let top_up = StatementRow { day: day.clone(), movements: 2, ..row(3, MovementReason::TopUp, "100", None) };
+        let top_up = StatementRow {
+            day: day.clone(),
+            movements: 2,
+            by: Some("root".to_owned()),
+            ..row(3, MovementReason::TopUp, "100", None)
+        };
+        let lent = StatementRow {
+            other_queue: Some("bob".parse().unwrap()),
+            by: Some("root".to_owned()),
+            note: Some("lent".to_owned()),
+            ..row(4002, MovementReason::Transfer, "-5", Some("82.499999999995"))
+        };
         let folded = charge(row(4000, MovementReason::Charge, "-12.5", Some("87.5")), None);
         let folded = StatementRow { day, movements: 3998, map_slots: Some(19_990), ..folded };
         let last = charge(
@@ -72,8 +101,8 @@ mod tests {
         );
         Statement {
             queue: "alice".parse().unwrap(),
-            balance: "87.499999999995".parse().unwrap(),
-            rows: vec![top_up, folded, last],
+            balance: "82.499999999995".parse().unwrap(),
+            rows: vec![top_up, folded, last, lent],
             has_earlier: false,
         }
     }
@@ -81,10 +110,11 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
-        TIME (UTC)           REASON  MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE
-        2026-10-01           top_up          2                                                    +100.0
-        2026-10-01           charge       3998                      19990             0            -12.5             87.5
-        2026-11-19 09:20:20  charge          1  0.000000000001          5             0  -0.000000000005  87.499999999995
+        TIME (UTC)           REASON    MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
+        2026-10-01           top_up            2                                                    +100.0                   root
+        2026-10-01           charge         3998                      19990             0            -12.5             87.5
+        2026-11-19 09:20:20  charge            1  0.000000000001          5             0  -0.000000000005  87.499999999995
+        2026-11-19 09:20:40  transfer          1                                                      -5.0  82.499999999995  root  to bob: lent
         ");
     }
 
@@ -93,7 +123,7 @@ mod tests {
         insta::assert_snapshot!(render_statement(&statement(), Form::Json), @r#"
         {
           "queue": "alice",
-          "balance": "87.499999999995",
+          "balance": "82.499999999995",
           "rows": [
             {
               "number": 3,
@@ -102,6 +132,7 @@ mod tests {
               "movements": 2,
               "tick": 3,
               "reason": "top_up",
+              "by": "root",
               "amount": "100.0",
               "balance": null
             },
@@ -128,6 +159,18 @@ mod tests {
               "reduce_slots": 0,
               "amount": "-0.000000000005",
               "balance": "87.499999999995"
+            },
+            {
+              "number": 4002,
+              "time_ms": 1795080040000,
+              "movements": 1,
+              "tick": 4002,
+              "reason": "transfer",
+              "other_queue": "bob",
+              "by": "root",
+              "note": "lent",
+              "amount": "-5.0",
+              "balance": "82.499999999995"
             }
           ],
           "has_earlier": false

@@ -12,11 +12,11 @@ use hyper::StatusCode;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    Explanation, LogTicket, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Statement, WhatIfAnswer,
+    Explanation, LogTicket, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Report, Statement, WhatIfAnswer,
 };
 use crate::client::http_request::{HttpAnswer, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::market::Key;
+use crate::market::{Key, ReportKind};
 use crate::model::{AttemptId, Credits};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
@@ -29,6 +29,8 @@ const STATEMENT: &str = "/scheduler/statement";
 const QUEUES: &str = "/scheduler/queues";
 /// Path of explanations of a job's slots.
 const EXPLAIN: &str = "/scheduler/explain";
+/// Path of reports.
+const REPORT: &str = "/scheduler/report";
 /// Path of changes of deadlines.
 const DEADLINE: &str = "/scheduler/deadline";
 /// Path of tickets for logs.
@@ -157,6 +159,29 @@ impl MarketClient {
         let since = since_ms.map(|since_ms| format!("&since={since_ms}")).unwrap_or_default();
         let answer = self.get(&format!("{HISTORY}?history&points={points}{since}"), None).await?;
         self.read_json(&self.body_or_error(answer)?)
+    }
+
+    /// What was used in a range, from its first to before its last moment, epoch ms. A server without a market needs no
+    /// signature.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn report(
+        &self,
+        kind: ReportKind,
+        (since_ms, until_ms): (Option<i64>, Option<i64>),
+        signer: Option<&Signer>,
+    ) -> Result<Report, MarketClientError> {
+        let bound = |name: &str, at_ms: Option<i64>| at_ms.map(|at_ms| format!("&{name}={at_ms}")).unwrap_or_default();
+        let query = format!("report={}{}{}", kind.name(), bound("since", since_ms), bound("until", until_ms));
+        if let Some(signer) = signer {
+            match self.signed_json(REPORT, &query, signer).await {
+                Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
+                answer => return answer,
+            }
+        }
+        let text = self.body_or_error(self.get(&format!("{REPORT}?{query}"), None).await?)?;
+        self.read_json(&text)
     }
 
     /// The explanation of a job's slots. A server without a market needs no signature.

@@ -134,6 +134,9 @@ mod tests {
             rate: None,
             map_slots: None,
             reduce_slots: None,
+            other_queue: None,
+            by: None,
+            note: None,
             amount: credits(amount),
             balance: None,
         }

@@ -13,14 +13,16 @@ mod requests;
 mod tests;
 
 pub use money::{
-    Account, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer, Interval, KeyId, LedgerAccount,
-    LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, Market, MarketConfig, MarketFact, OpenBids, Order,
-    OrderEnd, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Stamp, Tick, budget_file,
+    Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
+    Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
+    MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd, PaidAllowances, Published,
+    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Stamp, Tick,
+    budget_file,
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
     HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequestError, JobSignature, Key, MAX_RETIRING_MS,
-    MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo, RetiringKey,
-    Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
+    MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo, ReportKind,
+    ReportRequest, RetiringKey, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer,
+    job_signature, signature,
 };

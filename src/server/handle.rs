@@ -10,10 +10,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{JobTasks, LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer, Workers};
+use crate::api::{
+    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers,
+};
 use crate::clock::wall_ms;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
-use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
+use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
@@ -283,6 +285,11 @@ impl crate::web::Owner for OwnerHandle {
         page: HistoryPage,
     ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
+    }
+
+    async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
+        let now_ms = crate::clock::wall_ms();
+        self.read_ledger(|ledger| &ledger.statements, move |reader| reader.report(&request, now_ms)).await
     }
 
     async fn acl(&self) -> Arc<Acl> {

@@ -17,7 +17,7 @@ use super::user::SentRequest;
 use super::world::World;
 
 /// A request to be signed.
-struct Draft {
+pub(super) struct Draft {
     operation: String,
     change: Change,
     timestamp: Option<String>,
@@ -53,11 +53,11 @@ const KEPT_REQUESTS: usize = 8;
 // === impl Draft ===
 
 impl Draft {
-    fn new(operation: String, change: Change) -> Self {
+    pub(super) fn new(operation: String, change: Change) -> Self {
         Self { operation, change, timestamp: None, is_forged: false }
     }
 
-    fn without_change(operation: String) -> Self {
+    pub(super) fn without_change(operation: String) -> Self {
         Self::new(operation, Change::Nothing)
     }
 }
@@ -194,7 +194,7 @@ impl World<'_> {
         draft
     }
 
-    fn ask(&mut self, user: &str, draft: Draft) -> Result<(), Violation> {
+    pub(super) fn ask(&mut self, user: &str, draft: Draft) -> Result<(), Violation> {
         let timestamp = draft.timestamp.unwrap_or_else(|| self.now.wall_ms.to_string());
         let query = format!("{}&user={user}&timestamp={timestamp}", draft.operation);
         let Some(entry) = self.acl.get(user) else { return Ok(()) };

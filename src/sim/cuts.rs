@@ -47,6 +47,8 @@ pub enum Part {
     Administrator,
     /// Queues that are added and removed.
     QueueChanges,
+    /// Allowances, and transfers between queues.
+    Treasurer,
     /// Safe mode, excluded hosts.
     Interventions,
     /// A wall clock that jumps.
@@ -68,7 +70,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 25] = [
+const NAMED: [(Part, &str); 26] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -89,6 +91,7 @@ const NAMED: [(Part, &str); 25] = [
     (Part::Orders, "orders"),
     (Part::Administrator, "administrator"),
     (Part::QueueChanges, "queue-changes"),
+    (Part::Treasurer, "treasurer"),
     (Part::Interventions, "interventions"),
     (Part::ClockSteps, "clock-steps"),
     (Part::LateTimers, "late-timers"),

@@ -126,7 +126,10 @@ impl CrashTrigger {
                 _ => false,
             }),
             CrashTrigger::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
-            CrashTrigger::Bid => has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_)))),
+            // Also amid allowances: a trigger of their own would change what is drawn for all others.
+            CrashTrigger::Bid => {
+                has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_) | MarketFact::AllowanceSet { .. })))
+            }
             CrashTrigger::Kill => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
             }

@@ -34,6 +34,8 @@ pub(super) enum SimEvent {
     Resubmission,
     /// An operator switches the scheduler.
     Switch,
+    /// An administrator gives allowances or moves money between queues.
+    Treasurer,
 }
 
 /// Scheduled events, earliest first; events of one time in the order of scheduling.

@@ -25,6 +25,7 @@ mod run_options;
 mod shrink;
 mod switches;
 mod tracker;
+mod treasurer;
 mod user;
 pub mod what_if;
 mod world;

@@ -45,6 +45,8 @@ pub(super) struct World<'a> {
     pub(super) recent_jobs: Vec<JobId>,
     pub(super) administrator: Random,
     pub(super) administrator_sent: Vec<SentRequest>,
+    /// Chance of the administrator who gives allowances and moves money between queues.
+    pub(super) treasurer: Random,
     pub(super) interventions: Random,
     pub(super) faults: Random,
     /// Chance of the JobTracker's own crashes.
@@ -69,6 +71,7 @@ const INTERVENTION_STREAM: u64 = 2;
 const FAULT_STREAM: u64 = 3;
 const CRASH_STREAM: u64 = 4;
 const SWITCH_STREAM: u64 = 5;
+const TREASURER_STREAM: u64 = 6;
 const TRACKER_STREAM: u64 = 1_000;
 const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
@@ -124,6 +127,7 @@ impl<'a> World<'a> {
             recent_jobs: Vec::new(),
             administrator: stream(ADMINISTRATOR_STREAM),
             administrator_sent: Vec::new(),
+            treasurer: stream(TREASURER_STREAM),
             interventions: stream(INTERVENTION_STREAM),
             faults: stream(FAULT_STREAM),
             crashes: stream(CRASH_STREAM),
@@ -246,6 +250,9 @@ impl<'a> World<'a> {
         if self.plan.switch_pause_ms.is_some() {
             self.schedule_in(1_250, SimEvent::Switch);
         }
+        if self.plan.bidding_interval_ms().is_some() {
+            self.schedule_in(1_750, SimEvent::Treasurer);
+        }
         if self.has_crashes() {
             self.schedule_in(1_500, SimEvent::Crash);
         }
@@ -280,6 +287,7 @@ impl<'a> World<'a> {
             SimEvent::Start => self.start()?,
             SimEvent::Resubmission => self.resubmit()?,
             SimEvent::Switch => self.switch_scheduler()?,
+            SimEvent::Treasurer => self.run_treasurer()?,
         }
         Ok(true)
     }

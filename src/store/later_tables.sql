@@ -59,3 +59,16 @@ CREATE TABLE IF NOT EXISTS drained_worker (
     user TEXT NOT NULL,              -- who drains it
     since_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What queues get again and again.
+CREATE TABLE IF NOT EXISTS allowance (
+    queue TEXT PRIMARY KEY,
+    credits TEXT NOT NULL,           -- of each period
+    credits_units TEXT NOT NULL,
+    every_s INTEGER NOT NULL,
+    cap TEXT,                        -- the balance at which payment stops; NULL: none
+    cap_units TEXT,
+    set_by TEXT NOT NULL,
+    periods INTEGER NOT NULL,        -- how many have passed, which is the number of the last
+    due_ms INTEGER NOT NULL          -- when the next one ends
+) STRICT, WITHOUT ROWID;

@@ -41,6 +41,10 @@ struct Sum {
     reduce_slots: Option<i64>,
     amount: Credits,
     movements: i64,
+    other_queue: Option<String>,
+    /// Author and note, if all of them had the same.
+    made_by: Option<String>,
+    note: Option<String>,
 }
 
 /// Compacts at most `limit_rows` rows older than `detail_days` whole days before the last tick. Returns whether there
@@ -91,7 +95,7 @@ fn movements(
 
 const COLUMNS: &str =
     "SELECT number, tick, wall_ms, queue, rate_units, map_slots, reduce_slots, amount_units, movements,
-                              reason, debit, credit FROM ledger";
+                              reason, debit, credit, other_queue, made_by, note FROM ledger";
 
 fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
     let sum = Sum {
@@ -104,6 +108,9 @@ fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
         reduce_slots: row.get(6)?,
         amount: units_column(row, 7)?,
         movements: row.get(8)?,
+        other_queue: row.get(12)?,
+        made_by: row.get(13)?,
+        note: row.get(14)?,
     };
     let day = Timestamp::from_millisecond(sum.wall_ms).map_err(|error| failed(Box::new(error)))?;
     let day = day.strftime("%Y-%m-%d").to_string();
@@ -135,8 +142,8 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
     transaction
         .prepare_cached(
             "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                 amount_units, debit, credit, day, movements)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 amount_units, debit, credit, day, movements, other_queue, made_by, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?
         .execute(params![
             sum.number,
@@ -154,6 +161,9 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
             heading.credit,
             heading.day,
             sum.movements,
+            sum.other_queue,
+            sum.made_by,
+            sum.note,
         ])
         .map(drop)
 }
@@ -170,6 +180,8 @@ impl Sum {
         };
         Ok(Sum {
             rate: later.rate.filter(|_| self.rate == later.rate),
+            made_by: later.made_by.clone().filter(|_| self.made_by == later.made_by),
+            note: later.note.clone().filter(|_| self.note == later.note),
             map_slots: slots(self.map_slots, later.map_slots)?,
             reduce_slots: slots(self.reduce_slots, later.reduce_slots)?,
             amount: self.amount.checked_add(later.amount).ok_or_else(too_large)?,

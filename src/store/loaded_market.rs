@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use crate::market::{
-    Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Order, QueueTick, Reason,
-    Stamp, Tick,
+    Allowance, Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Order,
+    QueueTick, Reason, Stamp, Tick,
 };
 use crate::model::{Credits, QueueName};
 
@@ -28,6 +28,7 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     for row in loader.rows(ORDERS, OrderRow::read)? {
         facts.push(row.fact(loader)?);
     }
+    facts.extend(load_allowances(loader)?);
     let mut ledger_rows = 0;
     if let Some(mut tick) = load_tick(loader)? {
         ledger_rows = tick.ledger.rows;
@@ -49,6 +50,29 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
         facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));
     }
     Ok(facts)
+}
+
+/// The allowances of queues that exist: a program that does not know them leaves those of removed queues.
+fn load_allowances(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
+    let sql = "SELECT queue, credits_units, every_s, cap_units, set_by, periods, due_ms FROM allowance
+               JOIN account USING (queue) ORDER BY queue";
+    type Columns = (String, String, i64, Option<String>, String, i64, i64);
+    let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+    };
+    let typed = |(queue, credits, every_s, cap, by, periods, due_ms): Columns| {
+        let queue: QueueName = loader.parse("allowance.queue", queue, "a queue's name")?;
+        let allowance = Allowance {
+            credits: units(loader, "allowance.credits_units", credits)?,
+            every_s: every_s.cast_unsigned(),
+            cap: cap.map(|cap| units(loader, "allowance.cap_units", cap)).transpose()?,
+            by,
+            periods: periods.cast_unsigned(),
+            due_ms,
+        };
+        Ok(MarketFact::AllowanceSet { queue, allowance })
+    };
+    loader.rows(sql, read)?.into_iter().map(typed).collect()
 }
 
 const ORDERS: &str = "SELECT job, queue, deadline_ms, max_rate_units, max_cost_units FROM market_order ORDER BY job";
@@ -132,7 +156,7 @@ fn load_queue_ticks(
 
 pub(super) const LEDGER: &str =
     "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
-                          credit FROM ledger";
+                          credit, made_by, note FROM ledger";
 
 pub(super) struct LedgerRow {
     number: i64,
@@ -144,6 +168,8 @@ pub(super) struct LedgerRow {
     amount: String,
     debit: String,
     credit: String,
+    by: Option<String>,
+    note: Option<String>,
 }
 
 // === impl LedgerRow ===
@@ -162,6 +188,8 @@ impl LedgerRow {
             amount: row.get(7)?,
             debit: row.get(8)?,
             credit: row.get(9)?,
+            by: row.get(10)?,
+            note: row.get(11)?,
         })
     }
 
@@ -171,6 +199,8 @@ impl LedgerRow {
             ("top_up", ..) => Reason::TopUp,
             ("adjustment", ..) => Reason::Adjustment,
             ("closing", ..) => Reason::Closing,
+            ("transfer", ..) => Reason::Transfer,
+            ("allowance", ..) => Reason::Allowance,
             ("charge", Some(rate), Some((map_slots, reduce_slots))) => {
                 Reason::Charge { rate: units(loader, "ledger.rate_units", rate)?, map_slots, reduce_slots }
             }
@@ -184,6 +214,8 @@ impl LedgerRow {
             credit: account(loader, "ledger.credit", self.credit)?,
             amount: units(loader, "ledger.amount_units", self.amount)?,
             reason,
+            by: self.by.unwrap_or_default(),
+            note: self.note.unwrap_or_default(),
         })
     }
 }

@@ -35,6 +35,7 @@ mod past_pruning;
 mod queue;
 mod recorded_market;
 mod recording;
+mod report;
 mod retention;
 mod rows;
 mod schema;

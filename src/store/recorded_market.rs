@@ -51,22 +51,22 @@ fn load_money(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -
     let mut closed = BTreeSet::new();
     for row in loader.rows(&format!("{LEDGER} ORDER BY number"), LedgerRow::read)? {
         let entry = row.entry(loader)?;
-        let (queue, amount) = match (&entry.debit, &entry.credit) {
-            (_, LedgerAccount::Queue(queue)) => (queue, entry.amount),
-            (LedgerAccount::Queue(queue), _) => (queue, Credits::from_units(-entry.amount.units())),
-            _ => continue,
-        };
+        let taken = Credits::from_units(-entry.amount.units());
         let is_charge = matches!(entry.reason, Reason::Charge { .. });
-        if entry.wall_ms <= start_ms {
-            let balance = balances.entry(queue.clone()).or_default();
-            // Far below what the units of any balance may be.
-            *balance = Credits::from_units(balance.units() + amount.units());
-            match entry.reason {
-                Reason::Closing => closed.insert(queue.clone()),
-                _ => closed.remove(queue),
-            };
-        } else if !is_charge {
-            market.changes.push((entry.wall_ms, MarketChange::Money(queue.clone(), amount)));
+        // A transfer moves the money of two queues.
+        for (side, amount) in [(&entry.debit, taken), (&entry.credit, entry.amount)] {
+            let LedgerAccount::Queue(queue) = side else { continue };
+            if entry.wall_ms <= start_ms {
+                let balance = balances.entry(queue.clone()).or_default();
+                // Far below what the units of any balance may be.
+                *balance = Credits::from_units(balance.units() + amount.units());
+                match entry.reason {
+                    Reason::Closing => closed.insert(queue.clone()),
+                    _ => closed.remove(queue),
+                };
+            } else if !is_charge {
+                market.changes.push((entry.wall_ms, MarketChange::Money(queue.clone(), amount)));
+            }
         }
     }
     for (queue, balance) in balances.into_iter().filter(|(queue, _)| !closed.contains(queue)) {

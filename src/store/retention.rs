@@ -15,6 +15,9 @@ use super::schema::{meta, set_meta};
 
 const DAY_MS: i64 = 86_400_000;
 
+/// Key in `meta` of the latest end of a deleted job, epoch ms.
+const DELETED_THROUGH_MS: &str = "jobs_deleted_through_ms";
+
 /// Key in `meta` of the deleted job of which attempts and events are left. Empty: none.
 const BEING_DELETED: &str = "job_being_deleted";
 
@@ -82,6 +85,18 @@ pub(super) fn delete_some(
     Ok(deleted)
 }
 
+/// From when on all jobs that ended are there, epoch ms; none if none was ever deleted. Earlier programs deleted without
+/// keeping that time: then it is the end of the first one that is left, or else now.
+pub(super) fn jobs_complete_since_ms(database: &Connection, now_ms: i64) -> rusqlite::Result<Option<i64>> {
+    if let Some(through_ms) = meta::<i64>(database, DELETED_THROUGH_MS)? {
+        return Ok(Some(through_ms.saturating_add(1)));
+    }
+    let sql = "SELECT EXISTS (SELECT 1 FROM deleted_job), (SELECT min(finish_ms) FROM job WHERE finish_ms IS NOT NULL)";
+    let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, Option<i64>>(1)?));
+    let (has_deleted, first_ms) = database.query_row(sql, [], read)?;
+    Ok(has_deleted.then_some(first_ms.unwrap_or(now_ms)))
+}
+
 fn being_deleted(database: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(meta::<String>(database, BEING_DELETED)?.filter(|job| !job.is_empty()))
 }
@@ -106,12 +121,14 @@ fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
 }
 
 /// Deletes the job itself; its id stays used, and its cost is added to its queue's.
-fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, .. }: &Candidate) -> rusqlite::Result<()> {
+fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, finish_ms }: &Candidate) -> rusqlite::Result<()> {
     let id: JobId = job.parse().map_err(|_| failed(format!("job.job holds {job:?}")))?;
     let sql = "INSERT INTO deleted_job (identifier, last_number, jobs) VALUES (?1, ?2, 1)
                ON CONFLICT (identifier) DO UPDATE SET last_number = max(last_number, excluded.last_number), jobs = jobs + 1";
     transaction.prepare_cached(sql)?.execute(params![id.identifier.to_string(), id.number])?;
     fold_cost(transaction, job, queue)?;
+    let through_ms = meta::<i64>(transaction, DELETED_THROUGH_MS)?.unwrap_or(i64::MIN);
+    set_meta(transaction, DELETED_THROUGH_MS, through_ms.max(*finish_ms))?;
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 

@@ -18,13 +18,20 @@ pub(super) const VERSION: u32 = 1;
 
 /// Columns of [`SCHEMA`] that the first databases of this version lack: table, name, declaration. A program that does
 /// not know them reads and writes the database as before, so they need no other version.
-const LATER_COLUMNS: [(&str, &str, &str); 5] = [
+const LATER_COLUMNS: [(&str, &str, &str); 8] = [
     ("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"),
     ("job", "pool", "TEXT"),
     ("job", "deadline", "TEXT"),
     ("job", "estimate", "TEXT"),
     ("job", "log_key", "BLOB"),
+    ("ledger", "other_queue", "TEXT"),
+    ("ledger", "made_by", "TEXT"),
+    ("ledger", "note", "TEXT"),
 ];
+
+/// Indexes on columns that are later.
+const LATER_INDEXES: &str = "CREATE INDEX IF NOT EXISTS ledger_by_other_queue ON ledger (other_queue, number)
+    WHERE other_queue IS NOT NULL";
 
 /// In the database's `application_id`.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"jobt");
@@ -98,7 +105,7 @@ fn add_what_is_later(database: &Connection) -> rusqlite::Result<()> {
             database.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {declaration}"))?;
         }
     }
-    Ok(())
+    database.execute_batch(LATER_INDEXES)
 }
 
 fn set_up(database: &Connection) -> rusqlite::Result<()> {
@@ -149,6 +156,7 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     FaultPoint::SchemaBegun.pass();
     transaction.execute_batch(SCHEMA)?;
     transaction.execute_batch(LATER_TABLES)?;
+    transaction.execute_batch(LATER_INDEXES)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     FaultPoint::SchemaCommit.pass();

@@ -139,7 +139,7 @@ CREATE TABLE ledger (
     tick INTEGER NOT NULL,
     wall_ms INTEGER NOT NULL,
     queue TEXT,                      -- the one whose money it was or became
-    reason TEXT NOT NULL,            -- endowment, top_up, charge, adjustment, closing
+    reason TEXT NOT NULL,            -- endowment, top_up, charge, adjustment, closing, transfer, allowance
     rate TEXT,                       -- this and the next three: of charges only
     rate_units TEXT,
     map_slots INTEGER,
@@ -151,7 +151,10 @@ CREATE TABLE ledger (
     day TEXT,                        -- UTC day of a daily sum, such as 2026-11-21; NULL: the row is one movement. A sum
                                      -- has number, tick and time of its last movement, the sum of their slots, and a
                                      -- rate only if all of them had the same
-    movements INTEGER NOT NULL DEFAULT 1      -- how many the row stands for
+    movements INTEGER NOT NULL DEFAULT 1,     -- how many the row stands for
+    other_queue TEXT,                -- of a transfer: the queue that the money became, `queue` lost it
+    made_by TEXT,                    -- this and the next: who moved it and what was said about it; NULL: nothing. A sum
+    note TEXT                        -- has them only if all of its movements have the same
 ) STRICT;
 CREATE INDEX ledger_by_queue ON ledger (queue, number);
 CREATE UNIQUE INDEX ledger_by_day ON ledger (day, reason, debit, credit) WHERE day IS NOT NULL;

@@ -54,10 +54,16 @@ fn read(
     let balance = moment
         .query_row("SELECT balance_units FROM account WHERE queue = ?1", [queue.as_str()], |row| units_column(row, 0))
         .optional()?;
+    // Two walks backwards that are merged; an OR would sort all rows first.
     let mut select = moment.prepare(
         "SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
-             credit = 'queue:' || queue
-         FROM ledger WHERE queue = ?1 ORDER BY number DESC",
+             credit = 'queue:' || queue, other_queue, made_by, note
+         FROM ledger WHERE queue = ?1
+         UNION ALL
+         SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
+             1, queue, made_by, note
+         FROM ledger WHERE other_queue = ?1
+         ORDER BY number DESC",
     )?;
     let mut found = select.query([queue.as_str()])?;
     let mut walk = Walk { balance: balance.unwrap_or_default(), day: None };
@@ -119,10 +125,19 @@ impl Walk {
             rate: optional_units_column(row, 4)?,
             map_slots: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
             reduce_slots: row.get::<_, Option<i64>>(6)?.map(i64::cast_unsigned),
+            other_queue: optional_queue(row, 11)?,
+            by: row.get(12)?,
+            note: row.get(13)?,
             amount,
             balance: (!is_within_day).then_some(balance),
         })
     }
+}
+
+fn optional_queue(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<QueueName>> {
+    let name: Option<String> = row.get(column)?;
+    let typed = name.map(|name| QueueName::new(&name)).transpose();
+    typed.map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod metrics;
 mod order_quote;
 mod owner;
 mod page_query;
+mod report;
 mod response;
 mod routes;
 mod rows;

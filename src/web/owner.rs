@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::api::{JobTasks, LogTicket, OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer, Workers};
-use crate::engine::DeadlineChange;
-use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
-use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
+use crate::api::{
+    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers,
+};
+use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, Refusal};
+use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, QueueName};
 
 /// The way to the owner of all state.
@@ -49,6 +50,13 @@ pub trait Owner: Send + Sync + 'static {
         queue: QueueName,
         page: HistoryPage,
     ) -> impl Future<Output = Result<Option<SpendingHistory>, LedgerUnreadable>> + Send;
+
+    /// Reads a report. Does not use the owner thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] if the state cannot be read.
+    fn report(&self, request: ReportRequest) -> impl Future<Output = Result<Report, LedgerUnreadable>> + Send;
 
     /// Why a job has the slots that it has; none for an unknown job. `sees_names`: whether other queues may be named.
     ///

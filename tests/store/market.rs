@@ -4,7 +4,8 @@ use crate::stage::{Scratch, record};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{
-    Consumer, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp, budget_file,
+    Allowance, Consumer, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp,
+    budget_file,
 };
 use jobtracker::model::{Credits, FactNumber, Now, PerKind};
 use jobtracker::store::{FactSender, LoadedState};
@@ -101,6 +102,8 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
         credit,
         amount: amount.parse().unwrap(),
         reason,
+        by: "root".to_owned(),
+        note: "row ü".repeat(number as usize % 2),
     };
     let queue = |name: &str| LedgerAccount::Queue(name.parse().unwrap());
     let later = [
@@ -113,10 +116,28 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
             "123456789012.000000000007",
             Reason::Charge { rate: "0.5".parse().unwrap(), map_slots: 3, reduce_slots: u32::MAX },
         ),
-        entry(rows + 4, queue("bob"), LedgerAccount::Issued, "8", Reason::Closing),
+        entry(rows + 4, queue("bob"), queue("alice"), "1", Reason::Transfer),
+        entry(rows + 5, LedgerAccount::Issued, queue("alice"), "2", Reason::Allowance),
+        entry(rows + 6, queue("bob"), LedgerAccount::Issued, "7", Reason::Closing),
     ];
+    let allowance = |queue: &str, periods, cap: Option<&str>| MarketFact::AllowanceSet {
+        queue: queue.parse().unwrap(),
+        allowance: Allowance {
+            credits: "0.000000000001".parse().unwrap(),
+            every_s: 86_400,
+            cap: cap.map(|cap| cap.parse().unwrap()),
+            by: "root".to_owned(),
+            periods,
+            due_ms: START_MS + 5,
+        },
+    };
     stage.record(later.iter().cloned().map(MarketFact::Ledger).collect());
     stage.record(vec![
+        allowance("alice", 1, None),
+        allowance("bob", 1, None),
+        allowance("carol", 1, None),
+        MarketFact::AllowanceEnded { queue: "carol".parse().unwrap() },
+        allowance("alice", 2, Some("20")),
         MarketFact::AccountRemoved { queue: "bob".parse().unwrap() },
         stamp("alice", u64::MAX, 5, 1),
         stamp("alice", 1, 7, 1),
@@ -138,6 +159,8 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let queues: Vec<&str> = tick.intervals().map(|(queue, _)| queue.as_str()).collect();
     assert_eq!((tick.number, queues), (1, vec!["alice"]));
     assert_eq!(of(|fact| matches!(fact, MarketFact::Account { .. })).len(), 1);
+    let allowances = of(|fact| matches!(fact, MarketFact::AllowanceSet { .. }));
+    assert_eq!(allowances, [allowance("alice", 2, Some("20"))]);
     let readable: String = scratch
         .look()
         .query_row(

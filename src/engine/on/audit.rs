@@ -5,7 +5,7 @@ use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
 use crate::mapreduce::Job;
 use crate::market::{MarketError, Operation, OperationKind, ServletRequest};
-use crate::model::JobId;
+use crate::model::{Credits, JobId};
 
 use super::job_words::state_word;
 
@@ -72,7 +72,10 @@ impl Engine {
             }
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
-            Event::Market(request) => of_market(request),
+            Event::Market(request) => {
+                let (entry, done) = of_market(request);
+                (entry.with_some("amount", self.taken_with_queue(request)), done)
+            }
             Event::JobRequest { request, .. } => self.of_job_request(request, of_job)?,
             _ => return None,
         };
@@ -105,6 +108,13 @@ impl Engine {
             Operation::LogTicket(attempt) => (of_job("logs", id, &caller).with("attempt", attempt), Done::Never),
             _ => return None,
         })
+    }
+
+    /// The money that leaves the market with a queue that is to be removed.
+    fn taken_with_queue(&self, request: &ServletRequest) -> Option<Credits> {
+        let is_removal = request.query.kind == OperationKind::RemoveQueue;
+        let account = self.market()?.account(request.query.target().filter(|_| is_removal)?)?;
+        Some(account.balance())
     }
 
     /// Enters the end of a job.
@@ -155,11 +165,15 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
     let value = Some(query.value.as_str()).filter(|value| !value.is_empty());
     let name_of_value = match query.kind {
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
-        OperationKind::AddBudget => "amount",
+        OperationKind::AddBudget | OperationKind::Transfer | OperationKind::Allowance => "amount",
         OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain | OperationKind::Tasks => "job",
         OperationKind::Drain | OperationKind::Resume => "worker",
         _ => "queue",
     };
-    let entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref()).with_some(name_of_value, value);
+    let mut entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref());
+    entry = entry.with_some(name_of_value, value);
+    for (name, value) in query.audited_parameters() {
+        entry = entry.with(name, value);
+    }
     (entry, if query.kind.is_change() { Done::Always } else { Done::Never })
 }

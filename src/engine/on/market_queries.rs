@@ -5,21 +5,21 @@ use crate::engine::core::Engine;
 use crate::engine::state::JobCost;
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
-use crate::model::{PerKind, QueueName};
+use crate::model::{Now, PerKind, QueueName};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
 // === impl Engine: market queries ===
 
 impl Engine {
     /// Answers permitted quotes and queue standings; passes other answers through.
-    pub(super) fn answer_from_cluster(&self, answer: Answer) -> Answer {
+    pub(super) fn answer_from_cluster(&self, answer: Answer, now: Now) -> Answer {
         match answer {
             Answer::Permitted(Operation::Quote { queue, rate }) => match self.bidding(&queue) {
                 Some(bidding) => Answer::Quote(bidding.quote(rate)),
                 None => Answer::Frame,
             },
             Answer::Permitted(Operation::QueueStatus(queue)) => {
-                Answer::QueueStatuses(self.queue_status(queue.as_ref()))
+                Answer::QueueStatuses(self.queue_status(queue.as_ref(), now))
             }
             other => other,
         }
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// The live status of one queue, or of all.
-    fn queue_status(&self, queue: Option<&QueueName>) -> Vec<QueueStatus> {
+    fn queue_status(&self, queue: Option<&QueueName>, now: Now) -> Vec<QueueStatus> {
         let Some(market) = self.market() else { return Vec::new() };
         let (usage, _) = match market.is_ruling() {
             true => queue_usage(market, &self.cluster.scheduler),
@@ -59,6 +59,7 @@ impl Engine {
         };
         for status in &mut statuses {
             status.orders = self.order_statuses(status.queue.as_str());
+            status.allowance = self.allowance_status(status.queue.as_str(), now);
         }
         statuses
     }

@@ -18,6 +18,7 @@ impl Engine {
         for fact in restored {
             market.accounts.apply(fact);
         }
+        market.accounts.start_allowances(now);
         if !self.config.policy.is_market()
             && let Some(fact) = market.accounts.suspend(now)
         {
@@ -153,7 +154,7 @@ impl Engine {
         let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
         let answer = answer.and_then(|answer| self.perform_drain(answer, now));
         // The answer may show durable state only.
-        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
+        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer, now))), Wait::All)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the engine does, one file an event.
 
 mod administration;
+mod allowances;
 mod assignment;
 mod audit;
 mod build_snapshot;

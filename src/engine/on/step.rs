@@ -13,6 +13,7 @@ impl Engine {
     /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let audited = self.audited(&event);
+        self.follow_wall_clock(now);
         let (reply, wait) = self.handle(event, now);
         if let Some(audited) = audited {
             self.audit(audited, &reply);
@@ -87,6 +88,8 @@ impl Engine {
             Event::Market(request) => self.handle_market_request(*request, now),
             Event::JobRequest { request, groups } => self.on_job_request(*request, groups, now),
             Event::Timer { durable } => {
+                // Before the update: what was paid counts in its tick.
+                self.pay_allowances_when_due(now);
                 self.update_policy_when_due(now);
                 // After the update: preemption uses the new quotas.
                 self.preempt_when_due(now);
@@ -103,6 +106,7 @@ impl Engine {
         let housekeeping = &self.cluster.housekeeping;
         let stragglers = housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
         let retirement = self.jobs.finished.retirement_due_mono_ms().unwrap_or(u64::MAX);
-        Some(self.rounds.due_mono_ms().min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
+        let rounds = self.rounds.due_mono_ms().min(self.next_allowance_mono_ms());
+        Some(rounds.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 }

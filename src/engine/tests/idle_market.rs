@@ -80,6 +80,45 @@ fn each_movement_of_money_writes_the_budget_file() {
     assert_eq!(balance(&cluster, "alice"), credits("105"));
 }
 
+/// Under every scheduler: allowances are paid by the engine's timer, which is due in time.
+#[test]
+fn allowances_are_paid_and_said() {
+    let mut cluster = idle(&[("alice", "100", "1")]);
+    assert!(ask(&mut cluster, "allowance=2.5&queue=alice&every=60&cap=104").is_ok());
+    cluster.effects.clear();
+    let due_ms = cluster.now.mono_ms + 60_000;
+    let (mut timers, mut lines, mut writes) = (0, Vec::new(), 0);
+    while balance(&cluster, "alice") < credits("104") {
+        let next_ms = cluster.engine.next_timer_ms().unwrap();
+        cluster.pass_ms(next_ms.saturating_sub(cluster.now.mono_ms));
+        // Clocks that are set on the way change nothing.
+        cluster.now.wall_ms += [86_400_000, -90_000_000][timers % 2];
+        cluster.timer();
+        timers += 1;
+        for effect in std::mem::take(&mut cluster.effects) {
+            match effect {
+                Effect::Audit(entry) => lines.push((cluster.now.mono_ms - due_ms, entry.to_string())),
+                Effect::WriteBudgetImage => writes += 1,
+                _ => {}
+            }
+        }
+    }
+    let paid = |amount: &str, number: u32| {
+        format!("allowance-paid user=root queue=alice amount={amount} note=\"allowance {number}\"")
+    };
+    assert_eq!((lines, writes), (vec![(0, paid("2.5", 1)), (60_000, paid("1.5", 2))], 2));
+    assert!(timers < 20, "{timers} timers in two minutes");
+    let query = "queues=alice&user=root&timestamp=1795252016009";
+    let query = query.replace("1795252016009", &(cluster.now.wall_ms + 1).to_string());
+    let Ok(Answer::QueueStatuses(statuses)) =
+        cluster.ask(crate::market::ParsedQuery::parse_queue_status(&query).unwrap(), true)
+    else {
+        panic!("no status");
+    };
+    let allowance = statuses[0].allowance.as_ref().unwrap();
+    assert_eq!((allowance.next_s, allowance.every_s, allowance.cap), (60, 60, Some(credits("104"))));
+}
+
 #[test]
 fn an_account_is_removed_beside_a_busy_queue_of_its_name() {
     let mut cluster = idle(&[("default", "100", "1")]);

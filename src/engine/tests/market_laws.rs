@@ -121,7 +121,11 @@ impl Auditor {
                     assert!(!running.contains_key(queue.as_str()), "slots it has to pay for");
                     self.open.remove(queue.as_str());
                 }
-                MarketFact::Stamp(_) | MarketFact::OrderSet { .. } | MarketFact::OrderEnded { .. } => {}
+                MarketFact::Stamp(_)
+                | MarketFact::OrderSet { .. }
+                | MarketFact::OrderEnded { .. }
+                | MarketFact::AllowanceSet { .. }
+                | MarketFact::AllowanceEnded { .. } => {}
             }
         }
         assert!(self.due_job_costs.is_empty(), "every charge is a cost of jobs");

@@ -7,7 +7,7 @@ use crate::model::{Credits, Now, QueueName};
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::{MarketFact, QueueChange};
-use super::ledger::{LedgerAccount, Reason};
+use super::ledger::{LedgerAccount, Movement, OF_BUDGET_FILE, Reason};
 use super::state::Market;
 
 /// The effects of an edited budget file.
@@ -49,8 +49,8 @@ impl Market {
                 continue;
             }
             let own = LedgerAccount::Queue(queue.clone());
-            let reason = Reason::Adjustment;
-            self.record_movement(LedgerAccount::Issued, own, line.budget, reason, now, &mut applied.facts);
+            let movement = of_file(LedgerAccount::Issued, own, line.budget, Reason::Adjustment);
+            self.record_movement(movement, now, &mut applied.facts);
             applied.messages.push(format!("queue {queue} is new: budget {}, rate {}", line.budget, line.rate));
             let account = MarketFact::Account { queue: queue.clone(), balance: line.budget, rate: line.rate };
             self.record(account, &mut applied.facts);
@@ -74,7 +74,7 @@ impl Market {
             true => (issued, own, moved),
             false => (own, issued, Credits::from_units(-moved.units())),
         };
-        self.record_movement(debit, credit, amount, Reason::Adjustment, now, &mut applied.facts);
+        self.record_movement(of_file(debit, credit, amount, Reason::Adjustment), now, &mut applied.facts);
         let kept = if after == wanted { "" } else { ", kept for the open interval" };
         applied.messages.push(format!("queue {queue}: budget {before} to {after}{kept}, rate {bid} to {rate}"));
         self.record(MarketFact::Account { queue, balance: after, rate }, &mut applied.facts);
@@ -96,9 +96,14 @@ impl Market {
         }
         let rest = self.accounts.get(&queue).map_or(Credits::ZERO, Account::balance);
         let own = LedgerAccount::Queue(queue.clone());
-        self.record_movement(own, LedgerAccount::Issued, rest, Reason::Closing, now, &mut applied.facts);
+        let movement = of_file(own, LedgerAccount::Issued, rest, Reason::Closing);
+        self.record_movement(movement, now, &mut applied.facts);
         applied.messages.push(format!("queue {queue} is removed, with its {rest}"));
         self.record(MarketFact::AccountRemoved { queue: queue.clone() }, &mut applied.facts);
         applied.changes.push(QueueChange::Removed(queue));
     }
+}
+
+fn of_file(debit: LedgerAccount, credit: LedgerAccount, amount: Credits, reason: Reason) -> Movement<'static> {
+    Movement { debit, credit, amount, reason, by: "", note: OF_BUDGET_FILE }
 }

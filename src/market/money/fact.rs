@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, QueueName};
 
+use super::allowance::Allowance;
 use super::ledger::LedgerEntry;
 use super::order::{Order, OrderEnd};
 use super::replay::Stamp;
@@ -46,6 +47,18 @@ pub enum MarketFact {
         job: JobId,
         /// Why.
         end: OrderEnd,
+    },
+    /// A queue has an allowance, or a period of it has passed.
+    AllowanceSet {
+        /// The queue.
+        queue: QueueName,
+        /// The allowance as it stands.
+        allowance: Allowance,
+    },
+    /// An allowance ends; that of a removed queue ends without this.
+    AllowanceEnded {
+        /// The queue.
+        queue: QueueName,
     },
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),

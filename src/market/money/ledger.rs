@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, QueueName, Violations};
 
+/// Longest note of a movement, characters.
+pub const MOST_NOTE_CHARACTERS: usize = 256;
+
 /// An account of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,6 +42,10 @@ pub enum Reason {
     Adjustment,
     /// The queue was removed with this balance.
     Closing,
+    /// An administrator moved credits from one queue to another.
+    Transfer,
+    /// A period of the queue's allowance has passed.
+    Allowance,
 }
 
 /// One movement of money.
@@ -58,7 +65,28 @@ pub struct LedgerEntry {
     pub amount: Credits,
     /// Why.
     pub reason: Reason,
+    /// The administrator who moved it, or who set the allowance; empty for charges and for what the system did.
+    #[serde(default)]
+    pub by: String,
+    /// What the administrator said about it, or where it came from; up to 256 characters, none of them a control
+    /// character.
+    #[serde(default)]
+    pub note: String,
 }
+
+/// A movement of money that has no place in the ledger yet.
+#[derive(Clone, Debug)]
+pub(in crate::market) struct Movement<'a> {
+    pub(in crate::market) debit: LedgerAccount,
+    pub(in crate::market) credit: LedgerAccount,
+    pub(in crate::market) amount: Credits,
+    pub(in crate::market) reason: Reason,
+    pub(in crate::market) by: &'a str,
+    pub(in crate::market) note: &'a str,
+}
+
+/// The note of movements that the budget file brings about.
+pub(in crate::market) const OF_BUDGET_FILE: &str = "budget file";
 
 /// Totals of the ledger up to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

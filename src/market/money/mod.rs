@@ -3,6 +3,7 @@
 
 mod account;
 mod allocation;
+mod allowance;
 mod apply_budget_file;
 pub mod budget_file;
 mod charging;
@@ -13,6 +14,7 @@ mod ledger;
 mod open_bids;
 mod order;
 mod orders;
+mod pay_allowances;
 mod queue_status;
 mod quote;
 mod replay;
@@ -23,14 +25,19 @@ mod tick;
 
 pub use account::{Account, Published};
 pub use allocation::RoundingRemainder;
+pub use allowance::{Allowance, AllowanceTerms};
 pub use apply_budget_file::AppliedBudgetFile;
 pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};
 pub use fact::{MarketFact, QueueChange};
 pub use interval::{Charge, Interval};
-pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+pub(in crate::market) use ledger::Movement;
+#[cfg(test)]
+pub(in crate::market) use ledger::OF_BUDGET_FILE;
+pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
 pub use open_bids::OpenBids;
 pub use order::{Order, OrderEnd};
 pub use orders::MAX_ORDERS_OF_QUEUE;
+pub use pay_allowances::{MOST_MISSED_PERIODS, PaidAllowances};
 pub use quote::{Bidding, Quote};
 pub use replay::{Consumer, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Stamp};
 pub use share::Share;

@@ -36,6 +36,7 @@ impl Market {
                 quota: interval.quota,
                 running,
                 pending,
+                allowance: None,
                 orders: Vec::new(),
                 lasts_s: lasts_s(budget, cost(rate, within(running, interval.quota)), interval_ms),
             })

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use crate::model::{Credits, JobId, Now, QueueName, Violations};
 
 use super::account::Account;
+use super::allowance::{Allowance, AllowanceClock};
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
-use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
 use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard};
 use super::tick::Tick;
@@ -23,6 +24,9 @@ pub struct Market {
     pub(in crate::market) guard: ReplayGuard,
     /// By job; no queue has an empty map.
     pub(super) orders: BTreeMap<QueueName, BTreeMap<JobId, Order>>,
+    /// By queue; each queue exists.
+    pub(super) allowances: BTreeMap<QueueName, Allowance>,
+    pub(in crate::market) allowance_clock: AllowanceClock,
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
@@ -40,6 +44,8 @@ impl Market {
             accounts: BTreeMap::new(),
             guard: ReplayGuard::new(start_wall_ms),
             orders: BTreeMap::new(),
+            allowances: BTreeMap::new(),
+            allowance_clock: AllowanceClock::default(),
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
@@ -57,14 +63,15 @@ impl Market {
             }
             // The ledger shows which amounts differ from the file.
             let reason = if is_budget_rounded { Reason::Adjustment } else { Reason::Endowment };
-            self.record_movement(
-                LedgerAccount::Issued,
-                LedgerAccount::Queue(queue.clone()),
-                budget,
+            let movement = Movement {
+                debit: LedgerAccount::Issued,
+                credit: LedgerAccount::Queue(queue.clone()),
+                amount: budget,
                 reason,
-                now,
-                &mut facts,
-            );
+                by: "",
+                note: OF_BUDGET_FILE,
+            };
+            self.record_movement(movement, now, &mut facts);
             self.record(MarketFact::Account { queue, balance: budget, rate }, &mut facts);
         }
         facts
@@ -123,9 +130,16 @@ impl Market {
             MarketFact::AccountRemoved { queue } => {
                 self.accounts.remove(queue);
                 self.orders.remove(queue);
+                self.allowances.remove(queue);
             }
             MarketFact::OrderSet { queue, order } => {
                 self.orders.entry(queue.clone()).or_default().insert(order.job, *order);
+            }
+            MarketFact::AllowanceSet { queue, allowance } => {
+                self.allowances.insert(queue.clone(), allowance.clone());
+            }
+            MarketFact::AllowanceEnded { queue } => {
+                self.allowances.remove(queue);
             }
             MarketFact::OrderEnded { queue, job, .. } => self.forget_order(queue, *job),
             MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
@@ -156,20 +170,14 @@ impl Market {
     }
 
     /// Records a ledger entry; none if the amount is 0.
-    pub(in crate::market) fn record_movement(
-        &mut self,
-        debit: LedgerAccount,
-        credit: LedgerAccount,
-        amount: Credits,
-        reason: Reason,
-        now: Now,
-        facts: &mut Vec<MarketFact>,
-    ) {
+    pub(in crate::market) fn record_movement(&mut self, movement: Movement<'_>, now: Now, facts: &mut Vec<MarketFact>) {
+        let Movement { debit, credit, amount, reason, by, note } = movement;
         if amount == Credits::ZERO {
             return;
         }
-        let number = self.ledger.rows + 1;
-        let entry = LedgerEntry { number, wall_ms: now.wall_ms, tick: self.tick, debit, credit, amount, reason };
+        let (number, tick, wall_ms) = (self.ledger.rows + 1, self.tick, now.wall_ms);
+        let (by, note) = (by.to_owned(), note.to_owned());
+        let entry = LedgerEntry { number, wall_ms, tick, debit, credit, amount, reason, by, note };
         self.record(MarketFact::Ledger(entry), facts);
     }
 }

@@ -63,6 +63,8 @@ impl Tick {
                 credit: LedgerAccount::Revenue,
                 amount: queue_tick.charge.amount(),
                 reason: Reason::Charge { rate, map_slots: used.map, reduce_slots: used.reduce },
+                by: String::new(),
+                note: String::new(),
             }
         })
     }

@@ -74,6 +74,9 @@ pub enum MarketError {
         /// What the open interval may cost.
         committed: Credits,
     },
+    /// There is none that could end.
+    #[error("queue {0} has no allowance")]
+    NoAllowance(QueueName),
     /// Another scheduler assigns the slots.
     #[error("the market does not rule: no rate buys slots while the scheduler is another one")]
     NotRuling,
@@ -226,6 +229,7 @@ impl MarketError {
             }
             MarketError::UnknownQueue(_)
             | MarketError::UnknownWorker(_)
+            | MarketError::NoAllowance(_)
             | MarketError::Order(OrderError::UnknownJob(_) | OrderError::NoOrder(_)) => ErrorClass::NotFound,
             MarketError::Order(
                 OrderError::Passed { .. } | OrderError::MaxRateBelowBid { .. } | OrderError::MaxCostBelowSpent { .. },

@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::market::money::{Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, QueueChange, Reason};
+use crate::market::money::{
+    Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, Movement, QueueChange, Reason,
+};
 use crate::model::{Credits, Now, QueueName};
 
 use super::acl::Role;
 use super::answer::{Answer, QueueInfo};
 use super::error::{Denial, MarketError};
+use super::move_money::Author;
 use super::query::{Operation, OperationKind, ParsedQuery, QueryError};
 use super::signature::VerifiedUser;
 
@@ -147,13 +150,22 @@ impl Market {
                 Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
             }
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
-            Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
+            Operation::AddBudget { queue, amount, note } => {
+                self.add_budget(queue, amount, &Author { by: signer_of(request), note: &note }, now, facts)
+            }
+            Operation::Transfer { from, to, amount, note } => {
+                self.transfer((from, to), amount, &Author { by: signer_of(request), note: &note }, now, facts)
+            }
+            Operation::Allowance { queue, terms } => {
+                self.change_allowance(queue, terms, signer_of(request), now, facts)
+            }
+            Operation::Report(report) => self.permit_report(request.verified.as_ref(), report),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
             Operation::RemoveQueue(queue) if is_queue_busy(&queue) => {
                 self.existing(&queue)?;
                 Err(MarketError::QueueBusy(queue))
             }
-            Operation::RemoveQueue(queue) => self.remove_queue(queue, now, facts),
+            Operation::RemoveQueue(queue) => self.remove_queue(queue, signer_of(request), now, facts),
         }
     }
 
@@ -169,7 +181,7 @@ impl Market {
         if self.is_ruling() { info } else { QueueInfo { budget: account.balance(), ..info } }
     }
 
-    fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
+    pub(super) fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
         self.accounts.get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
     }
 
@@ -182,7 +194,7 @@ impl Market {
         Ok(Answer::Permitted(operation(queue)))
     }
 
-    fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
+    pub(super) fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
         Ok(Answer::Queue(QueueInfo::live(queue, self.existing(queue)?)))
     }
 
@@ -194,36 +206,6 @@ impl Market {
     ) -> Result<Answer, MarketError> {
         let balance = self.existing(&queue)?.balance();
         self.record(MarketFact::Account { queue: queue.clone(), balance, rate }, facts);
-        self.live_answer(&queue)
-    }
-
-    fn add_budget(
-        &mut self,
-        queue: QueueName,
-        amount: Credits,
-        now: Now,
-        facts: &mut Vec<MarketFact>,
-    ) -> Result<Answer, MarketError> {
-        let account = self.existing(&queue)?;
-        let (balance, rate, committed) = (account.balance(), account.bid(), account.committed());
-        // Both are within 10^12 credits.
-        let after = Credits::from_units(balance.units() + amount.units());
-        let taken = Credits::from_units(-amount.units());
-        if after < Credits::ZERO {
-            return Err(MarketError::Overdrawn { queue, balance, amount: taken });
-        }
-        if after > Credits::MAX {
-            return Err(MarketError::BalanceTooLarge { queue, balance, amount });
-        }
-        let own = LedgerAccount::Queue(queue.clone());
-        if amount >= Credits::ZERO {
-            self.record_movement(LedgerAccount::Issued, own, amount, Reason::TopUp, now, facts);
-        } else if after < committed {
-            return Err(MarketError::Committed { queue, balance, committed });
-        } else {
-            self.record_movement(own, LedgerAccount::Issued, taken, Reason::TopUp, now, facts);
-        }
-        self.record(MarketFact::Account { queue: queue.clone(), balance: after, rate }, facts);
         self.live_answer(&queue)
     }
 
@@ -239,13 +221,24 @@ impl Market {
         self.live_answer(&queue)
     }
 
-    fn remove_queue(&mut self, queue: QueueName, now: Now, facts: &mut Vec<MarketFact>) -> Result<Answer, MarketError> {
+    fn remove_queue(
+        &mut self,
+        queue: QueueName,
+        by: &str,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<Answer, MarketError> {
         let rest = self.existing(&queue)?.balance();
         let own = LedgerAccount::Queue(queue.clone());
-        self.record_movement(own, LedgerAccount::Issued, rest, Reason::Closing, now, facts);
+        let (debit, credit, reason) = (own, LedgerAccount::Issued, Reason::Closing);
+        self.record_movement(Movement { debit, credit, amount: rest, reason, by, note: "" }, now, facts);
         self.record(MarketFact::AccountRemoved { queue }, facts);
         Ok(Answer::Frame)
     }
+}
+
+fn signer_of(request: &ServletRequest) -> &str {
+    request.verified.as_ref().map_or("", |signer| &signer.user)
 }
 
 fn signed_by_admin(request: &ServletRequest) -> bool {
@@ -262,6 +255,8 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
             query.target().is_none_or(|queue| queue == signer.user)
         }
+        // Of others' rows nothing is shown.
+        OperationKind::Report => true,
         OperationKind::SetSpending
         | OperationKind::Quote
         | OperationKind::OrderQuote

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
-        let ours: [(&str, ParseQuery); 7] = [
+        let ours: [(&str, ParseQuery); 8] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),
@@ -229,6 +229,7 @@ mod tests {
             ("order=1&queue=q", ParsedQuery::parse_order_quote),
             ("tasks=q", ParsedQuery::parse_tasks),
             ("jobs", ParsedQuery::parse_job_times),
+            ("report=jobs", ParsedQuery::parse_report),
         ];
         for (query, own) in ours {
             assert!(own(query).is_ok(), "{query}");

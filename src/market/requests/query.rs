@@ -9,10 +9,11 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use crate::market::money::Order;
+use super::job_requests::DeadlineWords;
+use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
 use crate::model::{AttemptId, Credits, CreditsError, JobId, QueueName, QueueNameError};
 
-use super::job_requests::DeadlineWords;
+use super::report_request::ReportRequest;
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -34,6 +35,10 @@ pub enum OperationKind {
     SetSpending,
     /// `addBudget=amount&queue=queue`
     AddBudget,
+    /// `transfer=amount&from=queue&to=queue`, which is not the document's.
+    Transfer,
+    /// `allowance=amount&queue=queue&every=seconds`, which is not the document's.
+    Allowance,
     /// `addQueue=queue`
     AddQueue,
     /// `removeQueue=queue`
@@ -77,6 +82,8 @@ pub enum OperationKind {
     Tasks,
     /// `jobs`
     JobTimes,
+    /// `report=users`, `queues` or `jobs`
+    Report,
 }
 
 /// A request before its parameters have been parsed.
@@ -122,7 +129,29 @@ pub enum Operation {
         queue: QueueName,
         /// Within plus or minus 10^12.
         amount: Credits,
+        /// What the signer says about it; empty: nothing.
+        note: String,
     },
+    /// Credits moved between two queues.
+    Transfer {
+        /// Where they are taken from.
+        from: QueueName,
+        /// Where they are added; another queue.
+        to: QueueName,
+        /// Above 0, to 10^12.
+        amount: Credits,
+        /// What the signer says about it; empty: nothing.
+        note: String,
+    },
+    /// A queue's allowance.
+    Allowance {
+        /// Whose.
+        queue: QueueName,
+        /// What it gets; `None` ends the allowance.
+        terms: Option<AllowanceTerms>,
+    },
+    /// What was used in a stretch of time.
+    Report(ReportRequest),
     /// Adds a queue.
     AddQueue(QueueName),
     /// Removes a queue.
@@ -227,7 +256,7 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, killJob, killTask, failTask, setJobPriority, setJobDeadline, drain, resume"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, transfer, allowance, killJob, killTask, failTask, setJobPriority, setJobDeadline, drain, resume"
     )]
     NoOperation,
     /// What an address is there for is not asked for.
@@ -289,6 +318,34 @@ pub enum QueryError {
         /// What is wrong with it.
         error: CreditsError,
     },
+    /// Nothing, or less than nothing, to be moved.
+    #[error("{parameter}: {amount} is not above 0")]
+    NotPositive {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        amount: Credits,
+    },
+    /// A transfer from a queue to itself.
+    #[error("from and to are both {0}, expected two queues")]
+    SameQueue(QueueName),
+    /// A note with so many characters.
+    #[error("note: {0} characters, expected at most {most}", most = MOST_NOTE_CHARACTERS)]
+    NoteTooLong(usize),
+    /// A note that is not one line.
+    #[error("note: {0:?} is a control character, expected one line of plain text")]
+    NoteCharacter(char),
+    /// No report of that name.
+    #[error("report: {0:?} is no report, expected users, queues or jobs")]
+    ReportName(String),
+    /// A stretch of time that ends before it begins.
+    #[error("until: {until_ms} is before since, {since_ms}")]
+    UntilBeforeSince {
+        /// The end, epoch ms.
+        until_ms: i64,
+        /// The start, epoch ms.
+        since_ms: i64,
+    },
     /// A negative rate would earn money.
     #[error("{parameter}: {rate} is negative")]
     NegativeRate {
@@ -303,7 +360,7 @@ pub enum QueryError {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 18] = [
+    pub(super) const NAMED: [OperationKind; 20] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -322,6 +379,8 @@ impl OperationKind {
         OperationKind::SetJobDeadline,
         OperationKind::Drain,
         OperationKind::Resume,
+        OperationKind::Transfer,
+        OperationKind::Allowance,
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
@@ -354,6 +413,9 @@ impl OperationKind {
             OperationKind::Resume => "resume",
             OperationKind::Tasks => "tasks",
             OperationKind::JobTimes => "jobs",
+            OperationKind::Transfer => "transfer",
+            OperationKind::Allowance => "allowance",
+            OperationKind::Report => "report",
         }
     }
 
@@ -362,6 +424,8 @@ impl OperationKind {
         match self {
             OperationKind::SetSpending
             | OperationKind::AddBudget
+            | OperationKind::Transfer
+            | OperationKind::Allowance
             | OperationKind::AddQueue
             | OperationKind::RemoveQueue
             | OperationKind::Bid
@@ -387,7 +451,8 @@ impl OperationKind {
             | OperationKind::OrderQuote
             | OperationKind::LogTicket
             | OperationKind::Tasks
-            | OperationKind::JobTimes => false,
+            | OperationKind::JobTimes
+            | OperationKind::Report => false,
         }
     }
 
@@ -448,6 +513,7 @@ impl ParsedQuery {
         match self.kind {
             OperationKind::SetSpending
             | OperationKind::AddBudget
+            | OperationKind::Allowance
             | OperationKind::Quote
             | OperationKind::QueueHistory
             | OperationKind::Bid
@@ -476,7 +542,9 @@ impl ParsedQuery {
             | OperationKind::LogTicket
             | OperationKind::Drain
             | OperationKind::Resume
-            | OperationKind::JobTimes => None,
+            | OperationKind::JobTimes
+            | OperationKind::Transfer
+            | OperationKind::Report => None,
         }
     }
 
@@ -491,7 +559,12 @@ impl ParsedQuery {
             OperationKind::Statement => Operation::Statement(self.target().map(QueueName::new).transpose()?),
             OperationKind::AddQueue => Operation::AddQueue(self.queue_name()?),
             OperationKind::RemoveQueue => Operation::RemoveQueue(self.queue_name()?),
-            OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
+            OperationKind::AddBudget => {
+                Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()?, note: self.note()? }
+            }
+            OperationKind::Transfer => self.transfer()?,
+            OperationKind::Allowance => self.allowance()?,
+            OperationKind::Report => Operation::Report(self.report()?),
             OperationKind::SetSpending => Operation::SetSpending { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Quote => Operation::Quote { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Bid => Operation::Bid { queue: self.queue_name()?, order: self.order()? },
@@ -517,7 +590,7 @@ impl ParsedQuery {
         })
     }
 
-    fn queue_name(&self) -> Result<QueueName, QueryError> {
+    pub(super) fn queue_name(&self) -> Result<QueueName, QueryError> {
         let name = self.target().ok_or(QueryError::MissingQueue(self.kind.parameter()))?;
         Ok(QueueName::new(name)?)
     }
@@ -528,7 +601,7 @@ impl ParsedQuery {
         if rate < Credits::ZERO { Err(QueryError::NegativeRate { parameter, rate }) } else { Ok(rate) }
     }
 
-    fn amount(&self) -> Result<Credits, QueryError> {
+    pub(super) fn amount(&self) -> Result<Credits, QueryError> {
         Credits::parse_exact(&self.value)
             .map_err(|error| QueryError::Amount { parameter: self.kind.parameter(), error })
     }
@@ -602,102 +675,5 @@ pub(super) fn decode(text: &str) -> Result<Cow<'_, str>, QueryError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn operation(query: &str) -> Result<Operation, QueryError> {
-        ParsedQuery::parse(query)?.operation()
-    }
-
-    fn queue(name: &str) -> QueueName {
-        QueueName::new(name).unwrap()
-    }
-
-    #[test]
-    fn the_documents_operations_are_read() {
-        let signed = |query| operation(&format!("{query}&user=u&timestamp=1")).unwrap();
-        let credits = |text| Credits::parse_exact(text).unwrap();
-        assert_eq!(signed("price"), Operation::Price);
-        assert_eq!(signed("time=whatever"), Operation::Time);
-        assert_eq!(signed("info=q1"), Operation::Info(Some(queue("q1"))));
-        assert_eq!(signed("info"), Operation::Info(None));
-        assert_eq!(signed("infos"), Operation::Infos);
-        let set = Operation::SetSpending { queue: queue("q"), rate: credits("0.01") };
-        assert_eq!(signed("setSpending=0.01&queue=q"), set);
-        let add = Operation::AddBudget { queue: queue("q"), amount: credits("-5") };
-        assert_eq!(signed("queue=q&addBudget=-5"), add);
-        assert_eq!(signed("addQueue=a%40b"), Operation::AddQueue(queue("a@b")));
-        assert_eq!(signed("removeQueue=q"), Operation::RemoveQueue(queue("q")));
-        let quote = Operation::Quote { queue: queue("q"), rate: credits("0.5") };
-        assert_eq!(signed("quote=0.5&queue=q"), quote);
-        assert_eq!(operation(""), Ok(Operation::Nothing));
-    }
-
-    #[test]
-    fn the_parsed_query_keeps_what_was_signed() {
-        let parsed = ParsedQuery::parse("info=q&&user=a%20b&timestamp=%31&other=%7e").unwrap();
-        assert_eq!(parsed.raw, "info=q&&user=a%20b&timestamp=%31&other=%7e");
-        assert_eq!((parsed.user.as_deref(), parsed.timestamp.as_deref()), (Some("a b"), Some("1")));
-        assert_eq!(ParsedQuery::parse("price&user=a+b").unwrap().user.as_deref(), Some("a b"));
-    }
-
-    #[test]
-    fn defect_09_numbers_that_mint_or_poison_money_are_refused() {
-        for number in ["NaN", "Infinity", "-Infinity", "1e9", "0.5f", "0x1p3", "+5", "%205", "", "1,5", "1000000000001"]
-        {
-            for operation_name in ["setSpending", "addBudget", "quote"] {
-                let query = format!("{operation_name}={number}&queue=q");
-                assert!(matches!(operation(&query), Err(QueryError::Amount { .. })), "{query}");
-            }
-        }
-        assert!(matches!(operation("setSpending=-1&queue=q"), Err(QueryError::NegativeRate { .. })));
-        assert!(matches!(operation("quote=-1&queue=q"), Err(QueryError::NegativeRate { .. })));
-        assert!(matches!(operation("setSpending=0.0000000000001&queue=q"), Err(QueryError::Amount { .. })));
-    }
-
-    #[test]
-    fn defect_12_a_missing_queue_is_an_error() {
-        assert_eq!(operation("setSpending=1"), Err(QueryError::MissingQueue("setSpending")));
-        assert_eq!(operation("addBudget=1"), Err(QueryError::MissingQueue("addBudget")));
-        assert!(matches!(operation("addQueue"), Err(QueryError::QueueName(_))));
-        assert!(matches!(operation("removeQueue="), Err(QueryError::QueueName(_))));
-    }
-
-    #[test]
-    fn defect_13_an_unknown_operation_is_answered_with_the_list() {
-        for query in ["prize", "user=a&timestamp=1", "&", "=", "PRICE"] {
-            let error = operation(query).unwrap_err();
-            assert_eq!(error, QueryError::NoOperation, "{query}");
-            assert!(error.to_string().contains("price, time, info, infos, setSpending"));
-        }
-    }
-
-    #[test]
-    fn defect_22_repeated_parameters_and_several_operations_are_refused() {
-        assert_eq!(operation("price&time"), Err(QueryError::SeveralOperations("price", "time")));
-        assert_eq!(operation("price&price"), Err(QueryError::Repeated("price")));
-        assert_eq!(operation("setSpending=1&set%53pending=2&queue=q"), Err(QueryError::Repeated("setSpending")));
-        for name in ["queue", "user", "timestamp"] {
-            assert_eq!(operation(&format!("price&{name}=a&{name}=a")), Err(QueryError::Repeated(name)));
-        }
-    }
-
-    #[test]
-    fn defect_23_bad_names_and_escapes_are_refused() {
-        for query in ["addQueue=a%20b", "addQueue=a%0Ab", "addQueue=a,b", "addQueue=a%26b", "info=%3Cx%3E"] {
-            assert!(matches!(operation(query), Err(QueryError::QueueName(_))), "{query}");
-        }
-        for query in ["info=%", "info=%2", "info=%zz", "info=%ff", "price&user=%+1"] {
-            assert!(matches!(operation(query), Err(QueryError::Encoding(_))), "{query}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_query_panics(query in "\\PC*") {
-            let _ = operation(&query);
-        }
-    }
-}
+#[path = "tests/query.rs"]
+mod tests;

@@ -12,6 +12,8 @@ enum Act {
     Ask(&'static str, String),
     Tick(u32, u32, Vec<(u8, u32, u32, u64)>),
     Clock(i64),
+    Pass(u32),
+    Restart(u32),
     Busy(u8),
 }
 
@@ -37,6 +39,14 @@ fn any_act() -> impl Strategy<Value = Act> {
         (any_amount(), 0u8..4).prop_map(|(amount, queue)| format!("addBudget={amount}&queue={}", queue_text(queue))),
         (0u8..4).prop_map(|queue| format!("addQueue={}", queue_text(queue))),
         (0u8..4).prop_map(|queue| format!("removeQueue={}", queue_text(queue))),
+        (any_amount(), 0u8..4, 0u32..40, prop::option::of(any_amount())).prop_map(|(amount, queue, every, cap)| {
+            let cap = cap.map(|cap| format!("&cap={cap}")).unwrap_or_default();
+            format!("allowance={amount}&queue={}&every={every}{cap}", queue_text(queue))
+        }),
+        (0u8..4).prop_map(|queue| format!("allowance=none&queue={}", queue_text(queue))),
+        (any_amount(), 0u8..4, 0u8..4).prop_map(|(amount, from, to)| {
+            format!("transfer={amount}&from={}&to={}", queue_text(from), queue_text(to))
+        }),
         Just("info".to_owned()),
         Just("infos".to_owned()),
     ];
@@ -45,6 +55,8 @@ fn any_act() -> impl Strategy<Value = Act> {
         5 => (user, operation).prop_map(|(user, operation)| Act::Ask(user, operation)),
         4 => (0u32..60, 0u32..12, usage).prop_map(|(map, reduce, usage)| Act::Tick(map, reduce, usage)),
         1 => (-400_000i64..400_000).prop_map(Act::Clock),
+        2 => (0u32..60_000).prop_map(Act::Pass),
+        1 => (0u32..600_000).prop_map(Act::Restart),
         1 => (0u8..8).prop_map(Act::Busy),
     ]
 }
@@ -116,9 +128,14 @@ fn compacted(stage: &Stage) -> Vec<MarketFact> {
         let account = stage.market.account(queue.as_str()).unwrap();
         MarketFact::Account { queue: queue.clone(), balance: account.balance(), rate: account.bid() }
     });
+    let allowances = stage.market.queues().filter_map(|queue| {
+        let allowance = stage.market.allowance(queue.as_str())?.clone();
+        Some(MarketFact::AllowanceSet { queue: queue.clone(), allowance })
+    });
     let of_kind =
         |wanted: fn(&MarketFact, u64) -> bool| stage.facts.iter().filter(move |fact| wanted(fact, rows)).cloned();
     accounts
+        .chain(allowances)
         .chain(last_tick.map(MarketFact::Tick))
         .chain(of_kind(|fact, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows)))
         .chain(of_kind(|fact, _| matches!(fact, MarketFact::Stamp(_))))
@@ -135,6 +152,8 @@ proptest! {
             match act {
                 Act::Ask(user, operation) => { let _ = stage.ask(user, &operation); }
                 Act::Clock(ms) => stage.step_clock(ms),
+                Act::Pass(ms) => drop(stage.pass(u64::from(ms))),
+                Act::Restart(ms) => drop(stage.restart_after(i64::from(ms))),
                 Act::Busy(queue) if queue < 4 => stage.busy.push(name(queue_text(queue))),
                 Act::Busy(_) => stage.busy.clear(),
                 Act::Tick(map, reduce, usage) => {
@@ -154,10 +173,15 @@ proptest! {
 
         // Stamps of reads become facts at a tick.
         stage.tick((0, 0), &[]);
-        let again = rebuilt(&stage.facts);
+        let mut again = rebuilt(&stage.facts);
+        again.start_allowances(stage.now);
+        stage.market.start_allowances(stage.now);
         prop_assert_eq!(format!("{:?}", &again), format!("{:?}", &stage.market));
         let restarted = rebuilt(&compacted(&stage));
         prop_assert_eq!(&restarted.accounts, &again.accounts);
+        for queue in again.queues() {
+            prop_assert_eq!(restarted.allowance(queue.as_str()), again.allowance(queue.as_str()));
+        }
         prop_assert_eq!(restarted.ledger(), again.ledger());
         prop_assert_eq!(&restarted.guard, &again.guard);
         prop_assert_eq!(restarted.price(), again.price());

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod allowances;
 mod apply_budget_file;
 mod laws;
 mod requests;

@@ -63,6 +63,8 @@ fn a_charge_names_interval_rate_and_slots() {
         credit: LedgerAccount::Revenue,
         amount: credits("2"),
         reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1 },
+        by: String::new(),
+        note: String::new(),
     };
     assert_eq!(outcome.charges().collect::<Vec<_>>(), [expected]);
 }

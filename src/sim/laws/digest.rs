@@ -182,6 +182,13 @@ impl Digest {
                 self.job(*job);
                 self.word(*end as u64);
             }
+            MarketFact::AllowanceSet { queue, allowance } => {
+                self.bytes(queue.as_str().as_bytes());
+                self.units(allowance.credits.units());
+                self.word(allowance.periods);
+                self.word(allowance.due_ms.cast_unsigned());
+            }
+            MarketFact::AllowanceEnded { queue } => self.bytes(queue.as_str().as_bytes()),
             MarketFact::Ledger(entry) => self.entry(entry),
             MarketFact::Stamp(stamp) => {
                 self.bytes(stamp.user.as_bytes());

@@ -3,6 +3,7 @@
 //!
 //! The laws are those of docs/ARCHITECTURE.md; each has a file here. Checking a step costs as much as its changes.
 
+mod allowances;
 mod attempts;
 mod digest;
 mod heartbeat_outcome;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::engine::{Engine, JobCost};
 use crate::market::{
-    Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order, OrderEnd, Reason, Stamp, Tick,
+    Allowance, AllowanceTerms, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
+    OrderEnd, Reason, Stamp, Tick,
 };
 use crate::model::{Credits, JobId, Kind, Now, PerKind};
 
+use super::allowances::AllowanceBooks;
 use super::attempts::AttemptModel;
 
 /// The cause of a step, as far as money is concerned.
@@ -47,6 +49,10 @@ pub(in crate::sim) enum Change {
     Open(String),
     /// The end of a queue.
     Close(String),
+    /// Credits from one queue to another.
+    Transfer(String, String, Credits),
+    /// A queue's allowance, or its end.
+    Allowance(String, Option<AllowanceTerms>),
     /// An order for a job.
     Order(JobId),
     /// The end of the order for a job.
@@ -67,6 +73,7 @@ struct AccountModel {
 #[derive(Clone, Debug)]
 pub(super) struct Auditor {
     accounts: BTreeMap<String, AccountModel>,
+    allowances: AllowanceBooks,
     total: i128,
     issued: i128,
     charged: i128,
@@ -104,6 +111,7 @@ impl Auditor {
     pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>, config: MarketConfig) -> Self {
         Self {
             accounts: BTreeMap::new(),
+            allowances: AllowanceBooks::new(start_mono_ms),
             total: 0,
             issued: 0,
             charged: 0,
@@ -145,9 +153,33 @@ impl Auditor {
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
+            MarketFact::AllowanceSet { queue, allowance } => self.set_allowance(queue.as_str(), allowance, intent, now),
+            MarketFact::AllowanceEnded { queue } => {
+                self.allow(intent, &Change::Allowance(queue.as_str().to_owned(), None))?;
+                self.allowances.end(queue.as_str()).ok_or_else(|| format!("{queue} has no allowance that ends"))
+            }
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
             MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
             MarketFact::Tick(tick) => self.tick(tick, attempts, intent, now),
+        }
+    }
+
+    /// An allowance as a request sets it, or as it is after periods have passed or the wall clock was set.
+    fn set_allowance(&mut self, queue: &str, stored: &Allowance, intent: &Intent, now: Now) -> Result<(), String> {
+        let Allowance { credits, every_s, cap, by, .. } = stored.clone();
+        let terms = AllowanceTerms { credits, every_s, cap };
+        let change = Change::Allowance(queue.to_owned(), Some(terms.clone()));
+        let balance = self.accounts.get(queue).map(|account| account.balance);
+        let Some(balance) = balance else { return Err(format!("{queue} is unknown and has {stored:?}")) };
+        match intent {
+            // The times of those that stand move before the new one is set.
+            Intent::Request { user, change: asked, .. }
+                if *asked == change && self.used_stamp.is_some() && by == *user =>
+            {
+                self.allow(intent, &change)?;
+                self.allowances.set(queue, &terms, stored, now)
+            }
+            intent => self.allowances.advance(queue, stored, balance, *intent == Intent::Timer, now),
         }
     }
 
@@ -221,6 +253,7 @@ impl Auditor {
     /// Checks a restart: open intervals stay open until the first tick, one whole interval from now.
     pub(super) fn restart(&mut self, engine: &Engine, now: Now) -> Result<(), String> {
         self.next_tick_mono_ms = now.mono_ms + self.interval_ms.unwrap_or(0);
+        self.allowances.restart(now);
         self.compare(engine)
     }
 
@@ -234,6 +267,7 @@ impl Auditor {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
         self.closed_by_order.clear();
+        self.allowances.end_step(*intent == Intent::Timer, now)?;
         let is_timely = std::mem::take(&mut self.begins_to_rule) || *intent == Intent::Timer;
         let is_due = is_timely && self.interval_ms.is_some() && now.mono_ms >= self.next_tick_mono_ms;
         if is_due && !had_tick {
@@ -281,6 +315,7 @@ impl Auditor {
                 return Err(format!("{queue} is {account:?} by the facts, {known:?} by the market"));
             }
         }
+        self.allowances.compare(engine, self.accounts.keys().map(String::as_str))?;
         let ledger = market.ledger();
         match (ledger.rows, ledger.issued.units(), ledger.charged.units()) == (self.rows, self.issued, self.charged) {
             true => Ok(()),
@@ -315,6 +350,12 @@ impl Auditor {
             return Err(format!("row {} of the ledger is {entry:?}", self.rows));
         }
         let units = entry.amount.units();
+        if let (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::Allowance) =
+            (&entry.debit, &entry.credit, &entry.reason)
+        {
+            let before = self.accounts.get(queue.as_str()).map(|account| account.balance);
+            self.allowances.pay(queue.as_str(), before.unwrap_or_default(), entry)?;
+        }
         for (side, sign) in [(&entry.debit, -1), (&entry.credit, 1)] {
             match side {
                 LedgerAccount::Queue(queue) => {
@@ -340,6 +381,11 @@ impl Auditor {
             }
             (LedgerAccount::Queue(queue), LedgerAccount::Issued, Reason::TopUp) => {
                 self.allow(intent, &Change::Budget(queue.as_str().to_owned(), Credits::from_units(-units)))
+            }
+            (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Allowance) if *intent == Intent::Timer => Ok(()),
+            (LedgerAccount::Queue(from), LedgerAccount::Queue(to), Reason::Transfer) => {
+                let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
+                self.allow(intent, &Change::Transfer(from, to, entry.amount))
             }
             (LedgerAccount::Queue(queue), LedgerAccount::Issued, Reason::Closing) => {
                 self.allow(intent, &Change::Close(queue.as_str().to_owned()))
@@ -376,6 +422,8 @@ impl Auditor {
     fn close(&mut self, queue: &str, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
         self.allow(intent, &Change::Close(queue.to_owned()))?;
         let account = self.accounts.remove(queue).unwrap_or_default();
+        // Without one nothing ends.
+        let _ = self.allowances.end(queue);
         let owes_slots = self.interval_ms.is_some() && attempts.owed(queue) != PerKind::default();
         if account.balance != Credits::ZERO || owes_slots {
             return Err(format!("{queue} is closed with {} and slots it has to pay for", account.balance));

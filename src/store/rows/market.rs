@@ -3,7 +3,9 @@
 use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
-use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, OrderEnd, QueueTick, Reason, Tick};
+use crate::market::{
+    Allowance, Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, OrderEnd, QueueTick, Reason, Tick,
+};
 use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
@@ -31,6 +33,7 @@ pub(super) fn record(
             update_row(transaction, missed_updates, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
             execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])?;
+            execute("DELETE FROM allowance WHERE queue = ?1", params![queue.as_str()])?;
             execute("DELETE FROM market_order WHERE queue = ?1", params![queue.as_str()])
         }
         MarketFact::OrderSet { queue, order } => {
@@ -57,6 +60,11 @@ pub(super) fn record(
             }
             let end = "DELETE FROM market_order WHERE job = ?1";
             update_row(transaction, missed_updates, number, end, params![job.to_string()])
+        }
+        MarketFact::AllowanceSet { queue, allowance } => record_allowance(transaction, queue, allowance),
+        MarketFact::AllowanceEnded { queue } => {
+            let end = "DELETE FROM allowance WHERE queue = ?1";
+            update_row(transaction, missed_updates, number, end, params![queue.as_str()])
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => execute(
@@ -110,6 +118,28 @@ fn record_order_change(
             order.map(|order| order.deadline_ms),
             order.map(|order| units(order.max_rate)),
             order.and_then(|order| order.max_cost).map(units),
+        ])
+        .map(drop)
+}
+
+fn record_allowance(transaction: &Transaction<'_>, queue: &QueueName, allowance: &Allowance) -> rusqlite::Result<()> {
+    let Allowance { credits, every_s, cap, by, periods, due_ms } = allowance;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO allowance
+                 (queue, credits, credits_units, every_s, cap, cap_units, set_by, periods, due_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            queue.as_str(),
+            credits.to_string(),
+            units(*credits),
+            every_s.cast_signed(),
+            cap.map(|cap| cap.to_string()),
+            cap.map(units),
+            by,
+            periods.cast_signed(),
+            due_ms,
         ])
         .map(drop)
 }
@@ -183,8 +213,18 @@ pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCo
 fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
     let (rate, slots) = match &entry.reason {
         Reason::Charge { rate, map_slots, reduce_slots } => (Some(*rate), Some((*map_slots, *reduce_slots))),
-        Reason::Endowment | Reason::TopUp | Reason::Adjustment | Reason::Closing => (None, None),
+        Reason::Endowment
+        | Reason::TopUp
+        | Reason::Adjustment
+        | Reason::Closing
+        | Reason::Transfer
+        | Reason::Allowance => (None, None),
     };
+    let other_queue = match (&entry.debit, &entry.credit) {
+        (LedgerAccount::Queue(_), LedgerAccount::Queue(to)) => Some(to.as_str()),
+        _ => None,
+    };
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let queue = match (&entry.debit, &entry.credit) {
         (LedgerAccount::Queue(queue), _) | (_, LedgerAccount::Queue(queue)) => Some(queue.as_str()),
         _ => None,
@@ -192,8 +232,8 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
     transaction
         .prepare_cached(
             "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                 amount_units, debit, credit)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                 amount_units, debit, credit, other_queue, made_by, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             entry.number.cast_signed(),
@@ -209,6 +249,9 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
             units(entry.amount),
             account(&entry.debit),
             account(&entry.credit),
+            other_queue,
+            given(&entry.by),
+            given(&entry.note),
         ])
         .map(drop)
 }
@@ -232,6 +275,8 @@ fn reason(reason: &Reason) -> &'static str {
         Reason::Charge { .. } => "charge",
         Reason::Adjustment => "adjustment",
         Reason::Closing => "closing",
+        Reason::Transfer => "transfer",
+        Reason::Allowance => "allowance",
     }
 }
 

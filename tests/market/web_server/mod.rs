@@ -5,6 +5,7 @@ mod client;
 mod explain;
 mod hostile;
 mod pages;
+mod report;
 mod scheduler;
 mod scheduler_page;
 mod stage;

@@ -11,14 +11,14 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use jobtracker::api::{
-    Explanation, JobTasks, LogTicket, OrderQuote, PriceHistory, PricePoint, SpendingHistory, Statement, WhatIfAnswer,
-    Workers,
+    Explanation, JobTasks, LogTicket, OrderQuote, PriceHistory, PricePoint, Report, SpendingHistory, Statement,
+    WhatIfAnswer, Workers,
 };
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
     Acl, Answer, HistoryPage, Key, Market, MarketConfig, MarketError, Operation, OperationKind, QueueUse,
-    ServletRequest, StatementPage, budget_file,
+    ReportRequest, ServletRequest, StatementPage, budget_file,
 };
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
@@ -46,6 +46,9 @@ pub struct Cluster {
     /// What the ledger tells, and what of it was asked for.
     pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
     pub pages: Mutex<Vec<(QueueName, StatementPage)>>,
+    /// What is reported, and what of it was asked for.
+    pub report: Mutex<Result<Report, LedgerUnreadable>>,
+    pub reports: Mutex<Vec<ReportRequest>>,
     /// Which histories were asked for: the price's, or a queue's.
     pub history_pages: Mutex<Vec<(Option<QueueName>, HistoryPage)>>,
     /// What jobs are told, without names and with them.
@@ -195,6 +198,11 @@ impl Owner for Handle {
         self.0.statement.lock().unwrap().clone()
     }
 
+    async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
+        self.0.reports.lock().unwrap().push(request);
+        self.0.report.lock().unwrap().clone()
+    }
+
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         self.gate().await?;
         Ok(Arc::clone(&self.0.overview.lock().unwrap()))
@@ -233,6 +241,11 @@ impl Stage {
         Stage::showing(listener, WebLimits::default(), MarketPresence::Ruling, true, JobForms::Off)
     }
 
+    pub async fn of(presence: MarketPresence) -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Stage::showing(listener, WebLimits::default(), presence, false, JobForms::Off)
+    }
+
     /// One without a market whose pages change jobs for these.
     pub async fn with_forms(job_forms: JobForms) -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -262,6 +275,8 @@ impl Stage {
             health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }),
             statement: Mutex::new(Ok(None)),
             pages: Mutex::default(),
+            report: Mutex::new(Ok(no_report())),
+            reports: Mutex::default(),
             history_pages: Mutex::default(),
             explanations: Mutex::default(),
             changes: Mutex::default(),
@@ -379,6 +394,18 @@ fn complete(market: &Market, answer: Answer) -> Answer {
             Answer::QueueStatuses(market.live_queue_status(market.queues(), &usage(), INTERVAL_MS))
         }
         other => other,
+    }
+}
+
+fn no_report() -> Report {
+    Report {
+        report: "users".to_owned(),
+        since_ms: None,
+        until_ms: None,
+        rows: Vec::new(),
+        complete_since_ms: None,
+        daily_until_ms: None,
+        left_out: None,
     }
 }
 

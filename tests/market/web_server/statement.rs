@@ -17,6 +17,9 @@ fn statement() -> Statement {
         rate: Some("0.5".parse().unwrap()),
         map_slots: Some(2),
         reduce_slots: Some(0),
+        other_queue: None,
+        by: None,
+        note: None,
         amount: "-1".parse().unwrap(),
         balance: Some("99".parse().unwrap()),
     };

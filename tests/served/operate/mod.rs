@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod deadline;
 mod hold_kills;
+mod money;
 mod notify;
 mod order;
 mod quarantine;

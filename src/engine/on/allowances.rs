@@ -1,0 +1,70 @@
+//! Allowances of the market's queues: their periods pass while the program runs, under every scheduler.
+
+use crate::api::AllowanceStatus;
+use crate::engine::core::Engine;
+use crate::engine::state::{AuditEntry, Effect, Fact, LogLevel};
+use crate::market::{LedgerAccount, LedgerEntry, MarketFact, Reason};
+use crate::model::Now;
+
+// === impl Engine: allowances ===
+
+impl Engine {
+    /// Moves the times of allowances with a wall clock that was set.
+    pub(super) fn follow_wall_clock(&mut self, now: Now) {
+        let Some(market) = &mut self.market else { return };
+        for fact in market.accounts.follow_wall_clock(now) {
+            self.outbox.record(Fact::Market(fact));
+        }
+    }
+
+    /// Pays the allowances whose periods have passed.
+    pub(super) fn pay_allowances_when_due(&mut self, now: Now) {
+        let Some(market) = &mut self.market else { return };
+        let paid = market.accounts.pay_allowances(now);
+        for (queue, periods) in paid.skipped {
+            let text = format!(
+                "the allowance of queue {queue} is not paid for {periods} of the periods that passed while the program was down"
+            );
+            self.outbox.log_line(LogLevel::Warning, text);
+        }
+        for fact in paid.facts {
+            if let MarketFact::Ledger(entry) = &fact {
+                self.outbox.audit(paid_line(entry));
+                market.budgets_changed = true;
+            }
+            self.outbox.record(Fact::Market(fact));
+        }
+        // No tick comes that would write them.
+        if !market.accounts.is_ruling() && std::mem::take(&mut market.budgets_changed) {
+            self.outbox.request(Effect::WriteBudgetImage);
+        }
+    }
+
+    /// When allowances have to be looked at, ms of the monotonic clock; `u64::MAX`: never.
+    pub(super) fn next_allowance_mono_ms(&self) -> u64 {
+        self.market().map_or(u64::MAX, |market| market.next_allowance_mono_ms())
+    }
+
+    /// The allowance of a queue, if it has one.
+    pub(super) fn allowance_status(&self, queue: &str, now: Now) -> Option<AllowanceStatus> {
+        let market = self.market()?;
+        let allowance = market.allowance(queue)?;
+        Some(AllowanceStatus {
+            credits: allowance.credits,
+            every_s: allowance.every_s,
+            cap: allowance.cap,
+            next_s: market.allowance_next_s(allowance, now),
+            by: allowance.by.clone(),
+        })
+    }
+}
+
+fn paid_line(entry: &LedgerEntry) -> AuditEntry {
+    debug_assert_eq!(entry.reason, Reason::Allowance, "{entry:?}");
+    let queue = match &entry.credit {
+        LedgerAccount::Queue(queue) => Some(queue.as_str()),
+        LedgerAccount::Issued | LedgerAccount::Revenue => None,
+    };
+    let line = AuditEntry::new("allowance-paid", &*entry.by).with_some("queue", queue).with("amount", entry.amount);
+    line.with("note", &entry.note)
+}

@@ -1,0 +1,172 @@
+//! Parameters of the operations that move money: notes, transfers, allowances.
+
+use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS};
+use crate::model::{Credits, QueueName};
+
+use super::query::{Operation, OperationKind, ParsedQuery, QueryError, decode, number, set_once};
+
+/// Longest period of an allowance, s: a hundred years.
+const MOST_EVERY_S: u32 = 3_153_600_000;
+
+/// The value that ends an allowance.
+const NONE: &str = "none";
+
+// === impl ParsedQuery: money ===
+
+impl ParsedQuery {
+    /// The decoded value of a parameter that only some operations have.
+    pub(super) fn own_parameter(&self, wanted: &'static str) -> Result<Option<String>, QueryError> {
+        let mut found = None;
+        for pair in self.raw.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if decode(name)? == wanted {
+                set_once(&mut found, wanted, value)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The `note` of a movement; empty if there is none.
+    ///
+    /// # Errors
+    /// It is too long, or would break a line of the audit log or of a table.
+    pub fn note(&self) -> Result<String, QueryError> {
+        let note = self.own_parameter("note")?.unwrap_or_default();
+        if let Some(character) = note.chars().find(|character| character.is_control()) {
+            return Err(QueryError::NoteCharacter(character));
+        }
+        match note.chars().count() {
+            characters if characters > MOST_NOTE_CHARACTERS => Err(QueryError::NoteTooLong(characters)),
+            _ => Ok(note),
+        }
+    }
+
+    pub(super) fn transfer(&self) -> Result<Operation, QueryError> {
+        let amount = self.positive_amount()?;
+        let queue = |parameter| {
+            let name = self.own_parameter(parameter)?.ok_or_else(|| self.missing(parameter))?;
+            Ok::<_, QueryError>(QueueName::new(&name)?)
+        };
+        let (from, to) = (queue("from")?, queue("to")?);
+        if from == to {
+            return Err(QueryError::SameQueue(from));
+        }
+        Ok(Operation::Transfer { from, to, amount, note: self.note()? })
+    }
+
+    pub(super) fn allowance(&self) -> Result<Operation, QueryError> {
+        let queue = self.queue_name()?;
+        if self.value == NONE {
+            return Ok(Operation::Allowance { queue, terms: None });
+        }
+        let credits = self.positive_amount()?;
+        let every: Option<u64> = number("every", self.own_parameter("every")?)?;
+        let every_s = every.ok_or_else(|| self.missing("every"))?;
+        if !(1..=u64::from(MOST_EVERY_S)).contains(&every_s) {
+            return Err(QueryError::OutOfRange { parameter: "every", least: 1, most: MOST_EVERY_S });
+        }
+        let cap = self.own_parameter("cap")?.map(|cap| {
+            let cap = Credits::parse_exact(&cap).map_err(|error| QueryError::Amount { parameter: "cap", error })?;
+            let is_negative = cap < Credits::ZERO;
+            if is_negative { Err(QueryError::NegativeRate { parameter: "cap", rate: cap }) } else { Ok(cap) }
+        });
+        Ok(Operation::Allowance { queue, terms: Some(AllowanceTerms { credits, every_s, cap: cap.transpose()? }) })
+    }
+
+    fn positive_amount(&self) -> Result<Credits, QueryError> {
+        let amount = self.amount()?;
+        let parameter = self.kind.parameter();
+        if amount > Credits::ZERO { Ok(amount) } else { Err(QueryError::NotPositive { parameter, amount }) }
+    }
+
+    fn missing(&self, parameter: &'static str) -> QueryError {
+        QueryError::MissingParameter { operation: self.kind.parameter(), parameter }
+    }
+
+    /// The parameters that the audit log shows beside the operation's own value and its queue.
+    pub fn audited_parameters(&self) -> Vec<(&'static str, String)> {
+        let wanted: &[&'static str] = match self.kind {
+            OperationKind::AddBudget => &["note"],
+            OperationKind::Transfer => &["from", "to", "note"],
+            OperationKind::Allowance => &["every", "cap"],
+            _ => &[],
+        };
+        let shown = |name: &&'static str| {
+            let value = self.own_parameter(name).ok().flatten().filter(|value| !value.is_empty())?;
+            Some((*name, value.chars().take(MOST_NOTE_CHARACTERS).collect()))
+        };
+        wanted.iter().filter_map(shown).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(query: &str) -> Result<Operation, String> {
+        let parsed = ParsedQuery::parse(query).map_err(|error| error.to_string())?;
+        parsed.operation().map_err(|error| error.to_string())
+    }
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    fn credits(text: &str) -> Credits {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn notes_are_one_short_line() {
+        let add = |note: &str| operation(&format!("addBudget=5&queue=q&note={note}"));
+        let noted =
+            |note: &str| Operation::AddBudget { queue: queue("q"), amount: credits("5"), note: note.to_owned() };
+        assert_eq!(add("grant+7%2C%20for%20%C3%BC"), Ok(noted("grant 7, for ü")));
+        assert_eq!(operation("addBudget=5&queue=q"), Ok(noted("")));
+        assert_eq!(add(&"x".repeat(256)), Ok(noted(&"x".repeat(256))));
+        assert_eq!(add(&"%C3%BC".repeat(257)), Err("note: 257 characters, expected at most 256".to_owned()));
+        let broken = Err(r"note: '\n' is a control character, expected one line of plain text".to_owned());
+        assert_eq!(add("a%0Akill+job"), broken);
+        assert_eq!(add("a&note=b"), Err("the parameter note is given more than once".to_owned()));
+    }
+
+    #[test]
+    fn transfers_name_two_queues_and_an_amount() {
+        let expected =
+            Operation::Transfer { from: queue("a"), to: queue("b"), amount: credits("2.5"), note: "lent".to_owned() };
+        assert_eq!(operation("transfer=2.5&from=a&to=b&note=lent"), Ok(expected));
+        for (query, text) in [
+            ("transfer=0&from=a&to=b", "transfer: 0.0 is not above 0"),
+            ("transfer=-1&from=a&to=b", "transfer: -1.0 is not above 0"),
+            ("transfer=1&from=a&to=a", "from and to are both a, expected two queues"),
+            ("transfer=1&from=a", "transfer needs a parameter to"),
+            ("transfer=1&to=a", "transfer needs a parameter from"),
+        ] {
+            assert_eq!(operation(query), Err(text.to_owned()), "{query}");
+        }
+    }
+
+    #[test]
+    fn allowances_have_an_amount_and_a_period() {
+        let of = |cap: Option<&str>| Operation::Allowance {
+            queue: queue("q"),
+            terms: Some(AllowanceTerms { credits: credits("5"), every_s: 86_400, cap: cap.map(credits) }),
+        };
+        assert_eq!(operation("allowance=5&queue=q&every=86400"), Ok(of(None)));
+        assert_eq!(operation("allowance=5&queue=q&every=86400&cap=20"), Ok(of(Some("20"))));
+        assert_eq!(operation("allowance=none&queue=q"), Ok(Operation::Allowance { queue: queue("q"), terms: None }));
+        for (query, text) in [
+            ("allowance=0&queue=q&every=1", "allowance: 0.0 is not above 0"),
+            ("allowance=-5&queue=q&every=1", "allowance: -5.0 is not above 0"),
+            ("allowance=5&queue=q", "allowance needs a parameter every"),
+            ("allowance=5&queue=q&every=0", "every: expected a whole number from 1 to 3153600000"),
+            ("allowance=5&queue=q&every=-1", "every: \"-1\" is not a whole number"),
+            ("allowance=5&queue=q&every=0.5", "every: \"0.5\" is not a whole number"),
+            ("allowance=5&queue=q&every=1&cap=-1", "cap: -1.0 is negative"),
+            ("allowance=none", "allowance needs a parameter queue"),
+        ] {
+            assert_eq!(operation(query), Err(text.to_owned()), "{query}");
+        }
+        assert!(operation("allowance=0.0000000000001&queue=q&every=1").unwrap_err().starts_with("allowance: "));
+    }
+}

@@ -1,0 +1,80 @@
+//! The query string of `/scheduler/report`, and who may ask for which rows.
+
+use crate::market::money::Market;
+
+use super::acl::Role;
+use super::answer::Answer;
+use super::error::MarketError;
+use super::query::{Operation, OperationKind, ParsedQuery, QueryError, number};
+use super::report_request::{ReportKind, ReportRequest};
+use super::signature::VerifiedUser;
+
+// === impl ParsedQuery: reports ===
+
+impl ParsedQuery {
+    /// Parses a request for a report.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `report` is missing.
+    pub fn parse_report(query: &str) -> Result<ParsedQuery, QueryError> {
+        let parsed = ParsedQuery::parse_of(&[OperationKind::Report], query)?;
+        parsed.ok_or(QueryError::NothingAsked("report=users, report=queues or report=jobs"))
+    }
+
+    /// The report that is asked for, of all users.
+    ///
+    /// # Errors
+    /// There is no such report, or its times are none.
+    pub fn report(&self) -> Result<ReportRequest, QueryError> {
+        let kind = ReportKind::ALL.into_iter().find(|kind| kind.name() == self.value);
+        let kind = kind.ok_or_else(|| QueryError::ReportName(self.value.chars().take(32).collect()))?;
+        let since_ms: Option<i64> = number("since", self.own_parameter("since")?)?;
+        let until_ms: Option<i64> = number("until", self.own_parameter("until")?)?;
+        if let (Some(since_ms), Some(until_ms)) = (since_ms, until_ms)
+            && until_ms < since_ms
+        {
+            return Err(QueryError::UntilBeforeSince { until_ms, since_ms });
+        }
+        Ok(ReportRequest { kind, since_ms, until_ms, user: None })
+    }
+}
+
+// === impl Market: reports ===
+
+impl Market {
+    /// Administrators see all rows, others what is theirs.
+    pub(super) fn permit_report(
+        &self,
+        signer: Option<&VerifiedUser>,
+        report: ReportRequest,
+    ) -> Result<Answer, MarketError> {
+        let own = signer.filter(|signer| signer.role != Role::Admin).map(|signer| signer.user.clone());
+        // Without a signer it would be all; the guard lets none of these pass.
+        Ok(Answer::Permitted(Operation::Report(ReportRequest { user: own, ..report })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(query: &str) -> Result<ReportRequest, String> {
+        ParsedQuery::parse_report(query).and_then(|parsed| parsed.report()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn reports_have_a_kind_and_perhaps_times() {
+        let expected = ReportRequest { kind: ReportKind::Jobs, since_ms: Some(-5), until_ms: Some(7), user: None };
+        assert_eq!(report("report=jobs&since=-5&until=7&user=u&timestamp=1"), Ok(expected));
+        assert!(report("report=users&since=5&until=5").is_ok(), "an empty range");
+        for (query, text) in [
+            ("report=users&since=5&until=4", "until: 4 is before since, 5"),
+            ("report=users&since=x", "since: \"x\" is not a whole number"),
+            ("report=nodes", "report: \"nodes\" is no report, expected users, queues or jobs"),
+            ("report", "report: \"\" is no report, expected users, queues or jobs"),
+            ("statement=q", "expected report=users, report=queues or report=jobs"),
+        ] {
+            assert_eq!(report(query), Err(text.to_owned()), "{query}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ pub use money::{
 };
 pub use requests::{
     Acl, AclEntry, AclError, AclProblem, Answer, DeadlineWords, Denial, ErrorClass, HandledRequest, HistoryPage,
-    JobAnswer, JobDenied, JobRequestError, JobSignature, Key, MarketError, Operation, OperationKind, OrderError,
-    ParseQuery, ParsedQuery, QueryError, QueueInfo, Role, ServletRequest, SignatureError, Spans, StatementPage,
-    VerifiedUser, answer, job_signature, signature,
+    JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature, Key, MarketError, Operation,
+    OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo, Role, ServletRequest, SignatureError,
+    Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
 };

@@ -15,7 +15,9 @@ use crate::api::{
 };
 use crate::clock::wall_ms;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
-use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
+use crate::market::{
+    Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
+};
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
@@ -381,7 +383,7 @@ impl Requests {
                 }
             };
             match request {
-                Some(Request::Market(request, reply)) if request.query.kind.is_about_job() => {
+                Some(Request::Market(request, reply)) if matches!(request.query.kind, OperationKind::OfJob(_)) => {
                     job_request(&owner, &dispatcher, *request, reply, &mut in_hand);
                 }
                 Some(Request::CheckViewLogs(attempt, user, reply)) => {

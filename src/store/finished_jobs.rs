@@ -104,3 +104,39 @@ impl FinishedJobReader {
         Connection::open_with_flags(&self.database, flags).map_err(failed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::schema;
+    use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
+    use crate::wire::{Credentials, Text, Token};
+
+    #[test]
+    fn a_log_key_outlives_the_token_that_it_follows_from() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let database = schema::open_for_writing(&path).unwrap();
+        let token = Token {
+            identifier: Vec::new(),
+            password: b"password".to_vec(),
+            kind: "mapreduce.job".into(),
+            service: Text("job".to_owned()),
+        };
+        let credentials = Credentials { tokens: vec![(JOB_TOKEN_ALIAS.into(), token)], ..Credentials::default() };
+        let (token_file, key) = (write_token_storage(&credentials), LogKey::of_token(b"password"));
+        let insert = |number: i32, token_file: Option<&[u8]>, log_key: Option<&[u8]>| {
+            let job = JobId::new("202611240913".parse().unwrap(), number);
+            let sql =
+                "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, token_file, log_key)
+                       VALUES (?1, ?2, 0, '{}', x'', 'NORMAL', 'RUNNING', ?3, ?4)";
+            database.execute(sql, params![job.to_string(), number, token_file, log_key]).unwrap();
+            FinishedJobReader::new(&path).log_key(job).unwrap()
+        };
+        assert_eq!(insert(1, None, Some(key.as_bytes())), Some(key.clone()), "it has ended");
+        assert_eq!(insert(2, Some(&token_file), None), Some(key), "an older build has accepted it");
+        assert_eq!(insert(3, None, None), None, "an older build has ended it");
+        let unknown = JobId::new("202611240913".parse().unwrap(), 4);
+        assert_eq!(FinishedJobReader::new(&path).log_key(unknown).unwrap(), None);
+    }
+}

@@ -10,7 +10,7 @@ use axum::http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::Refusal;
-use crate::market::{Answer, Operation, ParsedQuery};
+use crate::market::{Answer, JobRequest, Operation, ParsedQuery};
 use crate::model::AttemptId;
 
 use super::believed_caller::{check_believable, take_user};
@@ -29,7 +29,7 @@ pub(super) async fn log_ticket<O: Owner>(
     let fields = form_fields(query.as_bytes()).unwrap_or_default();
     if !fields.contains_key("user.name") {
         let read = async |answer| match answer {
-            Answer::Permitted(Operation::LogTicket(attempt)) => made(&state, attempt).await,
+            Answer::Permitted(Operation::OfJob(JobRequest::LogTicket(attempt))) => made(&state, attempt).await,
             _ => Err(unexpected_answer()),
         };
         return answer_json(&state, request, ParsedQuery::parse_log_ticket, read).await;

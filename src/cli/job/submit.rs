@@ -156,7 +156,9 @@ fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, argument
     }
     JobClientError::Denied(match (signing, arguments.key_source()) {
         (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
-        _ => format!("{text}; the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}"),
+        _ => format!(
+            "the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}; the JobTracker says: {text}"
+        ),
     })
 }
 

@@ -22,7 +22,7 @@ keys! {
     TRACKERS_ADMIT = "jobtracker.trackers.admit", OneOf(&["all", "listed"]), Some("all"),
         "TaskTrackers that are served. `all`: any that connects under a host name that `mapred.hosts` and `mapred.hosts.exclude` allow. `listed`: only those of hosts in `mapred.hosts`, each from an address that its host name resolves to.";
     JOB_CHANGES = "jobtracker.job-changes", OneOf(&["believed", "signed"]), Some("believed"),
-        "Who may submit and change jobs. `believed`: whoever a caller says to be, as in Hadoop; while the market rules, submissions must be signed. `signed`: a submission needs its signature under every scheduler, and jobs and attempts are killed and reordered by signed requests to `/scheduler` only. Needs the file of `mapred.priority-scheduler.acl-file`.";
+        "Who may submit and change jobs. `believed`: a caller is who it says it is, as in Hadoop; while the market rules, submissions must be signed. `signed`: a submission needs its signature under every scheduler, and jobs and attempts are killed and reordered by signed requests to `/scheduler` only. Needs the file of `mapred.priority-scheduler.acl-file`.";
     JOB_CHANGES_HOSTS = "jobtracker.job-changes.hosts", List, None,
         "Hosts whose RPC callers may kill and reorder jobs without a signature under `jobtracker.job-changes` = `signed`: names or addresses separated by commas. SIGHUP reads it again and resolves the names again.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),

@@ -1,4 +1,4 @@
-//! Who may submit and change jobs: whoever a caller says to be, or only who signs.
+//! Who may submit and change jobs: a caller by its own word, or only one who signs.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 
-/// Whom changes of jobs are believed.
+/// From which callers changes of jobs are taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobChangeSettings {
     /// Whether submissions and changes need a signature under every scheduler (`jobtracker.job-changes` = `signed`).

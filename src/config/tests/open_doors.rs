@@ -69,7 +69,8 @@ fn each_open_door_names_the_exposure_and_the_key() {
     open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties can submit another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
     open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users can create this directory first and prevent the daemon from starting; set hadoop.tmp.dir to a directory of the daemon's user outside /tmp
     "#);
-    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port can read the logs of all tasks; set mapred.acls.enabled = true, or let a firewall admit the workers and the JobTracker only"#);
+    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060", "mapred.acls.enabled=false"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port can read the logs of all tasks; set mapred.acls.enabled = true, or let a firewall admit the workers and the JobTracker only"#);
+    assert_eq!(Grade::of(&doors(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"])), Grade::A);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
 use crate::mapreduce::Job;
-use crate::market::{MarketError, Operation, OperationKind, ServletRequest};
+use crate::market::{JobRequest, MarketError, Operation, OperationKind, ServletRequest};
 use crate::model::{Credits, JobId};
 
 use super::job_words::state_word;
@@ -92,21 +92,21 @@ impl Engine {
         let user = verified.as_ref().map(|signer| signer.user.as_str()).or(query.user.as_deref()).unwrap_or_default();
         let caller = Caller::named(user);
         let id = query.job_asked_about()?;
-        Some(match query.operation().ok()? {
-            Operation::KillJob(_) => {
+        let Operation::OfJob(asked) = query.operation().ok()? else { return None };
+        Some(match asked {
+            JobRequest::Kill(_) => {
                 let has_begun = self.jobs.get(id).is_some_and(Job::is_over_or_ending);
                 (of_job("kill", id, &caller), if has_begun { Done::Never } else { Done::JobEnds(id) })
             }
-            Operation::KillTask { attempt, should_fail } => {
+            JobRequest::KillTask { attempt, should_fail } => {
                 let verb = if should_fail { "fail-task" } else { "kill-task" };
                 (of_job(verb, id, &caller).with("attempt", attempt), Done::Always)
             }
-            Operation::SetJobPriority { priority, .. } => {
+            JobRequest::SetPriority { priority, .. } => {
                 (of_job("priority", id, &caller).with("priority", priority), Done::Always)
             }
-            Operation::SetJobDeadline { .. } => (of_job("deadline", id, &caller), Done::Always),
-            Operation::LogTicket(attempt) => (of_job("logs", id, &caller).with("attempt", attempt), Done::Never),
-            _ => return None,
+            JobRequest::SetDeadline { .. } => (of_job("deadline", id, &caller), Done::Always),
+            JobRequest::LogTicket(attempt) => (of_job("logs", id, &caller).with("attempt", attempt), Done::Never),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::core::{DeadlineFields, Engine, Reply, Wait};
 use crate::engine::state::{Caller, Fact, Refusal};
 use crate::market::{
-    Answer, DeadlineWords, Denial, JobAnswer, JobRequestError, MarketError, Operation, ServletRequest,
+    Answer, DeadlineWords, Denial, JobAnswer, JobRequest, JobRequestError, MarketError, Operation, ServletRequest,
 };
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::limits::excerpt;
@@ -26,7 +26,7 @@ impl Engine {
             self.outbox.record(Fact::Market(fact));
         }
         let answer = handled.answer.and_then(|answer| match answer {
-            Answer::Permitted(operation) => {
+            Answer::Permitted(Operation::OfJob(operation)) => {
                 self.perform_job_operation(operation, &caller, now).map_err(|refusal| match refusal {
                     JobRefusal::NotAllowed(text) => {
                         MarketError::Denied { query: raw, reason: Some((Denial::OfJob(text), now.wall_ms)) }
@@ -52,14 +52,19 @@ impl Engine {
         self.check_view_details(job, caller)
     }
 
-    fn perform_job_operation(&mut self, operation: Operation, caller: &Caller, now: Now) -> Result<Answer, JobRefusal> {
+    fn perform_job_operation(
+        &mut self,
+        operation: JobRequest,
+        caller: &Caller,
+        now: Now,
+    ) -> Result<Answer, JobRefusal> {
         match operation {
-            Operation::KillJob(id) => {
+            JobRequest::Kill(id) => {
                 self.known(id)?;
                 done(self.kill_job(id, caller, now).0)?;
                 self.job_answer(id, None)
             }
-            Operation::KillTask { attempt, should_fail } => {
+            JobRequest::KillTask { attempt, should_fail } => {
                 let id = attempt.task.job;
                 self.known(id)?;
                 let job = self.jobs.get(id);
@@ -72,12 +77,12 @@ impl Engine {
                 }
                 self.job_answer(id, Some(attempt))
             }
-            Operation::SetJobPriority { job, priority } => {
+            JobRequest::SetPriority { job, priority } => {
                 self.known(job)?;
                 done(self.set_job_priority(job, &priority, caller).0)?;
                 self.job_answer(job, None)
             }
-            Operation::SetJobDeadline { job, words } => {
+            JobRequest::SetDeadline { job, words } => {
                 self.known(job)?;
                 let DeadlineWords { due, map_time, reduce_time, filter_ratio } = words;
                 let fields = DeadlineFields { due, map_time, reduce_time, filter_ratio };
@@ -86,12 +91,11 @@ impl Engine {
                 done(self.set_deadline(job, change, caller, now).0)?;
                 self.job_answer(job, None)
             }
-            Operation::LogTicket(attempt) => {
+            JobRequest::LogTicket(attempt) => {
                 self.known(attempt.task.job)?;
                 self.check_view_details(attempt.task.job, caller)?;
-                Ok(Answer::Permitted(Operation::LogTicket(attempt)))
+                Ok(Answer::Permitted(Operation::OfJob(operation)))
             }
-            other => Ok(Answer::Permitted(other)),
         }
     }
 

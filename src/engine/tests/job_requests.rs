@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::engine::{Caller, Effect, EngineConfig, Event, Refusal, Reply};
 use crate::fake_tracker::Role;
 use crate::market::{
-    Answer, ErrorClass, JobAnswer, JobSignature, Key, MarketError, Operation, ParsedQuery, ServletRequest, VerifiedUser,
+    Answer, ErrorClass, JobAnswer, JobRequest, JobSignature, Key, MarketError, Operation, ParsedQuery, ServletRequest,
+    VerifiedUser,
 };
 use crate::model::{AttemptId, JobId, RunState};
 
@@ -24,6 +25,8 @@ fn cluster() -> (Cluster, JobId) {
     while cluster.trackers[0].attempts.iter().all(|task| task.role == Role::Housekeeping) {
         cluster.beat(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
     }
+    // It runs once its tracker says so.
+    cluster.beat(0, |_| Fate::Hang);
     cluster.effects.clear();
     (cluster, id)
 }
@@ -140,7 +143,7 @@ fn a_ticket_is_for_who_may_see_the_job() {
     let attempt = running(&cluster);
     for (user, sees) in [("alice", true), ("carol", true), ("chief", true), ("bob", false)] {
         let answer = ask(&mut cluster, user, &format!("attempt={attempt}"));
-        let permitted = matches!(&answer, Ok(Answer::Permitted(Operation::LogTicket(asked))) if *asked == attempt);
+        let permitted = matches!(&answer, Ok(Answer::Permitted(Operation::OfJob(JobRequest::LogTicket(asked)))) if *asked == attempt);
         assert_eq!(permitted, sees, "{user}: {answer:?}");
         assert_eq!(cluster.engine.check_view_logs(attempt, &Caller::named(user)).is_ok(), sees, "{user}");
     }

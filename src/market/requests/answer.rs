@@ -6,7 +6,7 @@ use crate::api::{OrderStatus, QueueStatus};
 use crate::market::money::{Account, Published, Quote, Share};
 use crate::model::{Credits, QueueName};
 
-use super::job_requests::JobAnswer;
+use super::job_request::JobAnswer;
 use super::query::Operation;
 
 /// The answer to a request.

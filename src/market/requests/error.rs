@@ -3,7 +3,7 @@
 use crate::market::money::ReplayRefusal;
 use crate::model::{Credits, JobId, QueueName};
 
-use super::job_requests::JobRequestError;
+use super::job_request::JobRequestError;
 use super::query::QueryError;
 use super::signature::SignatureError;
 

@@ -138,11 +138,7 @@ impl Market {
             Operation::Explain { job, .. } => {
                 Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
             }
-            of_job @ (Operation::KillJob(_)
-            | Operation::KillTask { .. }
-            | Operation::SetJobPriority { .. }
-            | Operation::SetJobDeadline { .. }
-            | Operation::LogTicket(_)) => Ok(Answer::Permitted(of_job)),
+            of_job @ Operation::OfJob(_) => Ok(Answer::Permitted(of_job)),
             // The query was signed by this user.
             allowed @ (Operation::Drain { .. } | Operation::Tasks(_)) => Ok(Answer::Permitted(allowed)),
             Operation::JobTimes { costs_of } => {
@@ -251,7 +247,7 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
     let is_permitted = match query.kind {
         _ if signer.role == Role::Admin => true,
         // The lists of the job decide.
-        kind if kind.is_about_job() => true,
+        OperationKind::OfJob(_) => true,
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
             query.target().is_none_or(|queue| queue == signer.user)
         }

@@ -3,6 +3,7 @@
 //! A signature covers the query and not the path, so each address has a parameter that no other accepts: a query signed
 //! for one address is refused at another.
 
+use super::job_request::JobRequestKind;
 use super::query::{OperationKind, ParsedQuery, QueryError, decode, number, set_once};
 
 /// Parses the query string of one address.
@@ -97,7 +98,7 @@ impl ParsedQuery {
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `attempt` is missing.
     pub fn parse_log_ticket(query: &str) -> Result<ParsedQuery, QueryError> {
-        parse_one(OperationKind::LogTicket, query, "attempt=ATTEMPT")
+        parse_one(OperationKind::OfJob(JobRequestKind::LogTicket), query, "attempt=ATTEMPT")
     }
 
     /// Parses a request for what an order would buy.

@@ -9,10 +9,10 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use super::job_requests::DeadlineWords;
 use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
-use crate::model::{AttemptId, Credits, CreditsError, JobId, QueueName, QueueNameError};
+use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
 
+use super::job_request::{JobRequest, JobRequestKind};
 use super::report_request::ReportRequest;
 
 /// Characters of a refused text that an error repeats.
@@ -66,18 +66,8 @@ pub enum OperationKind {
     Explain,
     /// `order=rate&queue=queue`
     OrderQuote,
-    /// `killJob=job`, which like the four that follow is not the document's.
-    KillJob,
-    /// `killTask=attempt`
-    KillTask,
-    /// `failTask=attempt`
-    FailTask,
-    /// `setJobPriority=job&priority=name`
-    SetJobPriority,
-    /// `setJobDeadline=job&deadline=due` and perhaps more, or `&clear`
-    SetJobDeadline,
-    /// `attempt=attempt`, which has an address of its own.
-    LogTicket,
+    /// On one job, which is not the document's.
+    OfJob(JobRequestKind),
     /// `tasks=job`
     Tasks,
     /// `jobs`
@@ -199,31 +189,8 @@ pub enum Operation {
         /// The highest rate that it would bid.
         max_rate: Credits,
     },
-    /// The kill of a job.
-    KillJob(JobId),
-    /// The end of an attempt.
-    KillTask {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Whether it counts as failed.
-        should_fail: bool,
-    },
-    /// Another priority of a job.
-    SetJobPriority {
-        /// The job.
-        job: JobId,
-        /// Hadoop's name of the priority, not yet checked.
-        priority: String,
-    },
-    /// Another deadline of a job, or none.
-    SetJobDeadline {
-        /// The job.
-        job: JobId,
-        /// The change as written.
-        words: DeadlineWords,
-    },
-    /// A ticket for the logs of an attempt.
-    LogTicket(AttemptId),
+    /// On one job.
+    OfJob(JobRequest),
     /// A worker gets no new tasks any more, or again.
     Drain {
         /// Its name.
@@ -372,11 +339,11 @@ impl OperationKind {
         OperationKind::Quote,
         OperationKind::Bid,
         OperationKind::Unbid,
-        OperationKind::KillJob,
-        OperationKind::KillTask,
-        OperationKind::FailTask,
-        OperationKind::SetJobPriority,
-        OperationKind::SetJobDeadline,
+        OperationKind::OfJob(JobRequestKind::Kill),
+        OperationKind::OfJob(JobRequestKind::KillTask),
+        OperationKind::OfJob(JobRequestKind::FailTask),
+        OperationKind::OfJob(JobRequestKind::SetPriority),
+        OperationKind::OfJob(JobRequestKind::SetDeadline),
         OperationKind::Drain,
         OperationKind::Resume,
         OperationKind::Transfer,
@@ -403,12 +370,7 @@ impl OperationKind {
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
             OperationKind::OrderQuote => "order",
-            OperationKind::KillJob => "killJob",
-            OperationKind::KillTask => "killTask",
-            OperationKind::FailTask => "failTask",
-            OperationKind::SetJobPriority => "setJobPriority",
-            OperationKind::SetJobDeadline => "setJobDeadline",
-            OperationKind::LogTicket => "attempt",
+            OperationKind::OfJob(kind) => kind.parameter(),
             OperationKind::Drain => "drain",
             OperationKind::Resume => "resume",
             OperationKind::Tasks => "tasks",
@@ -430,13 +392,9 @@ impl OperationKind {
             | OperationKind::RemoveQueue
             | OperationKind::Bid
             | OperationKind::Unbid
-            | OperationKind::KillJob
-            | OperationKind::KillTask
-            | OperationKind::FailTask
-            | OperationKind::SetJobPriority
-            | OperationKind::SetJobDeadline
             | OperationKind::Drain
             | OperationKind::Resume => true,
+            OperationKind::OfJob(kind) => kind.is_change(),
             OperationKind::Nothing
             | OperationKind::Price
             | OperationKind::Time
@@ -449,7 +407,6 @@ impl OperationKind {
             | OperationKind::QueueHistory
             | OperationKind::Explain
             | OperationKind::OrderQuote
-            | OperationKind::LogTicket
             | OperationKind::Tasks
             | OperationKind::JobTimes
             | OperationKind::Report => false,
@@ -534,12 +491,7 @@ impl ParsedQuery {
             | OperationKind::Time
             | OperationKind::Infos
             | OperationKind::PriceHistory
-            | OperationKind::KillJob
-            | OperationKind::KillTask
-            | OperationKind::FailTask
-            | OperationKind::SetJobPriority
-            | OperationKind::SetJobDeadline
-            | OperationKind::LogTicket
+            | OperationKind::OfJob(_)
             | OperationKind::Drain
             | OperationKind::Resume
             | OperationKind::JobTimes
@@ -581,12 +533,7 @@ impl ParsedQuery {
             OperationKind::Tasks => Operation::Tasks(self.value.clone()),
             OperationKind::JobTimes => Operation::JobTimes { costs_of: self.user.clone() },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
-            OperationKind::KillJob
-            | OperationKind::KillTask
-            | OperationKind::FailTask
-            | OperationKind::SetJobPriority
-            | OperationKind::SetJobDeadline
-            | OperationKind::LogTicket => self.job_operation()?,
+            OperationKind::OfJob(kind) => Operation::OfJob(self.job_request(kind)?),
         })
     }
 

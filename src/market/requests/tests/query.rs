@@ -1,4 +1,4 @@
-//! Queries of the document and of ours, and what is refused.
+//! Query strings of `/scheduler`, read and refused.
 
 use proptest::prelude::*;
 

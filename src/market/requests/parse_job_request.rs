@@ -4,75 +4,11 @@
 
 use crate::model::{AttemptId, JobId};
 
-use super::query::{Operation, OperationKind, ParsedQuery, QueryError, decode, set_once};
+use super::job_request::{DeadlineWords, JobRequest, JobRequestKind};
+use super::query::{OperationKind, ParsedQuery, QueryError, decode, set_once};
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
-
-/// A change of a deadline as written; empty fields are not given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeadlineWords {
-    /// `deadline`: a duration from now or a time; empty: `clear` is given instead.
-    pub due: String,
-    /// `mapTime`
-    pub map_time: String,
-    /// `reduceTime`
-    pub reduce_time: String,
-    /// `filterRatio`
-    pub filter_ratio: String,
-}
-
-/// A job after a signed request about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobAnswer {
-    /// The job.
-    pub job: JobId,
-    /// The attempt that was asked to end.
-    pub attempt: Option<AttemptId>,
-    /// Hadoop's name of its state.
-    pub state: &'static str,
-    /// Whether it has begun to end, or has ended.
-    pub is_ending: bool,
-    /// Hadoop's name of its priority.
-    pub priority: &'static str,
-}
-
-/// Why a signed request about a job was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JobRequestError {
-    /// No such job in memory.
-    #[error("there is no job {0} in memory")]
-    UnknownJob(JobId),
-    /// No such attempt of the job.
-    #[error("there is no attempt {0}")]
-    UnknownAttempt(AttemptId),
-    /// The attempt has ended, or was asked to.
-    #[error("{0} is not running, or has been asked to end")]
-    NotRunning(AttemptId),
-    /// A value is wrong, or the change is not possible; the text names it.
-    #[error("{0}")]
-    Refused(String),
-    /// The JobTracker takes no changes now; the text says why.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-// === impl OperationKind: jobs ===
-
-impl OperationKind {
-    /// Whether it is about one job, whose own lists decide who may.
-    pub const fn is_about_job(self) -> bool {
-        matches!(
-            self,
-            OperationKind::KillJob
-                | OperationKind::KillTask
-                | OperationKind::FailTask
-                | OperationKind::SetJobPriority
-                | OperationKind::SetJobDeadline
-                | OperationKind::LogTicket
-        )
-    }
-}
 
 // === impl ParsedQuery: jobs ===
 
@@ -80,32 +16,30 @@ impl ParsedQuery {
     /// The job that it is about; `None` for an operation on something else, or a text that is no id.
     pub fn job_asked_about(&self) -> Option<JobId> {
         match self.kind {
-            OperationKind::KillTask | OperationKind::FailTask | OperationKind::LogTicket => {
-                self.attempt().ok().map(|attempt| attempt.task.job)
-            }
-            kind if kind.is_about_job() => self.job().ok(),
+            OperationKind::OfJob(kind) if kind.is_of_attempt() => self.attempt().ok().map(|attempt| attempt.task.job),
+            OperationKind::OfJob(_) => self.job().ok(),
             _ => None,
         }
     }
 
-    /// Parses the parameters of an operation about a job.
+    /// Parses the parameters of an operation on a job.
     ///
     /// # Errors
     /// [`QueryError`]: no id, a parameter is missing or repeated.
-    pub(super) fn job_operation(&self) -> Result<Operation, QueryError> {
-        Ok(match self.kind {
-            OperationKind::KillTask => Operation::KillTask { attempt: self.attempt()?, should_fail: false },
-            OperationKind::FailTask => Operation::KillTask { attempt: self.attempt()?, should_fail: true },
-            OperationKind::LogTicket => Operation::LogTicket(self.attempt()?),
-            OperationKind::SetJobPriority => {
+    pub(super) fn job_request(&self, kind: JobRequestKind) -> Result<JobRequest, QueryError> {
+        Ok(match kind {
+            JobRequestKind::Kill => JobRequest::Kill(self.job()?),
+            JobRequestKind::KillTask => JobRequest::KillTask { attempt: self.attempt()?, should_fail: false },
+            JobRequestKind::FailTask => JobRequest::KillTask { attempt: self.attempt()?, should_fail: true },
+            JobRequestKind::SetPriority => {
                 let job = self.job()?;
                 let [priority] = self.texts(["priority"])?;
                 let operation = self.kind.parameter();
                 let missing = QueryError::MissingParameter { operation, parameter: "priority" };
-                Operation::SetJobPriority { job, priority: priority.ok_or(missing)? }
+                JobRequest::SetPriority { job, priority: priority.ok_or(missing)? }
             }
-            OperationKind::SetJobDeadline => Operation::SetJobDeadline { job: self.job()?, words: self.deadline()? },
-            _ => Operation::KillJob(self.job()?),
+            JobRequestKind::SetDeadline => JobRequest::SetDeadline { job: self.job()?, words: self.deadline()? },
+            JobRequestKind::LogTicket => JobRequest::LogTicket(self.attempt()?),
         })
     }
 
@@ -147,6 +81,7 @@ impl ParsedQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::Operation;
 
     const JOB: &str = "job_202611211027_0016";
     const ATTEMPT: &str = "attempt_202611211027_0016_m_000000_0";
@@ -158,16 +93,19 @@ mod tests {
     #[test]
     fn each_operation_on_a_job_is_read() {
         let (job, attempt) = (JOB.parse().unwrap(), ATTEMPT.parse().unwrap());
-        assert_eq!(operation(&format!("killJob={JOB}&user=u&timestamp=1")), Ok(Operation::KillJob(job)));
-        let killed = |should_fail| Ok(Operation::KillTask { attempt, should_fail });
+        assert_eq!(
+            operation(&format!("killJob={JOB}&user=u&timestamp=1")),
+            Ok(Operation::OfJob(JobRequest::Kill(job)))
+        );
+        let killed = |should_fail| Ok(Operation::OfJob(JobRequest::KillTask { attempt, should_fail }));
         assert_eq!(operation(&format!("killTask={ATTEMPT}")), killed(false));
         assert_eq!(operation(&format!("failTask={ATTEMPT}")), killed(true));
-        let raised = Operation::SetJobPriority { job, priority: "HIGH".to_owned() };
+        let raised = Operation::OfJob(JobRequest::SetPriority { job, priority: "HIGH".to_owned() });
         assert_eq!(operation(&format!("setJobPriority={JOB}&priority=HIGH")), Ok(raised));
         let words = DeadlineWords { due: "20m".into(), map_time: "40s".into(), ..DeadlineWords::default() };
-        let set = Operation::SetJobDeadline { job, words };
+        let set = Operation::OfJob(JobRequest::SetDeadline { job, words });
         assert_eq!(operation(&format!("setJobDeadline={JOB}&deadline=20m&mapTime=40s")), Ok(set));
-        let cleared = Operation::SetJobDeadline { job, words: DeadlineWords::default() };
+        let cleared = Operation::OfJob(JobRequest::SetDeadline { job, words: DeadlineWords::default() });
         assert_eq!(operation(&format!("setJobDeadline={JOB}&clear")), Ok(cleared));
     }
 

@@ -20,7 +20,7 @@ pub use crate::scheduler::constraint::{
 pub use on::{
     ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
     Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot,
-    WantedJobs,
+    WantedJobs, WorkerPage,
 };
 pub use state::{
     AuditEntry, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState,

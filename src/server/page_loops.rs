@@ -1,8 +1,10 @@
 //! Answers over HTTP that grow with a job or the cluster, requested from the owner a page at a time: heartbeats go between two
 //! pages. Jobs of before a restart are read from the database, what maps read from the job's own file.
 
-use crate::api::{JobTasks, TaskAttempt, WorkerState, WorkerStatus, Workers};
-use crate::engine::{Caller, Refusal, SLICE_ITEMS, TaskCursor, TaskPage};
+use std::sync::Arc;
+
+use crate::api::{JobTasks, TaskAttempt, Workers};
+use crate::engine::{Caller, Refusal, TaskCursor, TaskPage};
 use crate::mapreduce::{StoredAttempt, StoredJob};
 use crate::model::{AttemptState, JobId, Kind};
 use crate::web::{MarketReply, OwnerGone};
@@ -55,14 +57,14 @@ impl OwnerHandle {
     }
 
     pub(super) async fn read_workers(&self) -> Result<Workers, OwnerGone> {
-        let mut workers: Vec<WorkerStatus> = Vec::new();
+        let mut workers = Vec::new();
+        let mut after: Option<Arc<str>> = None;
         loop {
-            let after = workers.last().and_then(|last| last.tracker.clone());
-            let page = self.request_page(|reply| PagedRequest::Workers { after, reply }).await?;
-            let connected = page.iter().filter(|worker| worker.state != WorkerState::Absent).count();
-            workers.extend(page);
-            if connected < SLICE_ITEMS as usize || workers.len() >= MOST_WORKERS {
-                return Ok(Workers { workers });
+            let mut page = self.request_page(|reply| PagedRequest::Workers { after, reply }).await?;
+            workers.append(&mut page.workers);
+            match page.next.filter(|_| workers.len() < MOST_WORKERS) {
+                Some(next) => after = Some(next),
+                None => return Ok(Workers { workers }),
             }
         }
     }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-use crate::api::WorkerStatus;
-use crate::engine::{Caller, Event, Read, Refusal, Reply, TaskCursor, TaskPage};
+use crate::engine::{Caller, Event, Read, Refusal, Reply, TaskCursor, TaskPage, WorkerPage};
 use crate::mapreduce::StoredJob;
 use crate::model::JobId;
 use crate::store::FinishedJobReader;
@@ -41,8 +40,8 @@ pub(super) enum PagedRequest {
         reply: oneshot::Sender<TaskReply>,
     },
     Workers {
-        after: Option<String>,
-        reply: oneshot::Sender<Vec<WorkerStatus>>,
+        after: Option<Arc<str>>,
+        reply: oneshot::Sender<WorkerPage>,
     },
     Drain {
         worker: String,

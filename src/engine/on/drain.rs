@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{Caller, Drain, Fact, LogLevel, MAX_DRAINS, Refusal, Tracker};
 use crate::market::{Answer, MarketError, Operation};
-use crate::model::{Kind, Now, PerKind, TrackerId};
+use crate::model::{Now, PerKind, TrackerId};
 use crate::wire::worker_name;
 
 // === impl Engine: drained workers ===
@@ -59,8 +59,9 @@ impl Engine {
             self.outbox.log_line(LogLevel::Info, format!("{user} resumes {worker}"));
         }
         self.apply_drain(&worker, is_on, now);
-        let used = self.trackers_of(&worker).map(|tracker| Kind::ALL.map(|kind| u64::from(tracker.busy[kind])));
-        Ok(Answer::Worker { used: used.flatten().sum(), worker: worker.to_string(), is_draining: is_on })
+        let used = self.trackers_of(&worker).map(|tracker| self.slots_in_use(tracker));
+        let used = used.map(|used| u64::from(used.map) + u64::from(used.reduce)).sum();
+        Ok(Answer::Worker { used, worker: worker.to_string(), is_draining: is_on })
     }
 
     /// Counts the slots of a worker, or counts them no more.

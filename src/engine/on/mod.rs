@@ -75,3 +75,4 @@ pub use restore::{Restored, RestoredJobs};
 pub use snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 pub use task_page::{TaskCursor, TaskPage};
 pub use what_if::DeadlineQuestion;
+pub use worker_page::WorkerPage;

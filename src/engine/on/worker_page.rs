@@ -1,28 +1,64 @@
 //! The workers for administrators, a page at a time: between two pages the owner processes other events.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::api::{WorkerState, WorkerStatus};
 use crate::engine::core::{Engine, Read};
 use crate::engine::state::{Drain, Tracker};
+use crate::mapreduce::Attempt;
 use crate::model::{Now, PerKind};
 use crate::wire::worker_name;
 
-use super::long_read::SLICE_ITEMS;
+use super::long_read::{SLICE_ITEMS, SLICE_LOOKS};
+
+/// A page of the workers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerPage {
+    /// Workers, by the names of their trackers; on the last page also the drained ones that are not connected.
+    pub workers: Vec<WorkerStatus>,
+    /// The name of the tracker that the next page follows; none on the last page.
+    pub next: Option<Arc<str>>,
+}
 
 // === impl Engine: workers ===
 
 impl Engine {
-    /// Workers whose trackers' names follow `after`, by name; one page of them. The last page has fewer than
-    /// [`SLICE_ITEMS`] connected ones, and the drained ones that are not connected.
-    pub fn worker_page(&self, after: Option<&str>, now: Now) -> Read<Vec<WorkerStatus>> {
-        let trackers = self.trackers.iter_after(after).take(SLICE_ITEMS as usize);
-        let mut page: Vec<WorkerStatus> = trackers.map(|tracker| self.worker_status(tracker, now)).collect();
-        if page.len() < SLICE_ITEMS as usize {
-            let connected: std::collections::BTreeSet<&str> =
-                self.trackers.names().map(|tracker| worker_name(tracker)).collect();
+    /// A page of the workers: those whose trackers' names follow `after`, or the first.
+    pub fn worker_page(&self, after: Option<&str>, now: Now) -> Read<WorkerPage> {
+        let mut page = WorkerPage { workers: Vec::new(), next: None };
+        let mut looks = 0;
+        let mut trackers = self.trackers.iter_after(after).peekable();
+        while let Some(tracker) = trackers.next() {
+            page.workers.push(self.worker_status(tracker, now));
+            looks += if tracker.is_drained { tracker.attempts.len() } else { 0 };
+            let is_full = page.workers.len() >= SLICE_ITEMS as usize || looks >= SLICE_LOOKS as usize;
+            if is_full && trackers.peek().is_some() {
+                page.next = Some(tracker.name.clone());
+                break;
+            }
+        }
+        if page.next.is_none() {
+            let connected: BTreeSet<&str> = self.trackers.names().map(|tracker| worker_name(tracker)).collect();
             let drains = self.trackers.drains.iter();
-            page.extend(drains.filter(|drain| !connected.contains(&*drain.worker)).map(absent));
+            page.workers.extend(drains.filter(|drain| !connected.contains(&*drain.worker)).map(absent));
         }
         Read { value: page, wait_for: self.outbox.last_fact() }
+    }
+
+    /// Slots that a tracker's tasks hold: by its last report, or by what it was given since, if that is more.
+    pub(super) fn slots_in_use(&self, tracker: &Tracker) -> PerKind<u32> {
+        let mut held = PerKind::default();
+        for id in &tracker.attempts {
+            let Some(job) = self.jobs.get(id.task.job) else { continue };
+            let attempt = job.key_of(id.task).and_then(|key| job.attempt(key, id.number));
+            let is_there = |attempt: &&Attempt| attempt.cleanup_tracker.unwrap_or(attempt.tracker) == tracker.id;
+            if let Some(attempt) = attempt.filter(is_there).filter(|attempt| attempt.holds_slot) {
+                let held: &mut u32 = &mut held[id.task.kind];
+                *held = held.saturating_add(attempt.slots);
+            }
+        }
+        PerKind::new(held.map.max(tracker.busy.map), held.reduce.max(tracker.busy.reduce))
     }
 
     fn worker_status(&self, tracker: &Tracker, now: Now) -> WorkerStatus {
@@ -60,7 +96,8 @@ impl Engine {
             rack: info.map(|info| topology.rack_name(info.rack).to_owned()),
             http: info.map(|info| info.http.to_string()),
             slots: tracker.reported_slots,
-            used: tracker.busy,
+            // Who waits until nothing runs there must not overlook what has just been launched.
+            used: if tracker.is_drained { self.slots_in_use(tracker) } else { tracker.busy },
             since_ms: time_of(tracker.connected_mono_ms),
             last_seen_ms: time_of(tracker.last_seen_mono_ms),
             complaints: complaints.join("\n"),

@@ -24,7 +24,7 @@ fn drain(cluster: &mut Cluster, worker: &str, is_on: bool) -> Result<Answer, Mar
 }
 
 fn worker(cluster: &Cluster, name: &str) -> WorkerStatus {
-    let page = cluster.engine.worker_page(None, cluster.now).value;
+    let page = cluster.engine.worker_page(None, cluster.now).value.workers;
     page.into_iter().find(|worker| worker.worker == name).unwrap()
 }
 
@@ -79,6 +79,7 @@ fn a_drain_outlasts_a_restart_and_the_worker_itself() {
     drain(&mut cluster, &name, true).unwrap();
     cluster.crash(1_000, hang);
     assert_eq!(cluster.engine.drained_workers().count(), 1);
+    assert_eq!(worker(&cluster, &name).used, PerKind::new(2, 0), "also before it has called again");
     cluster.add_tracker("h1", 2, 1);
     beat_all(&mut cluster, 4, hang);
     assert_eq!(cluster.trackers[0].attempts.len(), 2, "what ran goes on running");
@@ -118,7 +119,7 @@ fn a_worker_with_a_name_is_known_by_it_whatever_its_port() {
     cluster.trackers[1].name = "tracker_h0:streaming_only.disk-1/127.0.0.1:1234".into();
     cluster.trackers[1].connection = 9;
     beat_all(&mut cluster, 1, hang);
-    let page = cluster.engine.worker_page(None, cluster.now).value;
+    let page = cluster.engine.worker_page(None, cluster.now).value.workers;
     let shown: Vec<_> = page.iter().map(|worker| (worker.worker.as_str(), worker.is_draining)).collect();
     assert_eq!(shown, [("disk-0", false), ("disk-1", true), ("disk-1", true)]);
     let job = cluster.submit(spec("u", "default", 4, 0)).unwrap();
@@ -171,4 +172,33 @@ fn signed_drains_need_the_role_of_an_administrator() {
     assert_eq!(cluster.ask(asked, true), Ok(Answer::Worker { worker: name.clone(), is_draining: true, used: 0 }));
     let status = worker(&cluster, &name);
     assert_eq!((status.drained_by.as_deref(), status.state), (Some("root"), WorkerState::Draining));
+}
+
+#[test]
+fn what_was_launched_just_before_counts_as_in_use() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.beat(0, hang);
+    cluster.submit(spec("u", "default", 4, 0)).unwrap();
+    // The setup is on its way.
+    cluster.pass_ms(100);
+    cluster.beat(0, hang);
+    let name = cluster.trackers[0].name.to_string();
+    let Ok(Answer::Worker { used, .. }) = drain(&mut cluster, &name, true) else { panic!() };
+    assert_eq!(used, 1);
+}
+
+#[test]
+fn many_workers_come_in_pages() {
+    let mut cluster = Cluster::new(fifo());
+    for host in 0..70 {
+        cluster.add_tracker(&format!("h{host}"), 1, 1);
+    }
+    beat_all(&mut cluster, 1, hang);
+    let name = cluster.trackers[0].name.to_string();
+    drain(&mut cluster, &name, true).unwrap();
+    let first = cluster.engine.worker_page(None, cluster.now).value;
+    assert_eq!(first.workers.len(), 64);
+    let second = cluster.engine.worker_page(first.next.as_deref(), cluster.now).value;
+    assert_eq!((second.workers.len(), second.next), (6, None));
 }

@@ -37,7 +37,7 @@ pub enum ProgramError {
     /// Too much output; its process group was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
-    /// [`RunningPrograms::stop`] was called.
+    /// It was stopped from outside.
     #[error("was stopped with the JobTracker")]
     Stopped,
 }

@@ -76,6 +76,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
 pub fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors: Vec<_> = values.tracker_web().into_iter().collect();
+    doors.extend(values.jobs_of_root());
     doors.extend(values.temporary_folder());
     worst_first(doors)
 }
@@ -281,6 +282,14 @@ impl Values<'_> {
         let door = self.door(&keys::TRACKER_HTTP_ADDRESS, Severity::Medium, exposure, remedy);
         // With access lists logs need tickets of the JobTracker.
         door.filter(|_| self.is_reached_by_others(&keys::TRACKER_HTTP_ADDRESS) && !self.is_on(&keys::ACLS_ENABLED))
+    }
+
+    /// Of a worker that runs jobs as their users.
+    fn jobs_of_root(&self) -> Option<OpenDoor> {
+        let lowest = self.setting(&keys::MIN_UID).and_then(|setting| keys::parse_number(&setting.value));
+        let exposure = "a job under the name root runs as root on this machine";
+        let remedy = "set jobtracker.worker.min-uid to the lowest user id of a person, such as 1000";
+        self.door(&keys::MIN_UID, Severity::High, exposure, remedy).filter(|_| lowest == Some(0))
     }
 
     fn writable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {

@@ -94,11 +94,12 @@ impl JobDefinition {
         secret: ShuffleSecret,
         folder: PathBuf,
         cluster: &Configuration,
+        check_stop: &StopCheck<'_>,
     ) -> Result<Self, TaskFailure> {
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
         let id = task.status.attempt.task.job;
         let source = JobFileSource::new(id, secret.clone(), &job_file, cluster);
-        let (job_xml, is_sent) = source.read(&job_file, MAX_FILE_BYTES, &|_| Ok(()))?;
+        let (job_xml, is_sent) = source.read(&job_file, MAX_FILE_BYTES, check_stop)?;
         let mut configuration = cluster.with_property("user.name", &task.user);
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
         // A signature may submit further jobs: no command and no file of the tracker gets it.

@@ -7,7 +7,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::fs::{FolderHandle, FsError, Privacy, open_trusted_folder, remove_below};
@@ -253,21 +254,26 @@ fn lock_within(path: &Path, timeout: Duration) -> io::Result<Option<File>> {
         return Ok(Some(file));
     }
     let (locked, is_locked) = std::sync::mpsc::sync_channel(0);
-    let path = path.to_owned();
+    let is_wanted = Arc::new(AtomicBool::new(true));
+    let (path, wanted) = (path.to_owned(), is_wanted.clone());
     // Nothing can end its wait but the lock; when that comes too late, the lock is released at once.
-    let wait = move || drop(locked.send(wait_for_lock(&path)));
+    let wait = move || drop(locked.send(wait_for_lock(&path, &wanted)));
     std::thread::Builder::new().name("folder lock".to_owned()).spawn(wait)?;
-    is_locked.recv_timeout(timeout).ok().transpose()
+    let file = is_locked.recv_timeout(timeout);
+    is_wanted.store(false, Ordering::SeqCst);
+    file.unwrap_or(Ok(None))
 }
 
-fn wait_for_lock(path: &Path) -> io::Result<File> {
-    loop {
+/// `None` when it is no longer wanted: then it must not make the file again, which its holder has removed.
+fn wait_for_lock(path: &Path, is_wanted: &AtomicBool) -> io::Result<Option<File>> {
+    while is_wanted.load(Ordering::SeqCst) {
         let file = open_to_read_and_append(path)?;
         file.lock()?;
         if is_at(path, &file) {
-            return Ok(file);
+            return Ok(Some(file));
         }
     }
+    Ok(None)
 }
 
 /// Locks a file, which is created if missing; `None` when another process has locked it.

@@ -74,6 +74,13 @@ fn each_open_door_names_the_exposure_and_the_key() {
 }
 
 #[test]
+fn a_worker_that_admits_root_is_wide_open() {
+    assert_eq!(Grade::of(&doors(of_tasktracker, &["jobtracker.worker.min-uid=1"])), Grade::A);
+    let admits = ["jobtracker.worker.min-uid=0"];
+    insta::assert_snapshot!(lines(of_tasktracker, &admits), @r#"open door (high): -D: jobtracker.worker.min-uid = "0": a job under the name root runs as root on this machine; set jobtracker.worker.min-uid to the lowest user id of a person, such as 1000"#);
+}
+
+#[test]
 fn without_a_market_any_caller_weighs_more_on_the_network() {
     let fifo = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler";
     assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo])), Grade::C);

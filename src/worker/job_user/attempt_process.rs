@@ -193,7 +193,8 @@ impl AttemptProcess {
         let token = open_below(folder, Path::new(TOKEN_FILE), &Expected::file_of_any_owner().at_most(MAX_FILE_BYTES));
         let token = token.and_then(|token| token.read_limited(MAX_FILE_BYTES));
         let secret = secret_of(&token.map_err(|error| unusable("the job's token", error))?)?;
-        JobDefinition::read(task, secret, folder.clone(), &self.order.configuration)
+        let check_stop = |step| self.handle.check_step(self.attempt, step);
+        JobDefinition::read(task, secret, folder.clone(), &self.order.configuration, &check_stop)
     }
 }
 

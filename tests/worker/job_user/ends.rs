@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::cluster::wait_until_gone;
+use crate::cluster::{files_of, wait_until_gone};
 use crate::daemon::child::wait_for_files;
 
 use super::stage::Stage;
@@ -94,4 +94,17 @@ fn an_attempt_whose_processes_are_killed_leaves_no_process_and_runs_again() {
     let events = stage.cluster.job(&["events", &job]).done();
     assert!(events.contains("_m_000000_0"), "{events}");
     stage.cluster.job(&["kill", &job]).done();
+}
+
+#[test]
+fn a_worker_that_is_stopped_leaves_no_process_and_no_file() {
+    let Some(mut stage) = Stage::of_test("a_worker_that_is_stopped_leaves_no_process_and_no_file") else { return };
+    stage.add_worker(&[]);
+    let users = stage.users.clone();
+    let (_, pids) = stage.submit_endless(&users.alice, "endless");
+    let worker = stage.cluster.worker_pid(0);
+    kill_process(worker, Signal::TERM).unwrap();
+    pids.into_iter().for_each(wait_until_gone);
+    wait_until_gone(worker.as_raw_nonzero().get());
+    assert_eq!(files_of(&stage.disk()), ["userlogs"]);
 }

@@ -1,5 +1,7 @@
 //! A job from its input to its output: whose processes, files and folders these are.
 
+use std::process::Command;
+
 use crate::tasktracker::secrets::all_in;
 
 use super::stage::{Stage, cached, owner_and_mode};
@@ -12,7 +14,7 @@ echo "name $USER $LOGNAME $HOME"
 echo "capabilities $(grep -E 'Cap(Inh|Prm|Eff|Amb)' /proc/self/status | cut -f 2 | sort -u | tr '\n' ' ')"
 echo "folders $(stat -c '%U %a' . .. ../.. "$job_local_dir" | sort -u | tr '\n' ' ')"
 echo "files $(stat -Lc '%U %a' "$HADOOP_TOKEN_FILE_LOCATION" who.sh ../output | sort -u | tr '\n' ' ')"
-echo "cache $(cat side)"
+echo "cache $(cat side) $(cat packed/tarred)"
 ls "$(dirname "$(dirname "$HADOOP_TOKEN_FILE_LOCATION")")" > /dev/null 2>&1 && echo "sees other jobs"
 attempt=$(ps -o ppid= -p $PPID | tr -d ' ')
 tr '\0' ' ' < /proc/$attempt/cmdline | grep -q run-attempt && echo "runs below run-attempt"
@@ -35,10 +37,17 @@ fn a_job_is_its_users_from_its_input_to_its_output() {
     for (name, text) in [("in", "a\n"), ("side.txt", "hers"), ("who.sh", WHO)] {
         stage.write(alice, name, text);
     }
-    let [side, changed] = cached(&stage.home(alice).join("side.txt"), "side");
+    let home = stage.home(alice);
+    stage.write(alice, "tarred", "packed");
+    let tar = Command::new("tar").args(["-czf", "packed.tgz", "tarred"]).current_dir(&home).status().unwrap();
+    assert!(tar.success());
+    alice.owns(&home.join("packed.tgz"), 0o600);
+    let [side, changed] = cached(&home.join("side.txt"), "side");
+    let archive = cached(&home.join("packed.tgz"), "packed").map(|define| define.replace("files", "archives"));
     let words = ["submit", "--input", "in", "--output", "out", "--file", "who.sh", "-D", &side, "-D", &changed];
     let once = ["--mapper", "sh who.sh", "--reducer", "cat", "-D", "mapred.map.tasks=1"];
-    let said = stage.job(alice, &[&words[..], &once].concat());
+    let archive = ["-D", archive[0].as_str(), "-D", archive[1].as_str()];
+    let said = stage.job(alice, &[&words[..], &once, &archive].concat());
     assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
     let out = stage.home(alice).join("out");
     let part = std::fs::read_to_string(out.join("part-00000")).unwrap();
@@ -50,7 +59,7 @@ fn a_job_is_its_users_from_its_input_to_its_output() {
     assert_eq!(lines(&output, "capabilities"), ["0000000000000000"]);
     assert_eq!(lines(&output, "folders"), [format!("{name} 700")]);
     assert_eq!(lines(&output, "files"), [format!("{name} 600 {name} 700")]);
-    assert_eq!(lines(&output, "cache"), ["hers"]);
+    assert_eq!(lines(&output, "cache"), ["hers packed"]);
     for line in ["runs below run-attempt", "memory is closed"] {
         assert!(output.iter().any(|found| found.trim_end() == line), "{line} is not in {part}");
     }

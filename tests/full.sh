@@ -5,7 +5,7 @@
 # under a bidding load, fifty times around switches of the scheduler and at every passing of each fault point, and for three minutes
 # (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
 # thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
-# half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step
+# a Debian package in a clean root, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step
 # took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
@@ -183,6 +183,19 @@ simulate() {
     "$sim" simulate "$@" | tail -1
 }
 
+# Installed in a clean Debian root, which needs root's rights and a mirror of Debian.
+debian_package() {
+    local name="a Debian package, installed and removed"
+    if [[ $(id -u) != 0 ]] || ! command -v debootstrap >/dev/null; then
+        skip_step "$name" "it needs root and debootstrap"
+        return
+    fi
+    if ! command -v cargo-deb >/dev/null; then
+        cargo install --quiet --locked cargo-deb || return 1
+    fi
+    step "$name" tests/package.sh
+}
+
 step "builds" builds
 step "the demo" "$quick" demo
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
@@ -219,6 +232,7 @@ step "overload" whole_overload
 step "attacks" whole_attacks
 step "dependencies" dependencies
 known_holes
+debian_package
 step "mutated frames" mutated_frames
 fuzz_targets
 step "simulated events" simulated_events

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Builds the Debian package, installs it in a clean Debian root, runs the demo there, and removes and purges it. Prints how many seconds
 # each part took. Needs root, cargo-deb and debootstrap; PROFILE (quick, dist, release, dev) is what the program is built by, MIRROR and
-# SUITE what debootstrap is given. PROGRAM_BUILT=1: the program of that profile is built already.
+# SUITE what debootstrap is given; PACKAGE is a package that is built already.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 profile=${PROFILE:-quick}
 suite=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 root=$(mktemp -d)
+# Users of the root go through it.
+chmod 755 "$root"
 
 part_started=$SECONDS
 part() {
@@ -33,10 +35,12 @@ in_root() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C chroot "$root" "$@"
 }
 
-part "build the program ($profile)"
-[[ -n ${PROGRAM_BUILT:-} ]] || cargo build --quiet --profile "$profile" --bins
-part "build the package"
-package=$(etc/debian/build.sh "$profile")
+part "build the program ($profile) and the package"
+package=${PACKAGE:-}
+if [[ -z $package ]]; then
+    cargo build --quiet --profile "$profile" --bins
+    package=$(etc/debian/build.sh "$profile")
+fi
 part "make a clean Debian root ($suite)"
 debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1 || {
     tail -5 "$root.log" >&2
@@ -53,11 +57,11 @@ mkdir -p "$root/etc/hadoop"
 echo precious >"$root/etc/hadoop/mapred-site.xml"
 in_root dpkg -i /jobtracker.deb
 in_root jobtracker --version
+installed=$(in_root dpkg -L jobtracker)
 for file in /etc/jobtracker/mapred-site.xml /usr/lib/systemd/system/jobtracker.service /usr/share/man/man1/jobtracker.1.gz \
     /usr/share/man/man1/jobtracker-job-submit.1.gz /usr/share/bash-completion/completions/jobtracker \
     /usr/share/zsh/vendor-completions/_jobtracker /usr/share/doc/jobtracker/examples/hadoop.acl.sample; do
-    # A minimal root leaves documentation out where it is configured so.
-    in_root dpkg -L jobtracker | grep -qx "$file" || fail "$file is not in the package"
+    grep -qx "$file" <<<"$installed" || fail "$file is not in the package"
 done
 grep -q 'ExecStart=/usr/bin/jobtracker serve --conf /etc/jobtracker' "$root/usr/lib/systemd/system/jobtracker.service" ||
     fail "the unit names other places"

@@ -5,7 +5,6 @@ mod findings;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
@@ -18,15 +17,13 @@ use crate::worker::TaskTrackerSettings;
 
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
-use super::similar_key::nearest_key;
+use super::similar_key::{is_legitimate, nearest_key};
 use super::tasktracker::run_as_line;
 
 pub use findings::{Findings, ShownSection, ShownValue, Unused};
 
 /// Prefixes of the JobTracker's own keys: every unread key under them is reported.
 const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
-/// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
-const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
 
 /// Options of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -230,7 +227,7 @@ fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
     let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let reported = unknown.filter_map(|(name, _, origin)| {
-        let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name) || not_acted_on::is_listed(name);
+        let is_hadoops = is_legitimate(name) || not_acted_on::is_listed(name);
         let similar = nearest_key(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
         ((is_ours(name) && !not_acted_on::is_listed(name)) || similar.is_some()).then(|| Warning::NothingReads {
             key: name.to_owned(),

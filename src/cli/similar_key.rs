@@ -1,7 +1,16 @@
 //! The known key that a mistyped one probably means.
 
+use crate::client::job::is_hadoop_key;
 use crate::config::keys;
 use crate::config::keys::Key;
+
+/// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
+const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
+
+/// Whether Hadoop has a key of this name, whatever reads it.
+pub(super) fn is_legitimate(name: &str) -> bool {
+    LEGITIMATE.contains(&name) || is_hadoop_key(name)
+}
 
 /// The known key with the most similar name, at most `most` edits away.
 pub(super) fn nearest_key(name: &str, most: usize) -> Option<String> {

@@ -1,19 +1,20 @@
 //! `jobtracker user`: adds, removes and re-keys the users that may sign, in the ACL file.
 
 mod edit;
+mod failure;
 
 use std::path::PathBuf;
 
 use crate::api::parse_duration_ms;
 use crate::config::ConfigError;
-use crate::fs::FsError;
-use crate::market::{AclEditError, MAX_RETIRING_MS, Role};
+use crate::market::{MAX_RETIRING_MS, Role};
 
-use super::exit_code::WRONG_USAGE;
 use super::serve::ConfigurationArguments;
 use super::terminal::print_error;
 
 use edit::Edit;
+
+pub use failure::UserFailure;
 
 /// Subcommands of `user`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -90,26 +91,6 @@ pub enum RoleArgument {
     User,
 }
 
-/// Why a user cannot be changed; the ACL file is as before.
-#[derive(Debug, thiserror::Error)]
-pub enum UserFailure {
-    /// The configuration.
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    /// A file.
-    #[error("{0}")]
-    File(#[from] FsError),
-    /// The user, or the text of the file.
-    #[error("{0}")]
-    Edit(#[from] AclEditError),
-    /// A line of the file of old keys.
-    #[error("{0}; repair the file first")]
-    OldKeys(crate::market::AclError),
-    /// The system gives no random bytes.
-    #[error("no key can be made: {0}")]
-    NoRandomness(getrandom::Error),
-}
-
 /// What was done.
 #[derive(Debug, serde::Serialize)]
 pub struct UserChange {
@@ -128,18 +109,6 @@ pub struct UserChange {
     /// Until when the old key is valid, epoch ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     old_key_until_ms: Option<i64>,
-}
-
-// === impl UserFailure ===
-
-impl UserFailure {
-    /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) => WRONG_USAGE,
-            Self::File(_) | Self::NoRandomness(_) => 1,
-        }
-    }
 }
 
 /// Changes the user at `now_ms`, epoch ms; returns the text to print.

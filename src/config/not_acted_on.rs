@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::conf_folder::read_optional;
 use super::configuration::Configuration;
 use super::error::Origin;
 use super::keys;
@@ -64,7 +65,7 @@ const OF_JOBTRACKER: &[Entry] = &[
 
 /// Read by the Java TaskTracker.
 const OF_TASKTRACKER: &[Entry] = &[
-    ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as says as whom commands run"),
+    ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as sets the user of commands"),
     ("mapreduce.tasktracker.group", "there is no task-controller"),
     ("mapred.healthChecker.*", "no health script runs; what goes wrong on the worker's disks is reported"),
     ("local.cache.size", "files of a job are removed when it has ended"),
@@ -115,8 +116,9 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
 #[must_use]
 pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
     let path = conf_dir.join(HADOOP_ENV);
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
     let file: std::sync::Arc<str> = path.display().to_string().into();
+    let bytes = read_optional(&path, &file).ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     let found = text.lines().zip(1..).filter_map(|(line, number)| {
         let line = line.trim_start();
         let (name, value) = line.strip_prefix("export ").unwrap_or(line).trim_start().split_once('=')?;

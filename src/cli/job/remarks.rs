@@ -1,7 +1,6 @@
 //! What is probably a mistake in a submission, but may be meant.
 
-use crate::cli::similar_key::nearest_key;
-use crate::client::job::is_hadoop_key;
+use crate::cli::similar_key::{is_legitimate, nearest_key};
 use crate::config::keys;
 
 /// Edits that make a name of a property a mistyped one.
@@ -11,7 +10,7 @@ const MOST_EDITS: usize = 2;
 pub(super) fn mistyped_properties(properties: &[String]) -> Vec<String> {
     let remark = |property: &String| {
         let name = property.split_once('=').map_or(property.as_str(), |(name, _)| name).trim();
-        if keys::all().any(|key| key.is_spelled(name)) || is_hadoop_key(name) {
+        if keys::all().any(|key| key.is_spelled(name)) || is_legitimate(name) {
             return None;
         }
         let similar = nearest_key(name, MOST_EDITS)?;

@@ -6,7 +6,7 @@ use crate::fs::{FsError, LockedFile, replace_file};
 use crate::lifecycle::retiring_path;
 use crate::market::{Acl, AclText, RetiringKey, Role};
 
-use super::UserFailure;
+use super::failure::UserFailure;
 
 /// The locked ACL file.
 pub(super) struct Edit {

@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -21,6 +19,8 @@ use crate::api::{SchedulerStatus, SwitchPlan};
 use crate::fs::FolderHandle;
 use crate::lifecycle::signals::OperatorStop;
 
+use super::stop_answer::StopAnswer;
+
 /// The name of the socket in the state folder.
 pub const CONTROL: &str = "control";
 /// Only the daemon's own user connects; the peer's user is checked, too.
@@ -29,39 +29,19 @@ const MODE: u32 = 0o600;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refusal of a request about the scheduler between two sessions.
 const NOT_SERVING: &str = "the daemon is starting or stopping: try again soon";
-/// From the closing of its descriptors to the end of a process, at most.
-const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Maximum length of a request, bytes.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
 
 /// A request of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum ControlRequest {
+pub(super) enum ControlRequest {
     /// Replace the daemon by that program.
     Upgrade { program: PathBuf },
     /// About the scheduler.
     Scheduler(SchedulerRequest),
     /// Stop the daemon.
     Stop,
-}
-
-/// The answer to a request to stop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StopAnswer {
-    /// It stops; the connection closes when the process has ended.
-    Stopping {
-        /// Its process id.
-        process: u32,
-        /// Whether a service manager may start it again.
-        is_supervised: bool,
-    },
-    /// It does not.
-    Refused {
-        /// The reason.
-        why: String,
-    },
 }
 
 /// A request about the scheduler.
@@ -204,28 +184,7 @@ pub fn request_scheduler(
     }
 }
 
-/// Requests that the daemon on that state folder stop, and waits until its process has ended.
-///
-/// # Errors
-/// [`ControlError`]
-pub fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
-    let mut answers = send_request(state_dir, &ControlRequest::Stop)?;
-    let answer = read_answer(&mut answers)?;
-    if let StopAnswer::Stopping { process, .. } = answer {
-        let process = Pid::from_raw(process.cast_signed());
-        // A daemon of another process namespace has no such number here.
-        let process = process.and_then(|process| pidfd_open(process, PidfdFlags::empty()).ok());
-        // The end of the process closes its end, however it ends.
-        let _ = io::copy(&mut answers, &mut io::sink());
-        if let Some(process) = process {
-            // It closes descriptors a moment before its parent sees the end.
-            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LAST_MOMENT));
-        }
-    }
-    Ok(answer)
-}
-
-fn send_request(state_dir: &Path, request: &ControlRequest) -> Result<BufReader<UnixStream>, ControlError> {
+pub(super) fn send_request(state_dir: &Path, request: &ControlRequest) -> Result<BufReader<UnixStream>, ControlError> {
     let path = state_dir.join(CONTROL);
     let unreached = |source| ControlError::Unreached { path: path.clone(), source };
     let folder = FolderHandle::open(state_dir).map_err(|error| unreached(error.into()))?;
@@ -236,7 +195,9 @@ fn send_request(state_dir: &Path, request: &ControlRequest) -> Result<BufReader<
     Ok(BufReader::new(stream))
 }
 
-fn read_answer<T: serde::de::DeserializeOwned>(answers: &mut BufReader<UnixStream>) -> Result<T, ControlError> {
+pub(super) fn read_answer<T: serde::de::DeserializeOwned>(
+    answers: &mut BufReader<UnixStream>,
+) -> Result<T, ControlError> {
     let mut answer = String::new();
     answers.read_line(&mut answer).map_err(ControlError::Unanswered)?;
     if answer.is_empty() {

@@ -14,13 +14,16 @@ mod control;
 mod incoming;
 mod message;
 mod outgoing;
+mod request_stop;
+mod stop_answer;
 
 pub(super) use control::{Control, SchedulerCall, UpgradeRequest};
 pub use control::{
-    ControlError, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler, request_stop,
-    request_upgrade,
+    ControlError, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
 };
 pub(super) use incoming::InheritedState;
 pub use incoming::Predecessor;
 pub(super) use message::{Offer, Port};
 pub(super) use outgoing::{HandoverState, Successor};
+pub use request_stop::request_stop;
+pub use stop_answer::StopAnswer;

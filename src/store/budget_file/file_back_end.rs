@@ -181,7 +181,10 @@ impl FileBackEnd {
             // A file without queues is more likely a failed write than the removal of all queues.
             Ok(lines) if lines.is_empty() => "it names no queue".to_owned(),
             Ok(lines) if self.known.is_clean => return self.take(&content, lines),
-            Ok(_) => "the last stop was not clean, so the intended change is unknown".to_owned(),
+            Ok(_) => {
+                "the last stop was not clean, or the state is a restored backup, so the intended change is unknown"
+                    .to_owned()
+            }
             Err(error) => error.to_string(),
         };
         Ok(match self.set_aside_if_foreign(&present)? {

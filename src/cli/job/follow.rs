@@ -15,6 +15,7 @@ use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
 use super::interrupt::{Choice, prompt};
 use super::progress::{NO_WORKER, Progress};
+use super::signed_change::ChangeWay;
 
 /// Exit code when a job failed or was killed.
 const JOB_FAILED: u8 = 1;
@@ -102,7 +103,12 @@ pub(super) async fn follow_to_end(
         }
         match prompt().await {
             Choice::Detach => return Ok(End::Detached),
-            Choice::Kill => jobtracker.kill(job).await?,
+            Choice::Kill => {
+                let way = ChangeWay::through(costs.market.clone(), costs.signer.clone(), None).await;
+                if !way.sign(&format!("killJob={job}")).await? {
+                    jobtracker.kill(job).await.map_err(|error| way.explained(error.into()))?;
+                }
+            }
             Choice::Continue => {}
         }
     }

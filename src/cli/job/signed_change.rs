@@ -34,16 +34,20 @@ impl ChangeWay {
     /// # Errors
     /// A key file that an option names cannot be read.
     pub(super) async fn of(connection: &ConnectionArguments, job: &JobLine) -> Result<Self, JobCommandError> {
-        let arguments = &connection.market.signer;
-        let Some(signer) = connection.signer()? else {
-            return Ok(Self::Believed { why: format!("no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}") });
+        let source = connection.market.signer.key_source().ok();
+        Ok(Self::through(connection.market_of(job), connection.signer()?, source).await)
+    }
+
+    /// The way to a market with a key, if there are both.
+    pub(super) async fn through(market: MarketClient, signer: Option<Signer>, source: Option<KeySource>) -> Self {
+        let Some(signer) = signer else {
+            return Self::Believed { why: format!("no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}") };
         };
-        let market = connection.market_of(job);
         // Public, so the answer depends on the server alone.
         match market.request("time").await {
-            Ok(_) => Ok(Self::Signed { market, signer, source: arguments.key_source().ok() }),
-            Err(MarketClientError::Refused(_)) => Ok(Self::Believed { why: "the JobTracker has no keys".to_owned() }),
-            Err(error) => Ok(Self::Believed { why: error.to_string() }),
+            Ok(_) => Self::Signed { market, signer, source },
+            Err(MarketClientError::Refused(_)) => Self::Believed { why: "the JobTracker has no keys".to_owned() },
+            Err(error) => Self::Believed { why: error.to_string() },
         }
     }
 

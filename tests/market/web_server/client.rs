@@ -88,7 +88,11 @@ async fn the_commands_print_tables_and_end_with_their_codes() {
     assert_eq!(root(&["queue", "remove", "carol", "--json"]).await.1, "{\n  \"removed\": \"carol\"\n}\n");
     for (call, code, told) in [
         (alice(&["queue", "info"]).await, 0, ""),
-        (called(&stage, "alice", "wrong", &["queue", "info"]).await, 3, "jobtracker: access denied\n"),
+        (
+            called(&stage, "alice", "wrong", &["queue", "info"]).await,
+            3,
+            "jobtracker: access denied; signed as alice with the key in $HADOOP_KEY\n",
+        ),
         (called(&stage, "alice", " ", &["queue", "info"]).await, 2, "jobtracker: the key in $HADOOP_KEY is empty"),
         (root(&["queue", "info", "nobody"]).await, 2, "jobtracker: there is no queue nobody"),
         (root(&["queue", "remove", "bob"]).await, 2, "jobtracker: queue bob has unfinished jobs"),

@@ -3,7 +3,7 @@
 
 use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
-use crate::market::{MarketError, OperationKind, ServletRequest};
+use crate::market::{MarketError, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
 
 use super::job_words::state_word;
@@ -73,9 +73,10 @@ impl Engine {
         Some(Audited { entry, done })
     }
 
-    /// The money that leaves the market with a queue that is to be removed.
+    /// The money that leaves the market with a queue that an administrator removes.
     fn taken_with_queue(&self, request: &ServletRequest) -> Option<Credits> {
-        let is_removal = request.query.kind == OperationKind::RemoveQueue;
+        let is_by_admin = request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin);
+        let is_removal = is_by_admin && request.query.kind == OperationKind::RemoveQueue;
         let account = self.market()?.account(request.query.target().filter(|_| is_removal)?)?;
         Some(account.balance())
     }

@@ -4,7 +4,7 @@
 use crate::engine::core::{Engine, Event, Reply};
 use crate::engine::state::{AuditEntry, Caller, Refusal};
 use crate::mapreduce::Job;
-use crate::market::{JobRequest, MarketError, Operation, OperationKind, ServletRequest};
+use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
 
 use super::job_words::state_word;
@@ -110,9 +110,10 @@ impl Engine {
         })
     }
 
-    /// The money that leaves the market with a queue that is to be removed.
+    /// The money that leaves the market with a queue that an administrator removes.
     fn taken_with_queue(&self, request: &ServletRequest) -> Option<Credits> {
-        let is_removal = request.query.kind == OperationKind::RemoveQueue;
+        let is_by_admin = request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin);
+        let is_removal = is_by_admin && request.query.kind == OperationKind::RemoveQueue;
         let account = self.market()?.account(request.query.target().filter(|_| is_removal)?)?;
         Some(account.balance())
     }

@@ -133,6 +133,34 @@ proptest! {
 }
 
 #[test]
+fn a_sum_has_an_author_and_a_note_only_if_all_of_it_has() {
+    let mut scratch = scratch();
+    let database = &mut scratch.database;
+    let sql =
+        "INSERT INTO ledger (number, tick, wall_ms, queue, reason, amount, amount_units, debit, credit, other_queue,
+                   made_by, note)
+               VALUES (?1, 0, ?2, 'a', ?3, '0.000000000001', '1', 'queue:a', ?4, ?5, ?6, ?7)";
+    let movements = [
+        ("transfer", Some("b"), "root", Some("lent")),
+        ("transfer", Some("b"), "root", Some("lent")),
+        ("transfer", Some("c"), "root", Some("lent")),
+        ("transfer", Some("c"), "root", None),
+        ("top_up", None, "root", Some("back")),
+        ("top_up", None, "eve", Some("back")),
+    ];
+    for (number, (reason, to, by, note)) in (1_i64..).zip(movements) {
+        let credit = to.map_or("issued".to_owned(), |to| format!("queue:{to}"));
+        database.execute(sql, params![number, DAY_0_MS + number, reason, credit, to, by, note]).unwrap();
+    }
+    tick(database, 1, DAY_0_MS + 5 * DAY_MS, 6);
+    while compact_ledger(database, 0, 2).unwrap() {}
+    let shown = "SELECT concat_ws(' ', movements, reason, other_queue, made_by, note) FROM ledger ORDER BY number";
+    let mut select = database.prepare(shown).unwrap();
+    let rows: Vec<String> = select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows, ["2 transfer b root lent", "2 transfer c root", "2 top_up back"]);
+}
+
+#[test]
 fn a_day_becomes_one_row_of_each_kind() {
     let mut scratch = scratch();
     let database = &mut scratch.database;

@@ -96,6 +96,7 @@ fn those_that_ended_first_go_whatever_their_number() {
     }
     delete_all(&mut database, retention(2, 0, 0), 1000);
     assert_eq!(numbers(&database), [1, 2, 4, 5]);
+    assert_eq!(jobs_complete_since_ms(&database, NOW_MS).unwrap(), Some(21), "reports say so");
     assert_nothing_is_left_over(&database);
     assert_eq!(texts(&database, "SELECT identifier || ' ' || last_number || ' ' || jobs FROM deleted_job"), ["7 6 2"]);
     delete_all(&mut database, retention(0, 0, 0), 1000);

@@ -94,6 +94,36 @@ fn within_a_folded_day_only_the_end_has_a_balance() {
     assert_eq!(statement.rows[2].day.as_deref(), second);
 }
 
+/// One row of the ledger is a row in the statements of two queues.
+#[test]
+fn a_transfer_is_in_both_statements() {
+    let mut scratch = ledger(Some(60), &[(1, "endowment", 100, None)]);
+    let sql = "INSERT INTO ledger (number, tick, wall_ms, queue, reason, amount, amount_units, debit, credit, other_queue,
+                   made_by, note)
+               VALUES (?1, 0, ?1, ?2, 'transfer', 'x', ?3 || '000000000000', 'queue:' || ?2, 'queue:' || ?4, ?4, 'root', ?5)";
+    for (number, from, amount, to, note) in
+        [(2, "alice", 50, "bob", Some("lent")), (3, "bob", 10, "alice", None), (4, "bob", 1, "carol", None)]
+    {
+        scratch.database.execute(sql, rusqlite::params![number, from, amount, to, note]).unwrap();
+    }
+    scratch.database.execute("INSERT INTO account VALUES ('bob', 'x', '39000000000000', '0.0', '0')", []).unwrap();
+    let statement = read(&mut scratch.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
+    assert_eq!(shown(&statement), ["1 100.0 100.0", "2 -50.0 50.0", "3 10.0 60.0"]);
+    let lent = &statement.rows[1];
+    let [other, by, note] =
+        [lent.other_queue.as_ref().map(QueueName::as_str), lent.by.as_deref(), lent.note.as_deref()];
+    assert_eq!([other, by, note], [Some("bob"), Some("root"), Some("lent")]);
+    assert_eq!((statement.rows[0].by.as_deref(), statement.rows[0].other_queue.as_ref()), (None, None));
+    let of_bob = read(&mut scratch.database, &"bob".parse().unwrap(), StatementPage::default(), 2).unwrap().unwrap();
+    assert_eq!((shown(&of_bob), of_bob.has_earlier), (vec!["3 -10.0 40.0".to_owned(), "4 -1.0 39.0".to_owned()], true));
+    let before = StatementPage { since_ms: None, before: Some(3) };
+    let of_bob = read(&mut scratch.database, &"bob".parse().unwrap(), before, 2).unwrap().unwrap();
+    assert_eq!(shown(&of_bob), ["2 50.0 50.0"]);
+    // That of a queue which only ever got money.
+    let of_carol = read(&mut scratch.database, &"carol".parse().unwrap(), before, 2).unwrap();
+    assert!(of_carol.is_some(), "it has a history");
+}
+
 #[test]
 fn removed_queues_have_a_history_and_unknown_ones_none() {
     let mut removed = ledger(None, &[(1, "endowment", 9, None), (2, "closing", -9, None)]);

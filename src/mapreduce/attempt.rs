@@ -107,6 +107,12 @@ impl Attempt {
     /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
+    /// Its progress in whole percent.
+    pub fn percent(&self) -> u32 {
+        // NaN becomes 0.
+        (self.progress.clamp(0.0, 1.0) * 100.0) as u32
+    }
+
     /// A new attempt on a tracker, where it takes one slot.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, tracker: TrackerId, now: crate::model::Now) -> Self {
         Self {

@@ -69,8 +69,8 @@ pub trait Owner: Send + Sync + 'static {
         sees_names: bool,
     ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
-    /// A job with its attempts, or with those that have not ended; none for an unknown job. A `viewer` must be one whom the job's
-    /// access lists let see it.
+    /// A job with its attempts, or with those that have not ended; none for an unknown job. The job's access lists must let
+    /// a `viewer` see it.
     ///
     /// # Errors
     ///

@@ -22,8 +22,8 @@ use super::state::{ANSWER_TIMEOUT, WebState};
 
 type Refused = (StatusCode, String);
 
-/// Handles `/scheduler/tasks`. Signed by the job's user or an administrator while a market rules; else the user that
-/// `user.name` names must be one whom the job's access lists let see it, as by RPC.
+/// Handles `/scheduler/tasks`. Signed by the job's user or an administrator while a market rules; else the job's
+/// access lists must let the user see it that `user.name` names, as by RPC.
 pub(super) async fn tasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let query = request.uri.query().unwrap_or_default().to_owned();
     let fields = form_fields(query.as_bytes()).unwrap_or_default();

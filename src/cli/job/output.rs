@@ -1,6 +1,5 @@
 //! `jobtracker job output`: prints the output of a job.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobState;
-use crate::fs::FileUri;
+use crate::fs::{Expected, FileUri, open_behind_links};
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
@@ -92,7 +91,8 @@ enum Failure {
 
 /// Copies a part, decompressed by the end of its name.
 fn copy(path: &Path, to: &mut impl Write) -> Result<(), Failure> {
-    let file = File::open(path).map_err(Failure::Read)?;
+    let opened = open_behind_links(path, &Expected::file_of_any_owner());
+    let file = opened.map_err(|error| Failure::Read(error.into()))?.file;
     let mut from: Box<dyn Read> = match path.extension().and_then(|end| end.to_str()) {
         Some("gz") => Box::new(MultiGzDecoder::new(file)),
         Some("deflate") => Box::new(ZlibDecoder::new(file)),

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::client::job::JobId;
+use crate::fs::LocalFileSystem;
 
 use super::error::JobCommandError;
 use super::submit_arguments::SubmitArguments;
@@ -47,11 +48,7 @@ impl SubmissionRecord {
         let Some(folder) = folder() else { return Ok(()) };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let path = path_in(&folder, self.job);
-        let text = serde_json::to_vec_pretty(self)?;
-        let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-        io::Write::write_all(&mut file, &text)?;
-        fs::rename(&unfinished, &path)?;
+        LocalFileSystem.write_new(&path, &serde_json::to_vec_pretty(self)?, 0o600)?;
         remove_oldest(&folder)
     }
 
@@ -66,11 +63,7 @@ impl SubmissionRecord {
         let folder = folder().ok_or_else(|| unknown("HOME is not set".to_owned()))?;
         let path = path_in(&folder, job);
         let refused = |why: &dyn std::fmt::Display| unknown(format!("cannot read {}: {why}", path.display()));
-        let about = fs::metadata(&path).map_err(|error| refused(&error))?;
-        if about.len() > MAX_BYTES {
-            return Err(refused(&format!("expected at most {MAX_BYTES} bytes")));
-        }
-        let text = fs::read(&path).map_err(|error| refused(&error))?;
+        let text = LocalFileSystem.read_limited(&path, MAX_BYTES).map_err(|error| unknown(error.to_string()))?;
         serde_json::from_slice(&text).map_err(|error| refused(&error))
     }
 

@@ -39,8 +39,8 @@ pub struct TaskPage {
 // === impl Engine: attempts ===
 
 impl Engine {
-    /// A page of the attempts of a job, or of those that have not ended; none for an unknown job. A `viewer` must be one whom
-    /// the job's access lists let see its details.
+    /// A page of the attempts of a job, or of those that have not ended; none for an unknown job. The job's
+    /// access lists must let a `viewer` see its details.
     ///
     /// # Errors
     /// [`Refusal::AccessDenied`]
@@ -104,8 +104,7 @@ impl Engine {
             input: None,
             since_ms: attempt.launch_ms,
             finish_ms: (attempt.finish_ms > 0).then_some(attempt.finish_ms),
-            // NaN becomes 0.
-            percent: (attempt.progress.clamp(0.0, 1.0) * 100.0) as u32,
+            percent: attempt.percent(),
             status: attempt.state_text.clone(),
         }
     }

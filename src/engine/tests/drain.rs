@@ -82,7 +82,7 @@ fn a_drain_outlasts_a_restart_and_the_worker_itself() {
     assert_eq!(worker(&cluster, &name).used, PerKind::new(2, 0), "also before it has called again");
     cluster.add_tracker("h1", 2, 1);
     beat_all(&mut cluster, 4, hang);
-    assert_eq!(cluster.trackers[0].attempts.len(), 2, "what ran goes on running");
+    assert_eq!(cluster.trackers[0].attempts.len(), 2, "what ran still runs");
     assert_eq!(cluster.trackers[1].attempts.len(), 2, "the rest runs elsewhere");
     beat_all(&mut cluster, 4, |_| Fate::Succeed);
     assert_eq!(cluster.run(job, |_| Fate::Succeed), RunState::Succeeded);

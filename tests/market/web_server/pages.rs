@@ -272,6 +272,7 @@ async fn metrics_are_open_metrics() {
     # TYPE jobtracker_trackers gauge
     jobtracker_trackers{health="healthy"} 1
     jobtracker_trackers{health="unhealthy"} 1
+    jobtracker_trackers{health="draining"} 0
     jobtracker_trackers{health="silent"} 0
     # HELP jobtracker_heartbeats Heartbeats processed
     # TYPE jobtracker_heartbeats counter

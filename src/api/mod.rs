@@ -13,6 +13,7 @@ mod queue_status;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
+mod upload_rules;
 
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
@@ -31,3 +32,4 @@ pub use scheduler_report::{
 };
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
+pub use upload_rules::UploadRules;

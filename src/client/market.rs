@@ -5,6 +5,7 @@
 //! request is ever sent twice.
 
 mod answer;
+mod upload;
 
 use hyper::StatusCode;
 use serde::de::DeserializeOwned;
@@ -16,6 +17,7 @@ use crate::market::Key;
 use crate::model::Credits;
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
+pub use upload::JobFile;
 
 /// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";

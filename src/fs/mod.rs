@@ -12,6 +12,7 @@ pub mod local;
 mod others;
 mod path_walk;
 mod removal;
+mod rights;
 #[cfg(test)]
 mod tests;
 mod trusted_folder;
@@ -24,6 +25,7 @@ pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
 pub use others::access_of_others;
+pub use rights::FileRights;
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};
 

@@ -20,7 +20,7 @@ pub use money::{
 };
 pub use requests::{
     Acl, AclEntry, AclError, AclProblem, Answer, Denial, ErrorClass, HandledRequest, HistoryPage, JobDenied,
-    JobSignature, Key, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError,
-    QueueInfo, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature,
-    signature,
+    JobSignature, JobUpload, Key, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery,
+    QueryError, QueueInfo, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser, answer,
+    job_signature, signature,
 };

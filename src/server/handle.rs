@@ -7,15 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, WhatIfAnswer};
+use crate::api::{OrderQuote, PriceHistory, SpendingHistory, Statement, UploadRules, WhatIfAnswer};
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{Credits, JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
-use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
+use crate::web::{
+    FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence, MarketReply,
+    NewUpload, OwnerGone, UploadSink,
+};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
@@ -23,6 +27,7 @@ use super::fair_pool::StuckThreads;
 use super::owner::Owner;
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
+use super::submission::{JobFileSender, Submissions, Uploads};
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -49,6 +54,17 @@ pub struct OwnerHandle {
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
+    job_files: Option<JobFilesOfWeb>,
+}
+
+/// Files of jobs over HTTP.
+#[derive(Clone, Debug)]
+struct JobFilesOfWeb {
+    uploads: Uploads,
+    sender: JobFileSender,
+    rules: UploadRules,
+    /// The port of the web server, which requests sign.
+    port: u16,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -79,6 +95,8 @@ enum Request {
     QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
+    /// Whether a user may hand over files for a job; `true`: it has begun before.
+    CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
 }
 
 /// A job that might be submitted to a queue with an order.
@@ -112,6 +130,7 @@ impl OwnerHandle {
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
+            job_files: None,
         };
         (handle, Requests { requests, serving })
     }
@@ -140,6 +159,13 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
         Self { refused_senders: Some(refused_senders), ..self }
+    }
+
+    /// Adds the files of jobs; `port`: the one of the web server.
+    #[must_use]
+    pub fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
+        let (uploads, sender) = (submissions.uploads().clone(), submissions.job_files().clone());
+        Self { job_files: Some(JobFilesOfWeb { uploads, sender, rules, port }), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -220,6 +246,31 @@ impl crate::web::Owner for OwnerHandle {
         page: HistoryPage,
     ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
+    }
+
+    async fn begin_upload(&self, upload: NewUpload) -> Result<UploadSink, FileRefusal> {
+        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
+        let uploads = &self.job_files.as_ref().ok_or_else(absent)?.uploads;
+        Uploads::check_user(&upload.user)?;
+        let (job, user) = (upload.file.job, upload.user.clone());
+        let has_begun = uploads.has(job, &user);
+        let checked = self.request(|reply| Request::CheckUpload(job, user, has_begun, reply)).await;
+        let checked = checked.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
+        checked.map_err(|refusal| match refusal {
+            Refusal::AccessDenied(_) => FileRefusal::new(StatusCode::FORBIDDEN, refusal),
+            _ => FileRefusal::new(StatusCode::CONFLICT, refusal),
+        })?;
+        uploads.begin(upload)
+    }
+
+    fn upload_rules(&self) -> UploadRules {
+        self.job_files.as_ref().map(|files| files.rules.clone()).unwrap_or_default()
+    }
+
+    async fn job_file(&self, request: JobFileRequest) -> Result<JobFile, FileRefusal> {
+        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
+        let JobFilesOfWeb { sender, port, .. } = self.job_files.as_ref().ok_or_else(absent)?;
+        sender.send(request, *port).await
     }
 
     async fn acl(&self) -> Arc<Acl> {
@@ -318,6 +369,14 @@ impl Requests {
                 }
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
+                }
+                Some(Request::CheckUpload(job, user, has_begun, reply)) => {
+                    let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
+                        true => Ok(()),
+                        false => engine.check_upload(job, &user),
+                    });
+                    // The requester may have left.
+                    let _ = reply.send(checked);
                 }
                 Some(Request::QuoteOrder(asked, reply)) => {
                     let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());

@@ -14,6 +14,7 @@ mod denied;
 mod fair_page;
 mod form_body;
 mod job_changes;
+mod job_files;
 mod job_forms;
 mod metrics;
 mod order_quote;
@@ -30,6 +31,7 @@ mod start_page;
 mod start_page_rows;
 mod state;
 mod time_text;
+mod upload;
 mod what_if;
 mod worker_health;
 
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
+pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use owner::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
 pub use state::WebState;

@@ -19,7 +19,7 @@ use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
-use super::{deadline_api, metrics, response, scheduler_api, start_page};
+use super::{deadline_api, metrics, response, scheduler_api, start_page, upload};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
@@ -44,6 +44,8 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))
+        .route("/scheduler/upload", any(upload::upload::<O>))
+        .route("/jobfile", get(upload::job_file::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))

@@ -112,6 +112,7 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
         OperationKind::AddQueue => "add-queue",
         OperationKind::RemoveQueue => "remove-queue",
         OperationKind::Explain => "explain",
+        OperationKind::Upload => "upload",
         kind => kind.parameter(),
     };
     let user = verified.as_ref().map(|signer| signer.user.as_str()).or(query.user.as_deref()).unwrap_or_default();
@@ -119,6 +120,7 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
     let name_of_value = match query.kind {
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
         OperationKind::AddBudget => "amount",
+        OperationKind::Upload => "sha256",
         OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain => "job",
         _ => "queue",
     };

@@ -73,9 +73,11 @@ impl Market {
         let timestamp = query.timestamp.as_deref().unwrap_or_default();
         let timestamp_ms =
             timestamp.parse().map_err(|_| because(Denial::BadTimestamp(timestamp.chars().take(32).collect())))?;
+        // Several files of a job arrive within moments, beside other requests of their user.
+        let consumer = if query.kind == OperationKind::Upload { Consumer::Upload } else { Consumer::Servlet };
         let stamp = self
             .guard
-            .accept(Consumer::Servlet, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
+            .accept(consumer, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
             .map_err(|refusal| because(Denial::Replay(refusal)))?;
         // For reads too: a replayed request must not be answered again, not even after a crash.
         self.record(MarketFact::Stamp(stamp), facts);
@@ -135,6 +137,7 @@ impl Market {
             Operation::Explain { job, .. } => {
                 Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
             }
+            upload @ Operation::Upload(_) => Ok(Answer::Permitted(upload)),
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
@@ -246,6 +249,8 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
     let (operation, user) = (query.kind.parameter(), signer.user.clone());
     let is_permitted = match query.kind {
         _ if signer.role == Role::Admin => true,
+        // Into one's own folder; the owner of the job's id is looked at beside the market.
+        OperationKind::Upload => true,
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
             query.target().is_none_or(|queue| queue == signer.user)
         }

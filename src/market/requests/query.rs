@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::market::money::Order;
 use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
 
+use super::job_upload::JobUpload;
+
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
@@ -55,6 +57,8 @@ pub enum OperationKind {
     Explain,
     /// `order=rate&queue=queue`
     OrderQuote,
+    /// `sha256=hex&job=job&name=name`
+    Upload,
 }
 
 /// A request before its parameters have been parsed.
@@ -148,6 +152,8 @@ pub enum Operation {
         /// The highest rate that it would bid.
         max_rate: Credits,
     },
+    /// A file of a job that the signer is about to submit.
+    Upload(JobUpload),
 }
 
 /// A query that cannot be parsed.
@@ -204,6 +210,14 @@ pub enum QueryError {
         /// What it holds.
         value: String,
     },
+    /// Not a name of a job's file.
+    #[error(
+        "name: {0:?}: expected a path below the job's folder: at most 8 plain names, no `..`, no control characters"
+    )]
+    FileName(String),
+    /// Not a digest.
+    #[error("sha256: expected the SHA-256 of the content, 64 hexadecimal digits")]
+    Digest,
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
     MissingQueue(&'static str),
@@ -266,6 +280,7 @@ impl OperationKind {
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
             OperationKind::OrderQuote => "order",
+            OperationKind::Upload => "sha256",
         }
     }
 
@@ -289,7 +304,8 @@ impl OperationKind {
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
             | OperationKind::Explain
-            | OperationKind::OrderQuote => false,
+            | OperationKind::OrderQuote
+            | OperationKind::Upload => false,
         }
     }
 
@@ -368,7 +384,8 @@ impl ParsedQuery {
             | OperationKind::Price
             | OperationKind::Time
             | OperationKind::Infos
-            | OperationKind::PriceHistory => None,
+            | OperationKind::PriceHistory
+            | OperationKind::Upload => None,
         }
     }
 
@@ -393,6 +410,7 @@ impl ParsedQuery {
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
+            OperationKind::Upload => Operation::Upload(JobUpload::parse(&self.raw)?),
         })
     }
 

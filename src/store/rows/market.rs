@@ -239,5 +239,6 @@ fn consumer(consumer: Consumer) -> &'static str {
     match consumer {
         Consumer::Servlet => "servlet",
         Consumer::Job => "job",
+        Consumer::Upload => "upload",
     }
 }

@@ -11,6 +11,7 @@ use crate::lifecycle::{FileFindings, check_market_files};
 use crate::worker::TaskTrackerSettings;
 
 use super::serve::ConfigurationArguments;
+use super::staging_line::staging_line;
 
 /// Prefixes of the JobTracker's own keys: every unread key under them is reported.
 const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
@@ -80,6 +81,9 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             if !findings.errors.is_empty() {
                 return refusal(text, &findings.errors);
             }
+            if let Some(staging) = daemon.staging(options) {
+                line(&mut text, format_args!("run by the user of this check: {staging}"));
+            }
             let doors = daemon.open_doors(&configuration);
             for door in &doors {
                 line(&mut text, format_args!("{door}"));
@@ -126,6 +130,14 @@ impl Daemon {
             }
         }
         Ok((warnings, findings))
+    }
+
+    /// How the files of jobs reach it.
+    fn staging(self, options: &LoadOptions) -> Option<String> {
+        match self {
+            Daemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
+            Daemon::TaskTracker => None,
+        }
     }
 
     /// The open doors of its configuration.

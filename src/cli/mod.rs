@@ -23,6 +23,7 @@ pub mod sign_command;
 pub mod signer;
 pub mod simulate;
 mod since;
+mod staging_line;
 mod statement_text;
 pub mod tasktracker;
 mod terminal;

@@ -1,4 +1,4 @@
-//! Files of jobs over HTTP, between the handlers and whoever keeps the files: those that a client hands over, and those that a worker
+//! Files of jobs over HTTP, between the handlers and what keeps the files: those that a client hands over, and those that a worker
 //! fetches.
 
 use std::fmt;

@@ -101,7 +101,9 @@ impl Uploads {
     pub(crate) async fn remove_unsubmitted(self, owner: Rc<EngineOwner>, store: FinishedJobReader) {
         self.restore().await;
         loop {
-            for review in lock(&self.ledger).reviews(Instant::now()) {
+            // Not in the head of the loop, which would keep it locked.
+            let reviews = lock(&self.ledger).reviews(Instant::now());
+            for review in reviews {
                 if let Err(error) = self.review(&review, &owner, &store).await {
                     tracing::warn!("files of {} that were handed over: {error}", review.owner.1);
                 }

@@ -198,6 +198,8 @@ debian_package() {
 
 step "builds" builds
 step "the demo" "$quick" demo
+step "several users on one machine" tests/several_users.sh
+step "several users, and the rights for stock clients" tests/several_users.sh --stock-clients
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh

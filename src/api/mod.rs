@@ -18,6 +18,7 @@ mod report;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
+mod upload_rules;
 mod workers;
 
 pub use allowance_status::AllowanceStatus;
@@ -42,4 +43,5 @@ pub use scheduler_report::{
 };
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
+pub use upload_rules::UploadRules;
 pub use workers::{WorkerState, WorkerStatus, Workers};

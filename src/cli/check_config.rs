@@ -18,6 +18,7 @@ use crate::worker::TaskTrackerSettings;
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
 use super::similar_key::{is_legitimate, nearest_key};
+use super::staging_line::staging_line;
 use super::tasktracker::run_as_line;
 
 pub use findings::{Findings, ShownSection, ShownValue, Unused};
@@ -91,6 +92,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         set: configuration.written().count(),
         sections: values(&configuration, daemon),
         runs_as: daemon.runs_as(options, &configuration),
+        staging: daemon.staging(options),
         warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
@@ -147,6 +149,14 @@ impl Daemon {
             }
         };
         (warnings, findings, errors)
+    }
+
+    /// How the files of jobs reach it.
+    fn staging(self, options: &LoadOptions) -> Option<String> {
+        match self {
+            Daemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
+            Daemon::TaskTracker => None,
+        }
     }
 
     /// The open doors of its configuration.

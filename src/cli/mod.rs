@@ -27,6 +27,7 @@ pub mod signer;
 mod similar_key;
 pub mod simulate;
 mod since;
+mod staging_line;
 mod statement_text;
 pub mod status;
 pub mod stop;

@@ -9,6 +9,7 @@ use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Servin
 
 use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
+use super::staging_line::staging_line;
 
 /// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]
@@ -187,6 +188,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
             "system directory {}, staging below {}",
             settings.directories.system, settings.directories.staging_root
         ),
+        staging_line(settings),
     ];
     lines.extend(after_serve(&started));
     lines

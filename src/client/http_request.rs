@@ -1,7 +1,9 @@
 //! One request for the market, for jobs and for task logs: a complete answer, or why there is none.
 
+use std::error::Error;
 use std::time::Duration;
 
+use hyper::body::Body;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::http::request::Builder;
 use hyper::{Request, StatusCode};
@@ -16,6 +18,9 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 const MAX_HEAD_BYTES: usize = 400 << 10;
 /// Maximum size of a body, bytes; enough for all queues.
 const MAX_BODY_BYTES: usize = 256 << 20;
+
+/// Slowest line on which a body is expected to arrive.
+const SLOWEST_BYTES_PER_S: u64 = 100_000;
 
 /// Header of requests that change something.
 const REQUESTED_BY: &str = "x-requested-by";
@@ -75,17 +80,49 @@ pub(crate) async fn post(server: &str, path: &str) -> Result<HttpAnswer, HttpErr
     send(server, request, String::new()).await
 }
 
+/// Sends a body as a program, with the time that its length takes on a slow line.
+pub(crate) async fn post_body<B>(
+    server: &str,
+    path: &str,
+    authorization: Option<&str>,
+    body: B,
+) -> Result<HttpAnswer, HttpError>
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut request =
+        Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker");
+    if let Some(authorization) = authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    let seconds = body.size_hint().lower() / SLOWEST_BYTES_PER_S;
+    let limit = TIMEOUT + Duration::from_secs(seconds);
+    timeout(limit, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
+}
+
 async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
     timeout(TIMEOUT, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
 }
 
-async fn exchange(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
+async fn exchange<B>(server: &str, request: Builder, body: B) -> Result<HttpAnswer, HttpError>
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let answer = answer_to(server, request, body).await?;
     let status = answer.status();
     Ok(HttpAnswer { status, body: answer.into_text(MAX_BODY_BYTES).await? })
 }
 
-async fn answer_to(server: &str, request: Builder, body: String) -> Result<IncomingAnswer, HttpError> {
+async fn answer_to<B>(server: &str, request: Builder, body: B) -> Result<IncomingAnswer, HttpError>
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
     let stream = TcpStream::connect(server).await?;
     Ok(send_request(stream, request, MAX_HEAD_BYTES).await?)

@@ -6,6 +6,7 @@
 
 mod answer;
 mod tasks;
+mod upload;
 mod workers;
 
 use hyper::StatusCode;
@@ -20,6 +21,7 @@ use crate::market::{Key, ReportKind};
 use crate::model::{AttemptId, Credits};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
+pub use upload::JobFile;
 
 /// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";

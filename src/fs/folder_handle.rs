@@ -91,12 +91,12 @@ impl FolderHandle {
         ))
     }
 
-    /// Gives it to another user. Only root may.
+    /// Gives it to another user, and to a group unless it keeps its own. Only root may.
     ///
     /// # Errors
     /// [`FsError`]: the system refuses.
-    pub fn give(&self, uid: u32, gid: u32) -> Result<(), FsError> {
-        let given = rustix::fs::fchown(self.readable()?, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+    pub fn give(&self, uid: u32, gid: Option<u32>) -> Result<(), FsError> {
+        let given = rustix::fs::fchown(self.readable()?, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw));
         given.map_err(refused("change the owner of", &self.path, "a folder that may be given to another user"))
     }
 
@@ -201,6 +201,41 @@ impl FolderHandle {
     pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = self.create_file(name, mode)?.write_all(bytes);
         written.map_err(refused("write", &self.path.join(name), "a file system with room"))
+    }
+
+    /// Renames a file in it, in place of a file that has the new name.
+    ///
+    /// # Errors
+    /// [`FsError`]: a folder has the new name, or the system refuses.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), FsError> {
+        let (from_path, _) = (self.path_of(from)?, self.path_of(to)?);
+        rustix::fs::renameat(&self.folder, from, &self.folder, to).map_err(refused(
+            "rename",
+            &from_path,
+            "a name that no folder has",
+        ))
+    }
+
+    /// Removes a folder in it that is empty; `false` when it is not, or is not there.
+    ///
+    /// # Errors
+    /// [`FsError`]: no folder, or the system refuses.
+    pub fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
+        let path = self.path_of(name)?;
+        match rustix::fs::unlinkat(&self.folder, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => Ok(false),
+            removed => removed.map(|()| true).map_err(refused("remove", &path, "a folder that may be removed")),
+        }
+    }
+
+    /// The room on its file system for users without privileges, bytes.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn free_bytes(&self) -> Result<u64, FsError> {
+        let found = rustix::fs::fstatvfs(self.readable()?);
+        let found = found.map_err(refused("look at the file system of", &self.path, "a folder that may be read"))?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
     /// The names of all that is in it, in order.

@@ -13,6 +13,7 @@ mod locked_file;
 mod others;
 mod path_walk;
 mod removal;
+mod rights;
 #[cfg(test)]
 mod tests;
 mod trusted_folder;
@@ -26,6 +27,7 @@ pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
 pub use locked_file::{FileAccess, LockedFile, replace_file, write_private_file};
 pub use others::access_of_others;
+pub use rights::FileRights;
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::Bytes;
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1::{Builder, Connection};
+use hyper::client::conn::http1::Builder;
 use hyper::ext::ReasonPhrase;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -26,8 +26,7 @@ pub struct IncomingAnswer {
 }
 
 /// Reads and writes while it is polled; its end shows in the answer, or in the absence of one.
-#[derive(Debug)]
-struct RunningConnection(Option<Connection<TokioIo<TcpStream>, String>>);
+struct RunningConnection(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>);
 
 /// Why an answer is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
@@ -48,15 +47,20 @@ pub enum ClientError {
 ///
 /// # Errors
 /// [`ClientError::Http`]
-pub async fn send_request(
+pub async fn send_request<B>(
     stream: TcpStream,
-    request: Request<String>,
+    request: Request<B>,
     max_head_bytes: usize,
-) -> Result<IncomingAnswer, ClientError> {
+) -> Result<IncomingAnswer, ClientError>
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let mut builder = Builder::new();
     builder.max_buf_size(max_head_bytes.max(MIN_HEADER_BYTES));
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-    let mut connection = RunningConnection(Some(connection));
+    let mut connection = RunningConnection(Some(Box::pin(connection)));
     let mut answered = pin!(sender.send_request(request));
     let response = poll_fn(|context| {
         let failure = connection.advance(context).err();
@@ -141,10 +145,16 @@ impl IncomingAnswer {
 
 // === impl RunningConnection ===
 
+impl std::fmt::Debug for RunningConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RunningConnection").field(&self.0.is_some()).finish()
+    }
+}
+
 impl RunningConnection {
     fn advance(&mut self, context: &mut Context<'_>) -> hyper::Result<()> {
         let Some(connection) = &mut self.0 else { return Ok(()) };
-        match Pin::new(connection).poll(context) {
+        match connection.as_mut().poll(context) {
             Poll::Ready(ended) => {
                 self.0 = None;
                 ended

@@ -140,6 +140,11 @@ impl Daemon {
         &self.owner
     }
 
+    /// The submissions, and the files of jobs.
+    pub(super) fn submissions(&self) -> &Rc<Submissions> {
+        &self.effect_handler.submissions
+    }
+
     /// Who waits for a switch of the scheduler.
     pub(super) fn switch_waiter(&self) -> Rc<SwitchWaiter> {
         self.effect_handler.switch_waiter.clone()

@@ -13,10 +13,12 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use crate::api::UploadRules;
 use crate::clock::Clock;
 use crate::config::settings::HttpLimits;
 use crate::config::{Settings, keys};
 use crate::engine::{Event, InheritedTrackerConnection};
+use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
     AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
@@ -151,7 +153,10 @@ impl DaemonProcess<'_> {
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
         let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
+        let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
+        let uploads = daemon.submissions().uploads().clone();
         let owner = daemon.owner().clone();
+        let daemon = daemon.with_background_task(uploads.remove_unsubmitted(owner.clone(), store.finished_jobs()));
         owner.set_quarantine(quarantine.clone());
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
         let shows_money = market.is_some_and(|market| market.is_public);
@@ -306,6 +311,16 @@ impl DaemonProcess<'_> {
                 Ok(SessionEnd::Stopped)
             }
         }
+    }
+}
+
+/// What clients must know before they hand files of jobs over.
+fn upload_rules(settings: &Settings) -> UploadRules {
+    UploadRules {
+        user: settings.daemon_user.clone(),
+        uid: rustix::process::geteuid().as_raw(),
+        reads_all: FileRights::of_process().reads_all,
+        max_mb: settings.uploads.job_bytes >> 20,
     }
 }
 

@@ -21,8 +21,8 @@ pub use money::{
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
-    HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature, Key,
-    MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery, QueryError, QueueInfo,
-    ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError, Spans, StatementPage, VerifiedUser,
-    answer, job_signature, signature,
+    HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature,
+    JobUpload, Key, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery,
+    QueryError, QueueInfo, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError, Spans,
+    StatementPage, VerifiedUser, answer, job_signature, signature,
 };

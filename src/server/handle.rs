@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{
-    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers,
+    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
+    Workers,
 };
 use crate::clock::wall_ms;
 use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
@@ -20,7 +22,10 @@ use crate::market::{
 };
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
-use crate::web::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, OwnerGone};
+use crate::web::{
+    FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence, MarketReply,
+    NewUpload, OwnerGone, UploadSink,
+};
 
 use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
@@ -28,10 +33,10 @@ use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::job_requests::{check_view_logs, job_request};
 use super::owner::Owner;
-use super::paged_reads::{JobFiles, PagedRequest};
+use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
-use super::submission::MapInputs;
+use super::submission::{JobFileSender, MapInputs, Submissions, Uploads};
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -58,7 +63,18 @@ pub struct OwnerHandle {
     stuck_threads: Option<StuckThreads>,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
-    pub(super) job_files: JobFiles,
+    pub(super) job_sources: JobSources,
+    job_files: Option<JobFilesOfWeb>,
+}
+
+/// Files of jobs over HTTP.
+#[derive(Clone, Debug)]
+struct JobFilesOfWeb {
+    uploads: Uploads,
+    sender: JobFileSender,
+    rules: UploadRules,
+    /// The port of the web server, which requests sign.
+    port: u16,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -91,6 +107,8 @@ enum Request {
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
     Paged(PagedRequest),
+    /// Whether a user may hand over files for a job; `true`: it has begun before.
+    CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
 }
 
 /// A job that might be submitted to a queue with an order.
@@ -124,7 +142,8 @@ impl OwnerHandle {
             stuck_threads: None,
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
-            job_files: JobFiles::default(),
+            job_sources: JobSources::default(),
+            job_files: None,
         };
         (handle, Requests { requests, serving })
     }
@@ -140,14 +159,14 @@ impl OwnerHandle {
     /// Adds the jobs in the database: those of before a restart, and keys of tickets.
     #[must_use]
     pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
-        self.job_files.set_finished(finished);
+        self.job_sources.set_finished(finished);
         self
     }
 
     /// Adds the files of submitted jobs.
     #[must_use]
     pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
-        self.job_files.set_inputs(inputs);
+        self.job_sources.set_inputs(inputs);
         self
     }
 
@@ -167,6 +186,13 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
         Self { refused_senders: Some(refused_senders), ..self }
+    }
+
+    /// Adds the files of jobs; `port`: the one of the web server.
+    #[must_use]
+    pub fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
+        let (uploads, sender) = (submissions.uploads().clone(), submissions.job_files().clone());
+        Self { job_files: Some(JobFilesOfWeb { uploads, sender, rules, port }), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -253,7 +279,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
-        let Some(jobs) = self.job_files.reader() else { return Ok(None) };
+        let Some(jobs) = self.job_sources.reader() else { return Ok(None) };
         let key = self.read_ledger(|ledger| &ledger.statements, move |_| jobs.log_key(attempt.task.job)).await?;
         let expires_ms = wall_ms().saturating_add(LOG_TICKET_MS);
         Ok(key.map(|key| LogTicket { attempt, expires_ms, ticket: key.ticket(attempt, expires_ms) }))
@@ -292,6 +318,31 @@ impl crate::web::Owner for OwnerHandle {
     async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
         let now_ms = crate::clock::wall_ms();
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.report(&request, now_ms)).await
+    }
+
+    async fn begin_upload(&self, upload: NewUpload) -> Result<UploadSink, FileRefusal> {
+        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
+        let uploads = &self.job_files.as_ref().ok_or_else(absent)?.uploads;
+        Uploads::check_user(&upload.user)?;
+        let (job, user) = (upload.file.job, upload.user.clone());
+        let has_begun = uploads.has(job, &user);
+        let checked = self.request(|reply| Request::CheckUpload(job, user, has_begun, reply)).await;
+        let checked = checked.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
+        checked.map_err(|refusal| match refusal {
+            Refusal::AccessDenied(_) => FileRefusal::new(StatusCode::FORBIDDEN, refusal),
+            _ => FileRefusal::new(StatusCode::CONFLICT, refusal),
+        })?;
+        uploads.begin(upload)
+    }
+
+    fn upload_rules(&self) -> UploadRules {
+        self.job_files.as_ref().map(|files| files.rules.clone()).unwrap_or_default()
+    }
+
+    async fn job_file(&self, request: JobFileRequest) -> Result<JobFile, FileRefusal> {
+        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
+        let JobFilesOfWeb { sender, port, .. } = self.job_files.as_ref().ok_or_else(absent)?;
+        sender.send(request, *port).await
     }
 
     async fn acl(&self) -> Arc<Acl> {
@@ -398,6 +449,14 @@ impl Requests {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
+                Some(Request::CheckUpload(job, user, has_begun, reply)) => {
+                    let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
+                        true => Ok(()),
+                        false => engine.check_upload(job, &user),
+                    });
+                    // The requester may have left.
+                    let _ = reply.send(checked);
+                }
                 Some(Request::QuoteOrder(asked, reply)) => {
                     let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));

@@ -51,6 +51,8 @@ pub use quarantine::{Quarantine, RefusedSenders};
 pub use rack_resolver::RackResolver;
 pub(crate) use scheduler_files::{ReadWish, read_wish};
 pub use shared_presence::{SharedPresence, presence_of};
-pub use submission::{Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, make_system_dir};
+pub use submission::{
+    JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, Uploads, make_system_dir,
+};
 pub(crate) use submission::{SystemDirAtStart, make_staging_root};
 pub use switch_waiter::SwitchWaiter;

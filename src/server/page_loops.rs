@@ -44,10 +44,10 @@ impl OwnerHandle {
         };
         let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, .. } = last;
         let attempts = if is_in_store_alone {
-            let stored = self.job_files.finished(job).await.filter(|_| !is_running_only);
+            let stored = self.job_sources.finished(job).await.filter(|_| !is_running_only);
             stored.map(|stored| stored_attempts(&stored)).unwrap_or_default()
         } else {
-            let inputs = self.job_files.inputs.as_ref().filter(|_| !is_over);
+            let inputs = self.job_sources.inputs.as_ref().filter(|_| !is_over);
             match inputs {
                 Some(inputs) => inputs.add_to(job, &user, submit_dir, attempts).await,
                 None => attempts.into_iter().map(|(attempt, _)| attempt).collect(),

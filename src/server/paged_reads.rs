@@ -20,7 +20,7 @@ const READS_AT_ONE_TIME: usize = 2;
 
 /// Where else than in the owner's memory jobs are read.
 #[derive(Clone, Debug)]
-pub(crate) struct JobFiles {
+pub(crate) struct JobSources {
     finished: Option<FinishedJobReader>,
     pub(super) inputs: Option<MapInputs>,
     permits: Arc<Semaphore>,
@@ -51,15 +51,15 @@ pub(super) enum PagedRequest {
     },
 }
 
-// === impl JobFiles ===
+// === impl JobSources ===
 
-impl Default for JobFiles {
+impl Default for JobSources {
     fn default() -> Self {
         Self { finished: None, inputs: None, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 }
 
-impl JobFiles {
+impl JobSources {
     /// Adds the database of finished jobs.
     pub(crate) fn set_finished(&mut self, finished: FinishedJobReader) {
         self.finished = Some(finished);

@@ -161,7 +161,7 @@ CREATE UNIQUE INDEX ledger_by_day ON ledger (day, reason, debit, credit) WHERE d
 
 -- The last signature used, by its place of use, user and key.
 CREATE TABLE stamp (
-    consumer TEXT NOT NULL,          -- servlet, job
+    consumer TEXT NOT NULL,          -- servlet, job, upload
     user TEXT NOT NULL,
     key_id TEXT NOT NULL,            -- hexadecimal beginning of the key's SHA-256
     timestamp_ms INTEGER NOT NULL,

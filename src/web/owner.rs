@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use crate::api::{
-    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers,
+    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
+    Workers,
 };
 use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, QueueName};
+
+use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -156,6 +159,21 @@ pub trait Owner: Send + Sync + 'static {
         max_rate: Credits,
         question: DeadlineQuestion,
     ) -> impl Future<Output = Result<Result<OrderQuote, MarketError>, OwnerGone>> + Send;
+
+    /// Begins to store a file that a client hands over for a job.
+    fn begin_upload(&self, _upload: NewUpload) -> impl Future<Output = Result<UploadSink, FileRefusal>> + Send {
+        std::future::ready(Err(FileRefusal::absent()))
+    }
+
+    /// How files are handed over. Answers at once.
+    fn upload_rules(&self) -> UploadRules {
+        UploadRules::default()
+    }
+
+    /// A file of a job for a worker that knows its token.
+    fn job_file(&self, _request: JobFileRequest) -> impl Future<Output = Result<JobFile, FileRefusal>> + Send {
+        std::future::ready(Err(FileRefusal::absent()))
+    }
 
     /// A snapshot of the cluster.
     ///

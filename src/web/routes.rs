@@ -21,7 +21,7 @@ use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
-use super::{deadline_api, metrics, report, response, scheduler_api, start_page, tasks_api, workers_api};
+use super::{deadline_api, metrics, report, response, scheduler_api, start_page, tasks_api, upload, workers_api};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
@@ -52,6 +52,8 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/report", any(report::report::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))
         .route("/status", get(daemon_status::<O>))
+        .route("/scheduler/upload", any(upload::upload::<O>))
+        .route("/jobfile", get(upload::job_file::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))

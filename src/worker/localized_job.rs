@@ -185,7 +185,7 @@ fn make_folder_of(user: &LoginUser, disk: &Path, name: &str, token: Option<&[u8]
         folder.give_entry(OsStr::new(TOKEN_FILE), user.uid, user.gid)?;
     }
     // Last: from then on the user decides what lies in it.
-    folder.give(user.uid, user.gid)
+    folder.give(user.uid, Some(user.gid))
 }
 
 impl Drop for LocalizedJob {

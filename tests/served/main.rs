@@ -23,6 +23,7 @@ mod staging;
 #[path = "../../examples/load/steady_tracker.rs"]
 mod steady_tracker;
 mod upgrade;
+mod upload;
 
 /// The health of a daemon that lacks only workers.
 const NO_WORKER: &str = "ok, but no worker is connected; start one: jobtracker tasktracker";

@@ -28,6 +28,8 @@ pub struct Cluster {
     pub serving: Option<ChildDaemon>,
     pub rpc: SocketAddr,
     pub workers: Vec<Worker>,
+    /// Folders of workers that trust no other user.
+    scratch: Vec<tempfile::TempDir>,
 }
 
 pub struct Worker {
@@ -46,7 +48,15 @@ impl Cluster {
 
     /// The same, its JobTracker configured so.
     pub fn with(overrides: &[&str], workers: usize) -> Self {
-        let mut place = DaemonFolders::new("");
+        Self::at(DaemonFolders::new(""), overrides, workers)
+    }
+
+    /// One whose JobTracker has not the rights of root, without workers.
+    pub fn of_nobody() -> Self {
+        Self::at(DaemonFolders::of_nobody(""), &[], 0)
+    }
+
+    fn at(mut place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
         place.overrides.extend(overrides.iter().map(|define| (*define).to_owned()));
         place
             .overrides
@@ -64,7 +74,7 @@ impl Cluster {
         {
             std::fs::write(folder.join("in").join(name), text).unwrap();
         }
-        let mut cluster = Self { place, serving: Some(serving), rpc, workers: Vec::new() };
+        let mut cluster = Self { place, serving: Some(serving), rpc, workers: Vec::new(), scratch: Vec::new() };
         (0..workers).for_each(|_| cluster.add_worker(&[]));
         cluster
     }
@@ -100,6 +110,19 @@ impl Cluster {
         self.start_worker(command, &[], &[&[define.as_str()], defines].concat());
         let root = format!("/proc/{}/root", self.workers.last().unwrap().child.id());
         Path::new(&root).join(local.strip_prefix("/").unwrap())
+    }
+
+    /// One that has an empty folder in the place of the staging root, as a machine has that does not share it.
+    pub fn add_worker_that_sees_no_staging(&mut self) {
+        let staging = self.folder().join("mapred/staging");
+        let mut command = command_on(&staging, 4);
+        command.arg(built_program());
+        let serving = self.serving.as_ref().unwrap();
+        let web = format!("mapred.job.tracker.http.address={}", serving.http);
+        let scratch = tempfile::tempdir().unwrap();
+        let local = format!("mapred.local.dir={}", scratch.path().join("local").display());
+        self.scratch.push(scratch);
+        self.start_worker(command, &[], &[&web, &local]);
     }
 
     fn start_worker(&mut self, mut command: Command, arguments: &[&str], defines: &[&str]) {

@@ -22,6 +22,8 @@ pub struct Findings {
     pub not_acted_on: Vec<Unused>,
     /// As whom a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
     pub runs_as: Option<String>,
+    /// How the files of jobs reach a JobTracker of this user; none for a tasktracker, and where the daemon would not start.
+    pub staging: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
@@ -91,6 +93,9 @@ impl Findings {
         }
         if let Some(runs_as) = &self.runs_as {
             line(&mut text, format_args!("{runs_as}"));
+        }
+        if let Some(staging) = &self.staging {
+            line(&mut text, format_args!("run by the user of this check: {staging}"));
         }
         for door in &self.open_doors {
             line(&mut text, format_args!("{door}"));

@@ -40,7 +40,13 @@ impl JobCommandError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Client(JobClientError::Denied(_)) => 3,
-            Self::Client(JobClientError::Unreachable { .. } | JobClientError::Log { .. }) | Self::System(_) => 4,
+            Self::Client(
+                JobClientError::Unreachable { .. }
+                | JobClientError::Log { .. }
+                | JobClientError::NoWay { .. }
+                | JobClientError::NotHandedOver { .. },
+            )
+            | Self::System(_) => 4,
             Self::Market(error) => error.exit_code(),
             Self::Signer(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
         }

@@ -45,6 +45,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         false => None,
     };
     let prepared = PreparedJob::new(job, &connection.configuration, &working_dir)?;
+    let prepared = prepared.with_web(connection_arguments.market(&connection));
     if arguments.dry_run {
         let market = connection_arguments.market(&connection);
         return dry_run(&prepared, &market, connection_arguments.signer()?.as_ref(), &arguments.deadline, form).await;

@@ -82,6 +82,28 @@ pub enum JobClientError {
         /// The submitter.
         user: String,
     },
+    /// The staging directory cannot be used, and the files cannot be handed over either.
+    #[error(
+        "{staging}; nor can the files be handed over by HTTP: {reason} (--server, mapred.job.tracker.http.address)"
+    )]
+    NoWay {
+        /// What is wrong with the staging directory.
+        staging: Box<JobClientError>,
+        /// Why the JobTracker does not take the files.
+        reason: String,
+    },
+    /// A file could not be handed over.
+    #[error(
+        "{name} cannot be handed over to the JobTracker at {server}: {reason} (--server, mapred.job.tracker.http.address)"
+    )]
+    NotHandedOver {
+        /// Its name.
+        name: String,
+        /// `host:port`.
+        server: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// The JobTracker's answer has an unexpected type.
     #[error("the JobTracker's answer to {0} has an unexpected type")]
     Answer(&'static str),

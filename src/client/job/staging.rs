@@ -2,32 +2,72 @@
 //!
 //! No checksum files are written: Java reads files without them unchecked.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 
+use crate::client::market::{MarketClient, Signer};
 use crate::fs::{Account, FileUri, LocalFileSystem};
 use crate::model::JobId;
 
 use super::error::JobClientError;
+use super::hand_over::{Access, HandOver, access};
 
 /// Mode of the area and of each job's directory.
 const DIRECTORY_MODE: u32 = 0o700;
 /// Mode of the files; the directory's mode protects them.
 const FILE_MODE: u32 = 0o644;
 
-/// A job's directory. It is removed on drop, unless the job was submitted.
+/// A job's directory, or the folder of files that are handed over. It is removed on drop, unless it is the job's and the job was
+/// submitted.
 #[derive(Debug)]
 pub(super) struct Staging {
+    /// Where the JobTracker has the files.
     directory: FileUri,
+    /// Where this process writes them.
+    local: PathBuf,
+    hand_over: Option<HandOver>,
+    /// Why the JobTracker was not asked which folders it reads.
+    unknown: Option<String>,
     is_submitted: bool,
 }
 
 // === impl Staging ===
 
 impl Staging {
-    /// Creates the directory of `job` in the staging area of `user`, and the area if it does not exist.
-    pub(super) fn create(area: &str, job: JobId, user: &str) -> Result<Self, JobClientError> {
+    /// Creates the directory of `job` in the staging area of `user`, and the area if it does not exist; or a folder for files that go
+    /// to the JobTracker's `web`.
+    pub(super) async fn create(
+        area: &str,
+        job: JobId,
+        user: &str,
+        web: Option<&MarketClient>,
+    ) -> Result<Self, JobClientError> {
         let area = FileUri::parse(area)?;
+        let (taken, error) = match access(&area, web).await {
+            Access::Takes(rules) => (Some(rules), None),
+            Access::Reads => return Self::in_area(&area, job, user),
+            Access::ReadsOrTakes(rules) => match Self::in_area(&area, job, user) {
+                Ok(made) => return Ok(made),
+                Err(error) => (Some(rules), Some(error)),
+            },
+            Access::Unknown(reason) => {
+                return match Self::in_area(&area, job, user) {
+                    Ok(mut made) => {
+                        made.unknown = Some(reason);
+                        Ok(made)
+                    }
+                    Err(staging) => Err(JobClientError::NoWay { staging: Box::new(staging), reason }),
+                };
+            }
+        };
+        match (taken, web, error) {
+            (Some(rules), Some(web), _) => Self::beside(&area, job, HandOver { web: web.clone(), rules }),
+            (_, _, Some(error)) => Err(error),
+            (_, _, None) => Self::in_area(&area, job, user),
+        }
+    }
+
+    fn in_area(area: &FileUri, job: JobId, user: &str) -> Result<Self, JobClientError> {
         if let Ok(metadata) = std::fs::metadata(area.as_path()) {
             let owner = metadata.uid();
             let us = rustix::process::geteuid().as_raw();
@@ -41,9 +81,23 @@ impl Staging {
         }
         LocalFileSystem.make_dir_all(area.as_path(), DIRECTORY_MODE)?;
         let directory = area.join(&job.to_string())?;
-        let made = Self { directory, is_submitted: false };
-        LocalFileSystem.make_dir_all(made.directory.as_path(), DIRECTORY_MODE)?;
+        let local = directory.to_path_buf();
+        let made = Self { directory, local, hand_over: None, unknown: None, is_submitted: false };
+        LocalFileSystem.make_dir_all(&made.local, DIRECTORY_MODE)?;
         Ok(made)
+    }
+
+    /// A folder of this process, whose files the JobTracker will have in `area`.
+    fn beside(area: &FileUri, job: JobId, hand_over: HandOver) -> Result<Self, JobClientError> {
+        // Empty folders of our own, from jobs that were staged there, would keep the JobTracker from making its own.
+        for folder in area.as_path().ancestors().take(2) {
+            let _ = std::fs::remove_dir(folder);
+        }
+        let local = std::env::temp_dir().join(format!("{job}-{}", std::process::id()));
+        let made = std::fs::DirBuilder::new().mode(DIRECTORY_MODE).create(&local);
+        made.map_err(|error| JobClientError::Refused(format!("cannot make folder {}: {error}", local.display())))?;
+        let directory = area.join(&job.to_string())?;
+        Ok(Self { directory, local, hand_over: Some(hand_over), unknown: None, is_submitted: false })
     }
 
     /// Its URI.
@@ -51,14 +105,38 @@ impl Staging {
         &self.directory
     }
 
-    /// The path of a file.
+    /// The path at which a file is written.
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.directory.as_path().join(name)
+        self.local.join(name)
     }
 
     /// Writes a file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), JobClientError> {
         Ok(LocalFileSystem.write_unsynced(&self.path(name), bytes, FILE_MODE)?)
+    }
+
+    /// Hands the files over, if the JobTracker does not read them where they are.
+    pub(super) async fn hand_over(
+        &self,
+        job: JobId,
+        user: &str,
+        signer: Option<&Signer>,
+    ) -> Result<(), JobClientError> {
+        match &self.hand_over {
+            Some(hand_over) => hand_over.send_all(job, &self.local, user, signer).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The error for a refused submission, with the reason for which the files were not handed over if that would have helped.
+    pub(super) fn explain_refusal(&self, text: String) -> JobClientError {
+        match &self.unknown {
+            Some(reason) if text.contains("may not read") => {
+                let reason = reason.clone();
+                JobClientError::NoWay { staging: Box::new(JobClientError::Refused(text)), reason }
+            }
+            _ => JobClientError::Refused(text),
+        }
     }
 
     /// Sets whether the directory belongs to the JobTracker, which removes it at the end of the job.
@@ -69,9 +147,9 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if !self.is_submitted {
+        if !self.is_submitted || self.hand_over.is_some() {
             // An error here cannot be reported.
-            let _ = LocalFileSystem.remove_dir_all(self.directory.as_path());
+            let _ = LocalFileSystem.remove_dir_all(&self.local);
         }
     }
 }
@@ -93,7 +171,8 @@ mod tests {
         std::fs::create_dir_all(&area).unwrap();
         std::fs::set_permissions(&area, std::fs::Permissions::from_mode(0o755)).unwrap();
         let job: JobId = "job_202611211200_0001".parse().unwrap();
-        let create = || Staging::create(&format!("file:{}", area.display()), job, "alice").unwrap();
+        let area_uri = FileUri::parse(area.to_str().unwrap()).unwrap();
+        let create = || Staging::in_area(&area_uri, job, "alice").unwrap();
         let staging = create();
         staging.write("job.split", b"x").unwrap();
         let (directory, file) = (area.join(job.to_string()), staging.path("job.split"));
@@ -104,10 +183,10 @@ mod tests {
         assert!(directory.exists());
     }
 
-    #[test]
-    fn other_file_systems_are_refused() {
+    #[tokio::test]
+    async fn other_file_systems_are_refused() {
         let job: JobId = "job_202611211200_0001".parse().unwrap();
-        let error = Staging::create("hdfs://n:8020/tmp/x", job, "alice").unwrap_err();
+        let error = Staging::create("hdfs://n:8020/tmp/x", job, "alice", None).await.unwrap_err();
         assert!(error.to_string().contains("\"hdfs\" is not supported yet"), "{error}");
     }
 }

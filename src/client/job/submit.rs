@@ -42,6 +42,7 @@ pub struct PreparedJob {
     input: Input,
     split_file: Vec<u8>,
     split_meta_file: Vec<u8>,
+    web: Option<MarketClient>,
 }
 
 /// What the maps of a job read.
@@ -116,7 +117,13 @@ impl PreparedJob {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         set("mapreduce.job.submithost", host);
         let (split_file, split_meta_file) = encode_splits(splits);
-        Ok(Self { job, properties, files, input, split_file, split_meta_file })
+        Ok(Self { job, properties, files, input, split_file, split_meta_file, web: None })
+    }
+
+    /// Hands the files over to this web address of the JobTracker where it cannot read them in the staging directory.
+    #[must_use]
+    pub fn with_web(self, web: MarketClient) -> Self {
+        Self { web: Some(web), ..self }
     }
 
     /// Whether only built-in workers can run it.
@@ -172,7 +179,7 @@ impl PreparedJob {
     ) -> Result<Submitted, JobClientError> {
         let area = jobtracker.staging_area().await?;
         let job = jobtracker.new_job_id().await?;
-        let staging = Staging::create(&area, job, jobtracker.user())?;
+        let staging = Staging::create(&area, job, jobtracker.user(), self.web.as_ref()).await?;
         let mut properties = self.properties.clone();
         let mut set = |name: &str, value: String| properties.insert(name.to_owned(), value);
         let jar = "job.jar";
@@ -190,6 +197,7 @@ impl PreparedJob {
         let admins = jobtracker.queue_admins(&queue).await?;
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
+        staging.hand_over(job, jobtracker.user(), signing.map(|signing| &signing.signer)).await?;
         let outcome = call_submit_job(jobtracker, job, staging).await;
         outcome.map(|()| Submitted { job, files: self.files, maps: self.input.maps, is_signed: signing.is_some() })
     }
@@ -239,7 +247,10 @@ async fn call_submit_job(
         outcome = jobtracker.submit_job(job, &directory).await;
     }
     staging.set_submitted(outcome.as_ref().map_or_else(JobClientError::is_unreachable, |()| true));
-    outcome?;
+    outcome.map_err(|error| match error {
+        JobClientError::Refused(text) => staging.explain_refusal(text),
+        error => error,
+    })?;
     // As in the stock client, a job without a profile counts as lost.
     if jobtracker.has_profile(job).await? { Ok(()) } else { Err(JobClientError::UnknownJob(job)) }
 }

@@ -31,6 +31,14 @@ keys! {
         "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad; under the Capacity scheduler one reduce. Not for the market, which 1.2.1 does not have.";
     END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
+    UPLOAD_MAX = "jobtracker.upload.max-mb", Number(Count, 1, 1_000_000), Some("1024"),
+        "Maximum size of the files that a client hands over for one job (`/scheduler/upload`), MB.";
+    UPLOAD_MAX_OF_USER = "jobtracker.upload.max-mb-of-user", Number(Count, 1, 100_000_000), Some("4096"),
+        "Maximum size of the handed-over files of all waiting and unfinished jobs of one user, MB.";
+    UPLOAD_MAX_OF_ALL = "jobtracker.upload.max-mb-of-all", Number(Count, 1, 100_000_000), Some("16384"),
+        "Maximum size of the handed-over files of all waiting and unfinished jobs, MB.";
+    UPLOAD_KEEP_FREE = "jobtracker.upload.keep-free-mb", Number(Count, 0, 100_000_000), Some("512"),
+        "Room that handed-over files leave on the file system of the staging root, MB.";
     VERSION = "jobtracker.version", Text, Some("1.2.1"),
         "Version reported to TaskTrackers; must equal theirs.";
     BUILD_VERSION = "jobtracker.build-version", Text,

@@ -51,6 +51,31 @@ impl HttpLimits {
     }
 }
 
+/// Limits of job files over HTTP, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UploadLimits {
+    /// Maximum size of the files of one job.
+    pub job_bytes: u64,
+    /// Maximum size of the files of one user.
+    pub user_bytes: u64,
+    /// Maximum size of all.
+    pub all_bytes: u64,
+    /// Room that they leave on the disk.
+    pub keep_free_bytes: u64,
+}
+
+impl UploadLimits {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let bytes = |key| configuration.number::<u64>(key).map(|mb| mb << 20);
+        Ok(UploadLimits {
+            job_bytes: bytes(&keys::UPLOAD_MAX)?,
+            user_bytes: bytes(&keys::UPLOAD_MAX_OF_USER)?,
+            all_bytes: bytes(&keys::UPLOAD_MAX_OF_ALL)?,
+            keep_free_bytes: bytes(&keys::UPLOAD_KEEP_FREE)?,
+        })
+    }
+}
+
 /// Minimum number of finished jobs kept: a client requests its job once more after the end.
 const LEAST_FINISHED_JOBS: usize = 100;
 

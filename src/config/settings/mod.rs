@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use directories::Directories;
 pub use job_changes::JobChangeSettings;
-pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
+pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub use market::{BudgetStoreKind, MarketSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{
@@ -173,6 +173,8 @@ pub struct Settings {
     pub trackers: TrackerSettings,
     /// Limits of jobs.
     pub job_limits: JobLimits,
+    /// Limits of job files over HTTP.
+    pub uploads: UploadLimits,
     /// Memory of slots.
     pub memory: MemorySettings,
     /// The version reported to trackers, e.g. `1.2.1`.
@@ -254,6 +256,7 @@ impl Settings {
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,
             job_limits: JobLimits::from_configuration(&configuration)?,
+            uploads: UploadLimits::from_configuration(&configuration)?,
             memory: MemorySettings::from_configuration(&configuration)?,
             version: configuration.required(&keys::VERSION)?.value,
             build_version: configuration.required(&keys::BUILD_VERSION)?.value,

@@ -160,6 +160,7 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
         OperationKind::AddQueue => "add-queue",
         OperationKind::RemoveQueue => "remove-queue",
         OperationKind::Explain => "explain",
+        OperationKind::Upload => "upload",
         kind => kind.parameter(),
     };
     let user = verified.as_ref().map(|signer| signer.user.as_str()).or(query.user.as_deref()).unwrap_or_default();
@@ -167,6 +168,7 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
     let name_of_value = match query.kind {
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::OrderQuote => "rate",
         OperationKind::AddBudget | OperationKind::Transfer | OperationKind::Allowance => "amount",
+        OperationKind::Upload => "sha256",
         OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain | OperationKind::Tasks => "job",
         OperationKind::Drain | OperationKind::Resume => "worker",
         _ => "queue",

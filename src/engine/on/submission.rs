@@ -74,6 +74,27 @@ impl Engine {
         }
     }
 
+    /// Whether the user may hand over files of the id now, before it submits under it.
+    ///
+    /// # Errors
+    /// The id is not one that was issued to the user, or the job is being submitted or was.
+    pub fn check_upload(&self, id: JobId, user: &str) -> Result<(), Refusal> {
+        if self.jobs.get(id).is_some() || self.submissions.is_pending(id) {
+            return Err(Refusal::Invalid(format!("{id} has been submitted: its files are fixed")));
+        }
+        self.check_id_owner(id, user)
+    }
+
+    /// Whether a job of the id is being submitted or has not ended, so that its files are needed.
+    pub fn needs_files(&self, id: JobId) -> bool {
+        self.submissions.is_pending(id) || self.jobs.get(id).is_some_and(|job| !job.is_over())
+    }
+
+    /// Whether a job of the id is known, ended or not.
+    pub fn has_job(&self, id: JobId) -> bool {
+        self.jobs.get(id).is_some()
+    }
+
     pub(super) fn on_submission_requested(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
         if let Err(refusal) = self.check_safe_mode() {
             return refuse(refusal);

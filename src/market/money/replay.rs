@@ -33,6 +33,8 @@ pub enum Consumer {
     Servlet,
     /// Job submissions.
     Job,
+    /// Files of jobs over HTTP.
+    Upload,
 }
 
 /// The last accepted signature of a user's key with one consumer.

@@ -76,9 +76,11 @@ impl Market {
         let timestamp = query.timestamp.as_deref().unwrap_or_default();
         let timestamp_ms =
             timestamp.parse().map_err(|_| because(Denial::BadTimestamp(timestamp.chars().take(32).collect())))?;
+        // Several files of a job arrive within moments, beside other requests of their user.
+        let consumer = if query.kind == OperationKind::Upload { Consumer::Upload } else { Consumer::Servlet };
         let stamp = self
             .guard
-            .accept(Consumer::Servlet, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
+            .accept(consumer, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
             .map_err(|refusal| because(Denial::Replay(refusal)))?;
         // For reads too: a replayed request must not be answered again, not even after a crash.
         self.record(MarketFact::Stamp(stamp), facts);
@@ -145,6 +147,7 @@ impl Market {
                 let costs_of = costs_of.filter(|_| !signed_by_admin(request));
                 Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
             }
+            upload @ Operation::Upload(_) => Ok(Answer::Permitted(upload)),
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount, note } => {
                 self.add_budget(queue, amount, &Author { by: signer_of(request), note: &note }, now, facts)
@@ -248,6 +251,8 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         _ if signer.role == Role::Admin => true,
         // The lists of the job decide.
         OperationKind::OfJob(_) => true,
+        // Into one's own folder; the owner of the job's id is looked at beside the market.
+        OperationKind::Upload => true,
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
             query.target().is_none_or(|queue| queue == signer.user)
         }

@@ -90,7 +90,18 @@ impl ParsedQuery {
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `job` is missing.
     pub fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
-        parse_one(OperationKind::Explain, query, "job=JOB")
+        // A query that was signed for an upload names a job, too.
+        let parsed = ParsedQuery::parse_of(&[OperationKind::Explain, OperationKind::Upload], query)?;
+        let parsed = parsed.filter(|parsed| parsed.kind == OperationKind::Explain);
+        parsed.ok_or(QueryError::NothingAsked("job=JOB"))
+    }
+
+    /// Parses a request to store a file of a job.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `sha256` is missing.
+    pub fn parse_upload(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::Upload, query, "job=JOB&name=NAME&sha256=HEX")
     }
 
     /// Parses a request for a ticket that opens the logs of an attempt.

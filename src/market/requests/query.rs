@@ -13,6 +13,7 @@ use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
 use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
 
 use super::job_request::{JobRequest, JobRequestKind};
+use super::job_upload::JobUpload;
 use super::report_request::ReportRequest;
 
 /// Characters of a refused text that an error repeats.
@@ -74,6 +75,8 @@ pub enum OperationKind {
     JobTimes,
     /// `report=users`, `queues` or `jobs`
     Report,
+    /// `sha256=hex&job=job&name=name`
+    Upload,
 }
 
 /// A request before its parameters have been parsed.
@@ -207,6 +210,8 @@ pub enum Operation {
         /// The user whose jobs' costs are shown; none: of all.
         costs_of: Option<String>,
     },
+    /// A file of a job that the signer is about to submit.
+    Upload(JobUpload),
 }
 
 /// A query that cannot be parsed.
@@ -271,6 +276,14 @@ pub enum QueryError {
         /// What it holds.
         value: String,
     },
+    /// Not a name of a job's file.
+    #[error(
+        "name: {0:?}: expected a path below the job's folder: at most 8 plain names, no `..`, no control characters"
+    )]
+    FileName(String),
+    /// Not a digest.
+    #[error("sha256: expected the SHA-256 of the content, 64 hexadecimal digits")]
+    Digest,
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
     MissingQueue(&'static str),
@@ -378,6 +391,7 @@ impl OperationKind {
             OperationKind::Transfer => "transfer",
             OperationKind::Allowance => "allowance",
             OperationKind::Report => "report",
+            OperationKind::Upload => "sha256",
         }
     }
 
@@ -409,7 +423,8 @@ impl OperationKind {
             | OperationKind::OrderQuote
             | OperationKind::Tasks
             | OperationKind::JobTimes
-            | OperationKind::Report => false,
+            | OperationKind::Report
+            | OperationKind::Upload => false,
         }
     }
 
@@ -496,7 +511,8 @@ impl ParsedQuery {
             | OperationKind::Resume
             | OperationKind::JobTimes
             | OperationKind::Transfer
-            | OperationKind::Report => None,
+            | OperationKind::Report
+            | OperationKind::Upload => None,
         }
     }
 
@@ -534,6 +550,7 @@ impl ParsedQuery {
             OperationKind::JobTimes => Operation::JobTimes { costs_of: self.user.clone() },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
             OperationKind::OfJob(kind) => Operation::OfJob(self.job_request(kind)?),
+            OperationKind::Upload => Operation::Upload(JobUpload::parse(&self.raw)?),
         })
     }
 

@@ -32,6 +32,21 @@ pub enum SubmissionError {
         /// The directory that was expected.
         expected: String,
     },
+    /// The daemon may not read the staging directory, which is as stock clients make it.
+    #[error(
+        "the JobTracker runs as {daemon_user:?} and may not read {} (mode {mode:o}), where files of the job are staged; expected a \
+         client that hands them over, such as `jobtracker job submit`, or for stock clients the rights of \
+         etc/systemd/stock-clients.conf",
+        folder.display()
+    )]
+    ClosedDirectory {
+        /// The user of the daemon.
+        daemon_user: String,
+        /// The folder that is closed.
+        folder: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// A file is missing, unreadable or too long.
     #[error("{0}")]
     File(#[from] FsError),

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod error;
+mod job_file;
 mod leftovers;
 mod map_inputs;
 mod pools;
@@ -11,6 +12,7 @@ mod read;
 mod spec;
 mod staging;
 mod system_dir;
+mod uploads;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -35,12 +37,14 @@ use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
 pub use error::SubmissionError;
+pub use job_file::JobFileSender;
 pub use leftovers::Leftovers;
 pub use map_inputs::MapInputs;
 pub use predecessors::SystemDirAtStart;
 pub use read::SubmissionRequest;
 pub use staging::make_staging_root;
 pub use system_dir::make_system_dir;
+pub use uploads::Uploads;
 
 use read::{ReadConf, Splits, SubmissionReader};
 use staging::{JobDirectory, StagingRoot};
@@ -65,6 +69,8 @@ pub struct Submissions {
     reader: SubmissionReader,
     system: FileUri,
     staging: StagingRoot,
+    uploads: Uploads,
+    job_files: JobFileSender,
     file_pool: FairPool,
     removal_pool: FairPool,
     /// Jobs whose system directory is still being written after the deadline.
@@ -95,6 +101,8 @@ impl Submissions {
             resolver,
             reader: SubmissionReader::new(settings, acl, staging.clone()),
             system: settings.directories.system.clone(),
+            uploads: Uploads::new(settings, staging.clone()),
+            job_files: JobFileSender::new(settings, staging.clone()),
             staging,
             file_pool: FairPool::new(CONCURRENT.0, CONCURRENT.1, FILE_TIMEOUT, MAX_STUCK),
             removal_pool: FairPool::new(REMOVALS.0, REMOVALS.0, REMOVALS.1, REMOVALS.0),
@@ -110,6 +118,16 @@ impl Submissions {
     /// The threads that are stuck on files of jobs.
     pub fn stuck(&self) -> StuckThreads {
         self.file_pool.stuck()
+    }
+
+    /// Takes in the files of jobs that clients hand over.
+    pub fn uploads(&self) -> &Uploads {
+        &self.uploads
+    }
+
+    /// Gives workers the files of jobs.
+    pub fn job_files(&self) -> &JobFileSender {
+        &self.job_files
     }
 
     /// Sets the store that knows ids issued before the restart.
@@ -309,8 +327,13 @@ impl Submissions {
     /// Removes the staging directory of a completed or rejected job, since many stock clients leave it: the 1.2.1
     /// `JobClient` cleans up only if it happens to have opened its file system.
     async fn remove_staging(&self, id: JobId, directory: String) {
-        let staging = self.staging.clone();
-        self.report(self.remove(move || staging.remove(id, &directory).map(drop)).await);
+        let (staging, uploads) = (self.staging.clone(), self.uploads.clone());
+        let remove = move || {
+            staging.remove(id, &directory)?;
+            uploads.forget(id);
+            Ok(())
+        };
+        self.report(self.remove(remove).await);
     }
 
     /// Removes job-info, so that no other JobTracker adopts a completed job.

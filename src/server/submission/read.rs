@@ -90,13 +90,15 @@ pub(super) struct SubmissionReader {
     /// Users that may sign; `None` without a market.
     acl: Option<Arc<AclFile>>,
     staging: StagingRoot,
+    daemon_user: String,
 }
 
 // === impl SubmissionReader ===
 
 impl SubmissionReader {
     pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>, staging: StagingRoot) -> Self {
-        Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl, staging }
+        let (configuration, daemon_user) = (settings.configuration.clone(), settings.daemon_user.clone());
+        Self { configuration, limits: settings.job_limits, acl, staging, daemon_user }
     }
 
     /// Refreshes the list of users that may sign.
@@ -115,8 +117,9 @@ impl SubmissionReader {
         submit_dir: &str,
         pool_property: Option<&str>,
     ) -> Result<ReadConf, SubmissionError> {
-        let directory = self.staging.open(user, id, submit_dir)?;
-        let configuration = self.configuration(&directory, user)?;
+        let closed = |error| self.closed_directory(user, id, error);
+        let directory = self.staging.open(user, id, submit_dir).map_err(closed)?;
+        let configuration = self.configuration(&directory, user).map_err(closed)?;
         let bad = |source| SubmissionError::JobConf { path: directory.path_of(JOB_CONF), source: Box::new(source) };
         let (conf, only_stock) = self.job_conf(&directory, user, &configuration)?;
         let pools = pool_properties(&configuration, pool_property).map_err(|error| bad(error.into()))?;
@@ -125,6 +128,17 @@ impl SubmissionReader {
         let output = output.filter(|output| !output.is_empty() && output.len() <= MAX_OUTPUT_BYTES);
         let spec = JobSpec { only_stock, output, ..job_spec(user, directory.uri(), conf, pools) };
         Ok(ReadConf { directory, spec, signature })
+    }
+
+    /// Names the folder that is closed to the daemon, if that is the error.
+    fn closed_directory(&self, user: &str, job: JobId, error: SubmissionError) -> SubmissionError {
+        let SubmissionError::File(refused) = &error else { return error };
+        match self.staging.closed_folder(user, job).filter(|_| refused.is_denied()) {
+            Some((folder, mode)) => {
+                SubmissionError::ClosedDirectory { daemon_user: self.daemon_user.clone(), folder, mode }
+            }
+            None => error,
+        }
     }
 
     /// Reads job.splitmetainfo, and job.split unless `is_only_stock`, of a job with `maps` maps.

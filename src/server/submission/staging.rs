@@ -1,16 +1,20 @@
 //! The staging directory of a job: which one it must be, and its owners.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::FileType;
+
 use crate::config::{Settings, excerpt};
-use crate::fs::{Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
+use crate::fs::{CheckedFile, Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::model::JobId;
 
 use super::accounts::Accounts;
 use super::error::SubmissionError;
 
-const AREA: &str = ".staging";
+/// Name of a user's folder for the directories of jobs.
+pub(super) const AREA: &str = ".staging";
 
 /// As Hadoop's own staging root: each user makes a folder, and can rename only that one.
 const ROOT_MODE: u32 = 0o1777;
@@ -52,6 +56,11 @@ impl StagingRoot {
         Self { root: settings.directories.staging_root.clone(), accounts: Arc::new(Accounts::new()) }
     }
 
+    #[cfg(test)]
+    pub(super) fn at(root: FileUri) -> Self {
+        Self { root, accounts: Arc::new(Accounts::new()) }
+    }
+
     /// Opens the directory that a client named for its job. Blocking.
     ///
     /// No link is followed below the root. The directory and its parent must belong to the submitter, if this machine
@@ -77,14 +86,61 @@ impl StagingRoot {
             tracing::warn!("not removing the directory of {job}: expected one in {}/USER/{AREA}", self.root);
             return Ok(false);
         };
-        let removed = self.find(&user, job).and_then(|(area, _, _)| area.remove(job.to_string().as_ref()));
+        let removed = self.find(&user, job).and_then(|(area, _, _)| {
+            let is_removed = area.remove(job.to_string().as_ref())?;
+            self.remove_empty_home(&user, &area)?;
+            Ok(is_removed)
+        });
         match removed {
             Err(error) if error.is_not_found() => Ok(false),
             removed => removed,
         }
     }
 
-    fn job_directory(&self, user: &str, job: JobId) -> Option<FileUri> {
+    /// Removes the folders of a user that the daemon has made for handed-over files, when no job is left in them: the user's
+    /// own client would refuse to stage there.
+    fn remove_empty_home(&self, user: &str, area: &FolderHandle) -> Result<(), FsError> {
+        let ours = rustix::process::geteuid();
+        if ours.is_root() || area.owner()? != ours.as_raw() {
+            return Ok(());
+        }
+        let root = FolderHandle::open(self.root.as_path())?;
+        let home = root.folder(Path::new(user))?;
+        if home.owner()? == ours.as_raw() && home.remove_empty_folder(AREA.as_ref())? {
+            root.remove_empty_folder(user.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// The innermost folder of a job that can be seen, and its permission bits: the one that is closed to a process that may not
+    /// read what lies in it.
+    pub(super) fn closed_folder(&self, user: &str, job: JobId) -> Option<(PathBuf, u32)> {
+        let directory = self.job_directory(user, job)?;
+        let seen = directory.as_path().ancestors().take(3).find_map(|folder| {
+            let metadata = std::fs::symlink_metadata(folder).ok()?;
+            Some((folder.to_owned(), metadata.mode() & 0o7777))
+        });
+        seen
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        self.root.as_path()
+    }
+
+    /// The number of a user, if this machine knows the name.
+    pub(super) fn uid_of(&self, user: &str) -> Option<u32> {
+        self.accounts.uid_of(user)
+    }
+
+    /// The length of all files of a job, bytes; 0 for what cannot be read. Blocking.
+    pub(super) fn size_of(&self, user: &str, job: JobId) -> u64 {
+        let Ok((_, directory, _)) = self.find(user, job) else { return 0 };
+        size_of(&directory, 0).unwrap_or(0)
+    }
+
+    /// The directory of a job; `None` if the user's name cannot be a folder's.
+    pub(super) fn job_directory(&self, user: &str, job: JobId) -> Option<FileUri> {
         self.root.join(user).ok()?.join(AREA).ok()?.join(&job.to_string()).ok()
     }
 
@@ -116,6 +172,20 @@ impl StagingRoot {
     }
 }
 
+/// The length of all files below a folder.
+fn size_of(folder: &FolderHandle, level: usize) -> Result<u64, FsError> {
+    const MAX_LEVEL: usize = 16;
+    let mut bytes = 0_u64;
+    for name in folder.names()? {
+        let Some(stat) = folder.stat_of(&name)? else { continue };
+        bytes = bytes.saturating_add(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if level < MAX_LEVEL => size_of(&folder.folder(Path::new(&name))?, level + 1)?,
+            _ => u64::try_from(stat.st_size).unwrap_or(0),
+        });
+    }
+    Ok(bytes)
+}
+
 // === impl JobDirectory ===
 
 impl JobDirectory {
@@ -126,6 +196,12 @@ impl JobDirectory {
     /// The path of a file of the job, for messages.
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
         self.uri.as_path().join(name)
+    }
+
+    /// Opens a file of the job, also in a folder below. Blocking.
+    pub(super) fn open_file(&self, name: &Path) -> Result<CheckedFile, FsError> {
+        let expected = Expected::file_of(self.owners.iter().copied()).with_one_link();
+        self.folder.file(name, &expected)
     }
 
     /// Reads a file of the job of at most `max_bytes`. Blocking, without a timeout.

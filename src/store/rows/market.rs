@@ -284,5 +284,6 @@ fn consumer(consumer: Consumer) -> &'static str {
     match consumer {
         Consumer::Servlet => "servlet",
         Consumer::Job => "job",
+        Consumer::Upload => "upload",
     }
 }

@@ -1,0 +1,16 @@
+//! How files of jobs are handed over.
+
+use serde::{Deserialize, Serialize};
+
+/// What a client must know before it hands files over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadRules {
+    /// The user of the daemon, whose staging folders it reads in any case.
+    pub user: String,
+    /// The number of that user.
+    pub uid: u32,
+    /// Whether it reads the staging folders of all users.
+    pub reads_all: bool,
+    /// Maximum size of the files of one job, MB.
+    pub max_mb: u64,
+}

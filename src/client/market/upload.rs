@@ -1,0 +1,186 @@
+//! Hands files of a job over, before it is submitted.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body, Frame, SizeHint};
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+
+use crate::api::UploadRules;
+use crate::client::http_request::{HttpAnswer, post_body};
+use crate::client::signed_query::{SignedQuery, escaped};
+use crate::model::JobId;
+
+use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, last_accepted_ms};
+
+/// Path of uploads.
+const UPLOAD: &str = "/scheduler/upload";
+/// Read at once, bytes.
+const PIECE_BYTES: usize = 128 << 10;
+/// Maximum number of retries, a second apart, if the server does not answer or is busy.
+const MOST_RETRIES: usize = 60;
+
+/// A file of a job, ready to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct JobFile<'a> {
+    /// The job.
+    pub job: JobId,
+    /// Its path below the job's folder.
+    pub name: &'a str,
+    /// Where it lies.
+    pub path: &'a Path,
+}
+
+/// The content of a file, as it was when its digest was made.
+struct FileBody {
+    file: File,
+    left_bytes: u64,
+}
+
+// === impl MarketClient: job files ===
+
+impl MarketClient {
+    /// How the server takes files of jobs.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]: no JobTracker of ours answers.
+    pub async fn upload_rules(&self) -> Result<UploadRules, MarketClientError> {
+        self.read_json(&self.body_or_error(self.get(UPLOAD, None).await?)?)
+    }
+
+    /// Hands a file over, in the name of `user`; signed, if there is a signer and a market. Repeated while the server is busy or does
+    /// not answer: a file that comes again replaces the first.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]: the file cannot be read, or the server refuses it.
+    pub async fn upload(
+        &self,
+        file: JobFile<'_>,
+        user: &str,
+        signer: Option<&Signer>,
+    ) -> Result<(), MarketClientError> {
+        let JobFile { job, name, path } = file;
+        let unreadable =
+            |error: io::Error| MarketClientError::Refused(format!("cannot read {}: {error}", path.display()));
+        let (digest, bytes) = digest_of(path).map_err(unreadable)?;
+        let query = format!("job={job}&name={}&sha256={digest}", escaped(name));
+        let mut retries = 0;
+        loop {
+            let body = || File::open(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
+            let sent = self.send_file(&query, user, signer, &body).await;
+            let failed = match sent {
+                Ok(answer) if answer.status.is_success() => return Ok(()),
+                // A full disk is not going to be empty in a minute.
+                Ok(HttpAnswer { status: StatusCode::INSUFFICIENT_STORAGE, body }) => {
+                    let error = self.body_or_error(HttpAnswer { status: StatusCode::BAD_REQUEST, body });
+                    return error.map(drop);
+                }
+                Ok(HttpAnswer { status, body }) => {
+                    let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+                    match self.body_or_error(HttpAnswer { status, body }) {
+                        Err(MarketClientError::Refused(reason)) if is_denied => {
+                            MarketClientError::Denied { reason: Some(reason) }
+                        }
+                        Err(error) => error,
+                        Ok(_) => return Ok(()),
+                    }
+                }
+                Err(error) => error,
+            };
+            if retries == MOST_RETRIES || !matches!(failed, MarketClientError::Unreachable { .. }) {
+                return Err(failed);
+            }
+            retries += 1;
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn send_file(
+        &self,
+        query: &str,
+        user: &str,
+        signer: Option<&Signer>,
+        body: &impl Fn() -> Result<FileBody, MarketClientError>,
+    ) -> Result<HttpAnswer, MarketClientError> {
+        let time = match signer {
+            Some(signer) => match self.request("time").await {
+                Ok(answer) => answer.time_ms.map(|time_ms| (signer, time_ms)),
+                // No market, so names are believed.
+                Err(MarketClientError::Refused(_)) => None,
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        let post = async |path: String, authorization: Option<&str>| {
+            post_body(&self.server, &path, authorization, body()?).await.map_err(|error| self.unreachable(error))
+        };
+        let Some((signer, time_ms)) = time else {
+            return post(format!("{UPLOAD}?{query}&user.name={}", escaped(user)), None).await;
+        };
+        let mut timestamp_ms = time_ms;
+        let mut signatures = 1;
+        loop {
+            let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
+            let answer = post(format!("{UPLOAD}?{}", signed.query), Some(&signed.authorization)).await?;
+            let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
+            match last_accepted_ms(&answer).filter(is_near) {
+                Some(last_ms) if signatures < MOST_SIGNATURES => {
+                    timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms);
+                }
+                _ => return Ok(answer),
+            }
+            signatures += 1;
+        }
+    }
+}
+
+/// The SHA-256 of a file in hexadecimal digits, and its length.
+fn digest_of(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let (mut digest, mut bytes) = (Sha256::new(), 0);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => {
+                digest.update(&piece[..read]);
+                bytes += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), bytes))
+}
+
+impl Body for FileBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.left_bytes == 0 {
+            return Poll::Ready(None);
+        }
+        let bytes = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        let mut piece = vec![0; bytes];
+        let read = self.file.read_exact(&mut piece).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was sent"),
+            _ => error,
+        });
+        Poll::Ready(Some(read.map(|()| {
+            self.left_bytes -= bytes as u64;
+            Frame::data(piece.into())
+        })))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left_bytes)
+    }
+}

@@ -1,0 +1,132 @@
+//! A file of a job that is handed over before its submission: which job, which name, which content.
+
+use crate::model::JobId;
+
+use super::query::{QueryError, decode, set_once};
+
+/// Longest name of a file, bytes.
+const MAX_NAME_BYTES: usize = 1_024;
+/// Longest component of a name, bytes: as file systems have it.
+const MAX_COMPONENT_BYTES: usize = 255;
+/// Most components of a name.
+const MAX_COMPONENTS: usize = 8;
+/// What names of files that are still being written begin with.
+const RESERVED: &str = ".upload-";
+/// Of a digest.
+const DIGEST_BYTES: usize = 32;
+
+/// A file of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobUpload {
+    /// The id that the job will have.
+    pub job: JobId,
+    /// The path of the file in the job's folder: plain names, separated by `/`.
+    pub name: String,
+    /// The SHA-256 of its content.
+    pub sha256: [u8; DIGEST_BYTES],
+}
+
+// === impl JobUpload ===
+
+impl JobUpload {
+    /// Parses `job`, `name` and `sha256` out of a raw query string.
+    ///
+    /// # Errors
+    /// A parameter is missing, repeated or not valid.
+    pub fn parse(query: &str) -> Result<Self, QueryError> {
+        let (mut job, mut name, mut digest) = (None, None, None);
+        for (parameter, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            match decode(parameter)?.as_ref() {
+                "job" => set_once(&mut job, "job", value)?,
+                "name" => set_once(&mut name, "name", value)?,
+                "sha256" => set_once(&mut digest, "sha256", value)?,
+                _ => {}
+            }
+        }
+        let missing = |parameter| QueryError::MissingParameter { operation: "upload", parameter };
+        let job = job.ok_or_else(|| missing("job"))?;
+        let name = name.ok_or_else(|| missing("name"))?;
+        let digest = digest.ok_or_else(|| missing("sha256"))?;
+        let job = job
+            .parse()
+            .map_err(|_| QueryError::JobId { parameter: "job", value: job.chars().take(64).collect::<String>() })?;
+        if !is_plain_path(&name) {
+            return Err(QueryError::FileName(name.chars().take(64).collect()));
+        }
+        Ok(Self { job, name, sha256: parse_digest(&digest).ok_or(QueryError::Digest)? })
+    }
+}
+
+/// Whether a name stays in its folder, and is one that a file system has.
+fn is_plain_path(name: &str) -> bool {
+    let is_plain = |part: &str| {
+        !matches!(part, "" | "." | "..") && part.len() <= MAX_COMPONENT_BYTES && !part.starts_with(RESERVED)
+    };
+    name.len() <= MAX_NAME_BYTES
+        && !name.contains(char::is_control)
+        && name.split('/').count() <= MAX_COMPONENTS
+        && name.split('/').all(is_plain)
+}
+
+fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * DIGEST_BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut digest = [0; DIGEST_BYTES];
+    for (byte, pair) in digest.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str) -> Result<String, String> {
+        let query = format!("job=job_7_0001&name={name}&sha256={}&user=a&timestamp=1", "0a".repeat(32));
+        JobUpload::parse(&query).map(|upload| upload.name).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        for name in ["job.xml", "lib/a.jar", "%2Ehidden", "a%20b", "..a", "a/b/c/d/e/f/g/h"] {
+            assert!(parse(name).is_ok(), "{name}");
+        }
+        let (long, longest) = ("x".repeat(256), format!("{0}/{0}/{0}/{0}/{0}", "x".repeat(255)));
+        for name in [
+            "",
+            ".",
+            "..",
+            "/etc/passwd",
+            "a/../b",
+            "a//b",
+            "a/",
+            "%2e%2e/x",
+            "a%00",
+            "a%0Ab",
+            ".upload-1",
+            "lib/.upload-1",
+            "a/b/c/d/e/f/g/h/i",
+            &long,
+            &longest,
+        ] {
+            let refused = parse(name).unwrap_err();
+            assert!(refused.contains("expected a path below the job's folder"), "{name}: {refused}");
+        }
+    }
+
+    #[test]
+    fn digest_and_job_are_checked() {
+        let refused = |query: &str| JobUpload::parse(query).unwrap_err().to_string();
+        assert!(refused("job=job_7_0001&name=a").contains("needs a parameter sha256"));
+        assert!(refused("job=x&name=a&sha256=1").contains("job: \"x\" is not the id of a job"));
+        for digest in ["1", &"0g".repeat(32), &"00".repeat(33), ""] {
+            assert!(refused(&format!("job=job_7_0001&name=a&sha256={digest}")).contains("64 hexadecimal"), "{digest}");
+        }
+        assert!(refused("job=job_7_0001&name=a&name=b&sha256=1").contains("given more than once"));
+        let upload = JobUpload::parse(&format!("job=job_7_0001&name=a&sha256={}", "fF".repeat(32))).unwrap();
+        assert_eq!(upload.sha256, [0xff; 32]);
+    }
+}

@@ -1,0 +1,340 @@
+//! What is known of the files that clients hand over: how many bytes of which user for which job, and since when nothing more has come.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::time::Instant;
+
+use crate::config::settings::UploadLimits;
+use crate::model::JobId;
+use crate::web::FileRefusal;
+
+/// Time after the last upload in which a job must be submitted.
+pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
+/// Uploads under way, and those of one user: each has a thread.
+const UNDER_WAY: (usize, usize) = (64, 8);
+/// Jobs with files, and those of one user: bounds for memory and folders.
+const JOBS: (usize, usize) = (20_000, 2_000);
+/// Files of one job.
+const MAX_FILES: usize = 1_000;
+const MB: u64 = 1 << 20;
+
+/// The user and the job of files.
+pub(super) type Owner = (Arc<str>, JobId);
+
+/// The files of all jobs that were handed over.
+#[derive(Debug, Default)]
+pub(super) struct UploadLedger {
+    jobs: BTreeMap<Owner, JobFiles>,
+    users: BTreeMap<Arc<str>, Use>,
+    all: Use,
+}
+
+/// The files of one job.
+#[derive(Debug)]
+struct JobFiles {
+    /// Stored files with their lengths.
+    stored: BTreeMap<String, u64>,
+    /// Stored before a restart, and being written.
+    other_bytes: u64,
+    under_way: usize,
+    last: Instant,
+    is_submitted: bool,
+}
+
+/// Sums over jobs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    bytes: u64,
+    under_way: usize,
+    jobs: usize,
+}
+
+/// Room for an upload under way; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    ledger: Arc<Mutex<UploadLedger>>,
+    limits: UploadLimits,
+    owner: Owner,
+    bytes: u64,
+}
+
+/// What is to be decided about the files of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Review {
+    pub(super) owner: Owner,
+    /// Whether the job was seen as submitted before.
+    pub(super) is_submitted: bool,
+    /// Whether nothing has come for [`KEPT_FOR`].
+    pub(super) is_due: bool,
+}
+
+// === impl UploadLedger ===
+
+impl UploadLedger {
+    /// Takes up files of an earlier run.
+    pub(super) fn restore(&mut self, owner: Owner, bytes: u64, last: Instant) {
+        self.files_of(&owner, last);
+        self.add(&owner, bytes);
+    }
+
+    pub(super) fn has(&self, owner: &Owner) -> bool {
+        self.jobs.contains_key(owner)
+    }
+
+    /// All jobs with files and nothing under way.
+    pub(super) fn reviews(&self, now: Instant) -> Vec<Review> {
+        let idle = self.jobs.iter().filter(|(_, files)| files.under_way == 0);
+        let review = |(owner, files): (&Owner, &JobFiles)| Review {
+            owner: owner.clone(),
+            is_submitted: files.is_submitted,
+            is_due: now.saturating_duration_since(files.last) >= KEPT_FOR,
+        };
+        idle.map(review).collect()
+    }
+
+    pub(super) fn set_submitted(&mut self, owner: &Owner) {
+        if let Some(files) = self.jobs.get_mut(owner) {
+            files.is_submitted = true;
+        }
+    }
+
+    /// The users whose files of the job are known.
+    pub(super) fn owners_of(&self, job: JobId) -> Vec<Owner> {
+        self.jobs.keys().filter(|(_, id)| *id == job).cloned().collect()
+    }
+
+    /// Forgets the files of a job, unless one more is under way.
+    pub(super) fn forget(&mut self, owner: &Owner) -> bool {
+        if self.jobs.get(owner).is_none_or(|files| files.under_way > 0) {
+            return false;
+        }
+        let Some(files) = self.jobs.remove(owner) else { return false };
+        let bytes = files.other_bytes + files.stored.values().sum::<u64>();
+        let of_user = self.users.entry(owner.0.clone()).or_default();
+        for sum in [of_user, &mut self.all] {
+            sum.bytes = sum.bytes.saturating_sub(bytes);
+            sum.jobs = sum.jobs.saturating_sub(1);
+        }
+        if self.users.get(&owner.0).is_some_and(|of_user| of_user.jobs == 0) {
+            self.users.remove(&owner.0);
+        }
+        true
+    }
+
+    fn files_of(&mut self, owner: &Owner, now: Instant) -> &mut JobFiles {
+        if !self.jobs.contains_key(owner) {
+            self.users.entry(owner.0.clone()).or_default().jobs += 1;
+            self.all.jobs += 1;
+        }
+        let files = self.jobs.entry(owner.clone()).or_insert_with(|| JobFiles {
+            stored: BTreeMap::new(),
+            other_bytes: 0,
+            under_way: 0,
+            last: now,
+            is_submitted: false,
+        });
+        files.last = now;
+        files
+    }
+
+    fn begin(&mut self, owner: &Owner, name: &str, now: Instant) -> Result<(), FileRefusal> {
+        let of_user = self.users.get(&owner.0).copied().unwrap_or_default();
+        let busy = |text: String| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text);
+        if of_user.under_way >= UNDER_WAY.1 || self.all.under_way >= UNDER_WAY.0 {
+            let (user, all) = (of_user.under_way, self.all.under_way);
+            return Err(busy(format!("{all} uploads are under way, {user} of this user: try again soon")));
+        }
+        if !self.has(owner) && (of_user.jobs >= JOBS.1 || self.all.jobs >= JOBS.0) {
+            let (user, all) = (of_user.jobs, self.all.jobs);
+            return Err(busy(format!(
+                "{all} jobs have files here, {user} of this user: try again when some have ended"
+            )));
+        }
+        let is_new =
+            |files: &JobFiles| !files.stored.contains_key(name) && files.stored.len() + files.under_way >= MAX_FILES;
+        if self.jobs.get(owner).is_some_and(is_new) {
+            let text =
+                format!("{} has {MAX_FILES} files, as many as a job may have; expected an archive of them", owner.1);
+            return Err(FileRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, text));
+        }
+        self.files_of(owner, now).under_way += 1;
+        self.users.entry(owner.0.clone()).or_default().under_way += 1;
+        self.all.under_way += 1;
+        Ok(())
+    }
+
+    fn check(&self, owner: &Owner, more_bytes: u64, limits: &UploadLimits) -> Result<(), FileRefusal> {
+        let of_job = self.jobs.get(owner).map_or(0, |files| files.other_bytes + files.stored.values().sum::<u64>());
+        let of_user = self.users.get(&owner.0).copied().unwrap_or_default().bytes;
+        for (used, limit, whose, key) in [
+            (of_job, limits.job_bytes, "one job", "max-mb"),
+            (of_user, limits.user_bytes, "all jobs of a user", "max-mb-of-user"),
+            (self.all.bytes, limits.all_bytes, "all jobs", "max-mb-of-all"),
+        ] {
+            if used.saturating_add(more_bytes) > limit {
+                let most_mb = limit / MB;
+                return Err(FileRefusal::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    format_args!(
+                        "the files of {whose} would have {} bytes; expected at most {most_mb} MB (jobtracker.upload.{key})",
+                        used.saturating_add(more_bytes)
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, owner: &Owner, bytes: u64) {
+        if let Some(files) = self.jobs.get_mut(owner) {
+            files.other_bytes += bytes;
+        }
+        self.users.entry(owner.0.clone()).or_default().bytes += bytes;
+        self.all.bytes += bytes;
+    }
+
+    /// Ends an upload; `stored`: the name under which its bytes stay, if they do.
+    fn end(&mut self, owner: &Owner, bytes: u64, stored: Option<&str>, now: Instant) {
+        let mut gone_bytes = bytes;
+        if let Some(files) = self.jobs.get_mut(owner) {
+            files.under_way = files.under_way.saturating_sub(1);
+            files.other_bytes = files.other_bytes.saturating_sub(bytes);
+            files.last = now;
+            if let Some(name) = stored {
+                gone_bytes = files.stored.insert(name.to_owned(), bytes).unwrap_or(0);
+            }
+        }
+        let of_user = self.users.entry(owner.0.clone()).or_default();
+        for sum in [of_user, &mut self.all] {
+            sum.bytes = sum.bytes.saturating_sub(gone_bytes);
+            sum.under_way = sum.under_way.saturating_sub(1);
+        }
+    }
+}
+
+// === impl Reservation ===
+
+impl Reservation {
+    /// Room for an upload of `name`, which is refused at once if its length is known and too much.
+    pub(super) fn new(
+        ledger: &Arc<Mutex<UploadLedger>>,
+        limits: UploadLimits,
+        owner: Owner,
+        (name, length_bytes): (&str, Option<u64>),
+    ) -> Result<Self, FileRefusal> {
+        let mut locked = lock(ledger);
+        locked.check(&owner, length_bytes.unwrap_or(0), &limits)?;
+        locked.begin(&owner, name, Instant::now())?;
+        Ok(Self { ledger: ledger.clone(), limits, owner, bytes: 0 })
+    }
+
+    /// Room for more bytes.
+    pub(super) fn grow(&mut self, bytes: u64) -> Result<(), FileRefusal> {
+        let mut ledger = lock(&self.ledger);
+        ledger.check(&self.owner, bytes, &self.limits)?;
+        ledger.add(&self.owner, bytes);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Keeps the bytes, under a name of the job, in place of those that the name had.
+    pub(super) fn keep(mut self, name: &str) -> u64 {
+        let bytes = self.bytes;
+        lock(&self.ledger).end(&self.owner, bytes, Some(name), Instant::now());
+        // So that the drop has nothing to do.
+        self.bytes = u64::MAX;
+        bytes
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes != u64::MAX {
+            lock(&self.ledger).end(&self.owner, self.bytes, None, Instant::now());
+        }
+    }
+}
+
+pub(super) fn lock(ledger: &Mutex<UploadLedger>) -> MutexGuard<'_, UploadLedger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: UploadLimits =
+        UploadLimits { job_bytes: 10 * MB, user_bytes: 15 * MB, all_bytes: 20 * MB, keep_free_bytes: 0 };
+
+    fn owner(user: &str, number: u32) -> Owner {
+        (Arc::from(user), format!("job_7_{number:04}").parse().unwrap())
+    }
+
+    fn store(ledger: &Arc<Mutex<UploadLedger>>, owner: &Owner, name: &str, bytes: u64) -> Result<(), String> {
+        let mut reservation =
+            Reservation::new(ledger, LIMITS, owner.clone(), (name, None)).map_err(|refusal| refusal.text)?;
+        reservation.grow(bytes).map_err(|refusal| refusal.text)?;
+        assert_eq!(reservation.keep(name), bytes);
+        Ok(())
+    }
+
+    #[test]
+    fn job_user_and_all_have_bounds_that_name_their_keys() {
+        let ledger = Arc::default();
+        let (first, second) = (owner("alice", 1), owner("alice", 2));
+        store(&ledger, &first, "a", 9 * MB).unwrap();
+        let refused = store(&ledger, &first, "b", 2 * MB).unwrap_err();
+        assert!(
+            refused.contains("the files of one job") && refused.ends_with("at most 10 MB (jobtracker.upload.max-mb)")
+        );
+        let refused = store(&ledger, &second, "a", 7 * MB).unwrap_err();
+        assert!(refused.ends_with("15 MB (jobtracker.upload.max-mb-of-user)"), "{refused}");
+        store(&ledger, &owner("bob", 3), "a", 10 * MB).unwrap();
+        let refused = store(&ledger, &second, "a", 2 * MB).unwrap_err();
+        assert!(refused.ends_with("20 MB (jobtracker.upload.max-mb-of-all)"), "{refused}");
+        let known = Reservation::new(&ledger, LIMITS, first.clone(), ("b", Some(2 * MB))).unwrap_err();
+        assert_eq!(known.status, StatusCode::PAYLOAD_TOO_LARGE);
+        // What was refused and what is replaced gives its room back.
+        store(&ledger, &first, "a", MB).unwrap();
+        store(&ledger, &first, "b", 9 * MB).unwrap();
+        let forget = |owner: &Owner| lock(&ledger).forget(owner);
+        assert!(forget(&first));
+        assert!(!forget(&first));
+        store(&ledger, &second, "a", 10 * MB).unwrap();
+        assert!(forget(&second));
+        assert!(forget(&owner("bob", 3)));
+        let empty = lock(&ledger);
+        assert_eq!((empty.all.bytes, empty.all.under_way, empty.users.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn uploads_under_way_are_counted_and_end_with_their_reservation() {
+        let ledger = Arc::default();
+        let begin = || Reservation::new(&ledger, LIMITS, owner("alice", 1), ("a", None));
+        let held: Vec<_> = (0..UNDER_WAY.1).map(|_| begin().unwrap()).collect();
+        assert_eq!(begin().unwrap_err().status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(Reservation::new(&ledger, LIMITS, owner("bob", 2), ("a", None)).is_ok());
+        assert!(!lock(&ledger).forget(&owner("alice", 1)), "one is under way");
+        assert!(lock(&ledger).reviews(Instant::now()).iter().all(|review| &*review.owner.0 == "bob"));
+        drop(held);
+        assert!(begin().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_without_a_job_are_due_after_ten_minutes_from_the_last() {
+        let ledger = Arc::default();
+        let key = owner("alice", 1);
+        let is_due = || lock(&ledger).reviews(Instant::now())[0].is_due;
+        store(&ledger, &key, "a", 1).unwrap();
+        tokio::time::advance(KEPT_FOR - Duration::from_secs(1)).await;
+        assert!(!is_due());
+        store(&ledger, &key, "b", 1).unwrap();
+        tokio::time::advance(KEPT_FOR - Duration::from_secs(1)).await;
+        assert!(!is_due());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(is_due());
+    }
+}

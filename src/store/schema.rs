@@ -208,6 +208,9 @@ mod tests {
         database
             .execute_batch(
                 "ALTER TABLE attempt DROP COLUMN slots;
+                 DROP INDEX ledger_by_other_queue;
+                 ALTER TABLE ledger DROP COLUMN other_queue;
+                 ALTER TABLE ledger DROP COLUMN note;
                  INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, state)
                  VALUES ('a', 'j', 'work', 't', 1, 2, 'RUNNING')",
             )
@@ -217,6 +220,9 @@ mod tests {
             let database = open_for_writing(&path).unwrap();
             let slots: u32 = database.query_row("SELECT slots FROM attempt", [], |row| row.get(0)).unwrap();
             assert_eq!(slots, 1);
+            database
+                .prepare("SELECT note FROM ledger INDEXED BY ledger_by_other_queue WHERE other_queue = 'q'")
+                .unwrap();
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::config::{Configuration, keys};
-use crate::fs::FileUri;
+use crate::fs::{FileUri, LocalFileSystem};
 use crate::model::{AttemptId, JobId};
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::failure::TaskFailure;
@@ -174,7 +174,8 @@ impl LocalizedJob {
     pub fn splits(&self, file: &FileUri, max_bytes: u64) -> Result<Vec<u8>, TaskFailure> {
         match &self.splits {
             Some(splits) if file.as_path().ends_with(SPLITS) && self.source.has(file) => {
-                fs::read(splits).map_err(TaskFailure::file("read", splits))
+                let read = LocalFileSystem.read_limited(splits, max_bytes);
+                read.map_err(|error| unusable("a file of the job", error))
             }
             _ => self.source.read(file, max_bytes, &|_| Ok(())).map(|(splits, _)| splits),
         }

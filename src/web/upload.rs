@@ -83,8 +83,11 @@ async fn who_asks<O: Owner>(
     let mut fields = form_fields(query.as_bytes())
         .ok_or_else(|| bad("the query is not URL-encoded text with each parameter once".to_owned()))?;
     let user = take_user(&mut fields).map_err(refuse)?;
-    let file = JobUpload::parse(&query).map_err(|error| bad(error.to_string()))?;
-    Ok((file, Arc::from(user)))
+    match ParsedQuery::parse_upload(&query).and_then(|parsed| parsed.operation()) {
+        Ok(Operation::Upload(file)) => Ok((file, Arc::from(user))),
+        Ok(_) => Err(refuse(unexpected_answer())),
+        Err(error) => Err(bad(error.to_string())),
+    }
 }
 
 /// Stores a body; returns job, name and length.

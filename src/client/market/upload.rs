@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use crate::api::UploadRules;
 use crate::client::http_request::{HttpAnswer, post_body};
 use crate::client::signed_query::{SignedQuery, escaped};
+use crate::fs::{Expected, open_behind_links};
 use crate::model::JobId;
 
 use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, last_accepted_ms};
@@ -73,7 +74,7 @@ impl MarketClient {
         let query = format!("job={job}&name={}&sha256={digest}", escaped(name));
         let mut retries = 0;
         loop {
-            let body = || File::open(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
+            let body = || open(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
             let sent = self.send_file(&query, user, signer, &body).await;
             let failed = match sent {
                 Ok(answer) if answer.status.is_success() => return Ok(()),
@@ -141,9 +142,13 @@ impl MarketClient {
     }
 }
 
+fn open(path: &Path) -> io::Result<File> {
+    Ok(open_behind_links(path, &Expected::file_of_any_owner())?.file)
+}
+
 /// The SHA-256 of a file in hexadecimal digits, and its length.
 fn digest_of(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -2,8 +2,6 @@
 
 use crate::model::JobId;
 
-use super::query::{QueryError, decode, set_once};
-
 /// Longest name of a file, bytes.
 const MAX_NAME_BYTES: usize = 1_024;
 /// Longest component of a name, bytes: as file systems have it.
@@ -26,39 +24,8 @@ pub struct JobUpload {
     pub sha256: [u8; DIGEST_BYTES],
 }
 
-// === impl JobUpload ===
-
-impl JobUpload {
-    /// Parses `job`, `name` and `sha256` out of a raw query string.
-    ///
-    /// # Errors
-    /// A parameter is missing, repeated or not valid.
-    pub fn parse(query: &str) -> Result<Self, QueryError> {
-        let (mut job, mut name, mut digest) = (None, None, None);
-        for (parameter, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            match decode(parameter)?.as_ref() {
-                "job" => set_once(&mut job, "job", value)?,
-                "name" => set_once(&mut name, "name", value)?,
-                "sha256" => set_once(&mut digest, "sha256", value)?,
-                _ => {}
-            }
-        }
-        let missing = |parameter| QueryError::MissingParameter { operation: "upload", parameter };
-        let job = job.ok_or_else(|| missing("job"))?;
-        let name = name.ok_or_else(|| missing("name"))?;
-        let digest = digest.ok_or_else(|| missing("sha256"))?;
-        let job = job
-            .parse()
-            .map_err(|_| QueryError::JobId { parameter: "job", value: job.chars().take(64).collect::<String>() })?;
-        if !is_plain_path(&name) {
-            return Err(QueryError::FileName(name.chars().take(64).collect()));
-        }
-        Ok(Self { job, name, sha256: parse_digest(&digest).ok_or(QueryError::Digest)? })
-    }
-}
-
 /// Whether a name stays in its folder, and is one that a file system has.
-fn is_plain_path(name: &str) -> bool {
+pub(super) fn is_plain_path(name: &str) -> bool {
     let is_plain = |part: &str| {
         !matches!(part, "" | "." | "..") && part.len() <= MAX_COMPONENT_BYTES && !part.starts_with(RESERVED)
     };
@@ -68,7 +35,8 @@ fn is_plain_path(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
+/// The bytes of a digest in hexadecimal digits.
+pub(super) fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * DIGEST_BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -83,14 +51,20 @@ fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::{Operation, ParsedQuery};
 
-    fn parse(name: &str) -> Result<String, String> {
-        let query = format!("job=job_7_0001&name={name}&sha256={}&user=a&timestamp=1", "0a".repeat(32));
-        JobUpload::parse(&query).map(|upload| upload.name).map_err(|error| error.to_string())
+    fn parse(query: &str) -> Result<JobUpload, String> {
+        let parsed = ParsedQuery::parse_upload(query).map_err(|error| error.to_string())?;
+        match parsed.operation().map_err(|error| error.to_string())? {
+            Operation::Upload(upload) => Ok(upload),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn names_stay_in_the_folder() {
+        let parse =
+            |name: &str| parse(&format!("job=job_7_0001&name={name}&sha256={}&user=a&timestamp=1", "0a".repeat(32)));
         for name in ["job.xml", "lib/a.jar", "%2Ehidden", "a%20b", "..a", "a/b/c/d/e/f/g/h"] {
             assert!(parse(name).is_ok(), "{name}");
         }
@@ -119,14 +93,15 @@ mod tests {
 
     #[test]
     fn digest_and_job_are_checked() {
-        let refused = |query: &str| JobUpload::parse(query).unwrap_err().to_string();
-        assert!(refused("job=job_7_0001&name=a").contains("needs a parameter sha256"));
+        let refused = |query: &str| parse(query).unwrap_err();
+        assert!(refused("job=job_7_0001&name=a").contains("expected job=JOB&name=NAME&sha256=HEX"));
+        assert!(refused("job=job_7_0001&sha256=1").contains("needs a parameter name"));
         assert!(refused("job=x&name=a&sha256=1").contains("job: \"x\" is not the id of a job"));
         for digest in ["1", &"0g".repeat(32), &"00".repeat(33), ""] {
             assert!(refused(&format!("job=job_7_0001&name=a&sha256={digest}")).contains("64 hexadecimal"), "{digest}");
         }
         assert!(refused("job=job_7_0001&name=a&name=b&sha256=1").contains("given more than once"));
-        let upload = JobUpload::parse(&format!("job=job_7_0001&name=a&sha256={}", "fF".repeat(32))).unwrap();
+        let upload = parse(&format!("job=job_7_0001&name=a&sha256={}", "fF".repeat(32))).unwrap();
         assert_eq!(upload.sha256, [0xff; 32]);
     }
 }

@@ -116,11 +116,10 @@ impl StagingRoot {
     /// read what lies in it.
     pub(super) fn closed_folder(&self, user: &str, job: JobId) -> Option<(PathBuf, u32)> {
         let directory = self.job_directory(user, job)?;
-        let seen = directory.as_path().ancestors().take(3).find_map(|folder| {
+        directory.as_path().ancestors().take(3).find_map(|folder| {
             let metadata = std::fs::symlink_metadata(folder).ok()?;
             Some((folder.to_owned(), metadata.mode() & 0o7777))
-        });
-        seen
+        })
     }
 
     /// Where it lies.

@@ -2,6 +2,7 @@
 
 mod ends;
 mod forbidden;
+mod handed_over;
 mod refused;
 mod runs;
 mod stage;

@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 use crate::daemon::child::built_program;
 use crate::program::{Said, job_command, said};
 
-use super::users::{TestUser, Users};
+use super::users::{TestUser, Users, give};
 
 /// What a test works with.
 pub struct Stage {
@@ -19,12 +19,18 @@ pub struct Stage {
 impl Stage {
     /// Without a worker; none where the users cannot be made.
     pub fn of_test(test: &str) -> Option<Self> {
-        let users = Users::of_test(test)?;
-        let cluster = Cluster::new(0);
+        Users::of_test(test).map(|users| Self::with(Cluster::new(0), users))
+    }
+
+    /// The same, with a JobTracker that is not root's.
+    pub fn of_daemon_of_nobody(test: &str) -> Option<Self> {
+        Users::of_test(test).map(|users| Self::with(Cluster::of_nobody(), users))
+    }
+
+    fn with(cluster: Cluster, users: Arc<Users>) -> Self {
         // Each user has a folder here, and the program may lie where no user may go.
-        for folder in [".", "hadoop"] {
-            cluster.place.set_mode(folder, 0o711);
-        }
+        give(cluster.place.dir.path(), (0, 0), 0o711);
+        cluster.place.set_mode("hadoop", 0o711);
         let program = cluster.place.path("program");
         if std::fs::hard_link(built_program(), &program).is_err() {
             std::fs::copy(built_program(), &program).unwrap();
@@ -34,7 +40,7 @@ impl Stage {
             std::fs::create_dir(stage.home(user)).unwrap();
             user.owns(&stage.home(user), 0o700);
         }
-        Some(stage)
+        stage
     }
 
     /// Starts a worker with a conf folder.

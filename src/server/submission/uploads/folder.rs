@@ -9,13 +9,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::StatusCode;
 use rustix::process::{Uid, geteuid};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
+use crate::clock::wall_ms;
 use crate::config::settings::UploadLimits;
 use crate::fs::{FolderHandle, FsError};
 use crate::market::JobUpload;
@@ -174,9 +175,12 @@ impl UploadFolders {
             let Some((job, user)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
             let Ok(job) = job.parse::<JobId>() else { continue };
             let changed = std::fs::symlink_metadata(folder.path().join(&name)).and_then(|found| found.modified());
-            let age = changed.ok().and_then(|changed| SystemTime::now().duration_since(changed).ok());
+            let changed = changed.ok().and_then(|changed| changed.duration_since(UNIX_EPOCH).ok());
+            let changed_ms = changed.map_or(i64::MAX, |changed| i64::try_from(changed.as_millis()).unwrap_or(i64::MAX));
+            // A time in the future, after the clock was set back, counts as now.
+            let age_ms = u64::try_from(wall_ms().saturating_sub(changed_ms)).unwrap_or(0);
             let bytes = self.staging.size_of(user, job);
-            markers.push(Marker { owner: (Arc::from(user), job), bytes, age: age.unwrap_or_default() });
+            markers.push(Marker { owner: (Arc::from(user), job), bytes, age: Duration::from_millis(age_ms) });
         }
         Ok(markers)
     }

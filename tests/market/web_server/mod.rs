@@ -9,3 +9,4 @@ mod scheduler;
 mod scheduler_page;
 mod stage;
 mod statement;
+mod tasks;

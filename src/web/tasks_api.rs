@@ -84,7 +84,7 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
     let is_signed = is_market_ruling && request.headers.contains_key(AUTHORIZATION);
     let costs = match is_signed {
         true => signed_costs(&state, request).await,
-        false => check_unsigned(&request).map(|()| if sees_all { Costs::OfAll } else { Costs::OfNone }),
+        false => check_unsigned(&request).map(|()| if sees_all { Costs::All } else { Costs::Hidden }),
     };
     let costs = match costs {
         Ok(costs) => costs,
@@ -98,9 +98,9 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
 
 /// Whose jobs' costs are shown.
 enum Costs {
-    OfAll,
+    All,
     OfUser(String),
-    OfNone,
+    Hidden,
 }
 
 async fn signed_costs<O: Owner>(state: &WebState<O>, request: HttpRequest) -> Result<Costs, Box<Response<Body>>> {
@@ -108,7 +108,7 @@ async fn signed_costs<O: Owner>(state: &WebState<O>, request: HttpRequest) -> Re
         Answer::Permitted(Operation::JobTimes { costs_of: Some(user) }) if !state.shows_money => {
             Ok(Costs::OfUser(user))
         }
-        Answer::Permitted(Operation::JobTimes { .. }) => Ok(Costs::OfAll),
+        Answer::Permitted(Operation::JobTimes { .. }) => Ok(Costs::All),
         _ => {
             let (status, message) = unexpected_answer();
             Err(Box::new(json_refusal(status, &message)))
@@ -125,9 +125,9 @@ fn check_unsigned(request: &HttpRequest) -> Result<(), Box<Response<Body>>> {
 fn times_of(overview: &ClusterSnapshot, costs: &Costs, is_market_ruling: bool) -> JobTimesList {
     let jobs = overview.jobs.iter().map(|job| {
         let sees_cost = match costs {
-            Costs::OfAll => true,
+            Costs::All => true,
             Costs::OfUser(user) => job.user == *user,
-            Costs::OfNone => false,
+            Costs::Hidden => false,
         };
         JobTimes {
             job: job.id,

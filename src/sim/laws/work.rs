@@ -7,6 +7,7 @@ use crate::engine::{Engine, Fact, Inspection, PolicyConfig};
 use crate::mapreduce::{AttemptRole, Job, JobFact};
 use crate::model::{JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::SKIP_BUDGET;
+use crate::wire::worker_name;
 
 use super::heartbeat_outcome::HeartbeatOutcome;
 use super::limits::Limits;
@@ -62,6 +63,13 @@ impl WorkChecker {
     ) -> Result<(), String> {
         // A restarted process has another id.
         let Some(tracker_id) = engine.inspect().tracker_id_of(outcome.tracker) else { return Ok(()) };
+        if engine.drained_workers().any(|worker| &**worker == worker_name(outcome.tracker)) {
+            self.held_back.retain(|(id, _), _| *id != tracker_id);
+            return match launched(facts).next() {
+                Some((kind, job)) => Err(format!("{} is drained and gets a {kind:?} task of {job}", outcome.tracker)),
+                None => Ok(()),
+            };
+        }
         for kind in Kind::ALL {
             let key = (tracker_id, kind);
             let Some(wanted) = self.usable_work(outcome, tracker_id, kind, facts, engine) else {

@@ -10,3 +10,4 @@ mod scheduler;
 mod scheduler_page;
 mod stage;
 mod statement;
+mod tasks;

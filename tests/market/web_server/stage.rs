@@ -375,7 +375,7 @@ fn usage() -> [QueueUse; 2] {
 
 /// All jobs are alice's.
 fn about_queue(mut request: ServletRequest) -> ServletRequest {
-    if request.query.kind == OperationKind::Explain {
+    if matches!(request.query.kind, OperationKind::Explain | OperationKind::Tasks) {
         request.query.queue = Some("alice".to_owned());
     }
     request

@@ -47,6 +47,8 @@ debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$root.log"
     fail "debootstrap failed"
 }
 rm -f "$root.log"
+# As every installation has it.
+echo "127.0.0.1 localhost" >"$root/etc/hosts"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 cp "$package" "$root/jobtracker.deb"

@@ -3,6 +3,7 @@
 mod findings;
 
 use std::io::IsTerminal;
+use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
 use crate::config::error::{Origin, Warning};
@@ -10,7 +11,7 @@ use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor};
 use crate::config::{
-    ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
+    ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
 use crate::lifecycle::{FileFindings, check_market_files};
 use crate::worker::TaskTrackerSettings;
@@ -68,11 +69,30 @@ pub struct Report {
 #[must_use]
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
-    let findings = check_config(&arguments.configuration.load_options(), daemon);
+    let options = arguments.configuration.load_options();
+    let mut findings = check_config(&options, daemon);
+    if daemon == Daemon::JobTracker && findings.errors.is_empty() {
+        findings.warnings.extend(unresolved_addresses(&options));
+    }
     let is_good = findings.errors.is_empty();
     let changed_only = arguments.changed || !arguments.all && std::io::stdout().is_terminal();
     let text = if arguments.json { json(&findings) } else { findings.text(changed_only) };
     Report { text, is_good }
+}
+
+/// Addresses of the daemon that this machine does not know: a start here would fail, one on another machine may not.
+fn unresolved_addresses(options: &LoadOptions) -> Vec<String> {
+    let (configuration, _) = options.configuration_with_errors();
+    let addresses = [
+        (keys::RPC_ADDRESS.name, configuration.address(&keys::RPC_ADDRESS).ok()),
+        (keys::HTTP_ADDRESS.name, options.http_address().ok()),
+    ];
+    let warning = |(key, address): (&str, Option<HostPort>)| {
+        let address = address?;
+        let error = (address.host.as_str(), address.port).to_socket_addrs().err()?;
+        Some(format!("{key} = {address}: {error}; serve does not start on this machine: expected an address of it"))
+    };
+    addresses.into_iter().filter_map(warning).collect()
 }
 
 /// Checks the configuration of `daemon` under the same options.

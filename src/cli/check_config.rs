@@ -187,7 +187,7 @@ impl Daemon {
         }
     }
 
-    /// As whom a tasktracker that would start runs jobs.
+    /// The user as which a tasktracker that would start runs jobs.
     fn runs_as(self, options: &LoadOptions, configuration: &Configuration) -> Option<String> {
         let settings = match self {
             Daemon::JobTracker => None,

@@ -20,7 +20,7 @@ pub struct Findings {
     pub warnings: Vec<String>,
     /// What is set and not acted on.
     pub not_acted_on: Vec<Unused>,
-    /// As whom a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
+    /// The user as which a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
     pub runs_as: Option<String>,
     /// How the files of jobs reach a JobTracker of this user; none for a tasktracker, and where the daemon would not start.
     pub staging: Option<String>,

@@ -11,7 +11,8 @@ use super::acl::Role;
 use super::answer::{Answer, QueueInfo};
 use super::error::{Denial, MarketError};
 use super::move_money::Author;
-use super::query::{Operation, OperationKind, ParsedQuery, QueryError};
+use super::operation_kind::OperationKind;
+use super::query::{Operation, ParsedQuery, QueryError};
 use super::signature::VerifiedUser;
 
 /// A request whose query was parsed and whose signature was verified by the web server.

@@ -4,7 +4,8 @@
 //! for one address is refused at another.
 
 use super::job_request::JobRequestKind;
-use super::query::{OperationKind, ParsedQuery, QueryError, decode, number, set_once};
+use super::operation_kind::OperationKind;
+use super::query::{ParsedQuery, QueryError, decode, number, set_once};
 
 /// Parses the query string of one address.
 pub type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;

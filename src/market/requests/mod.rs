@@ -12,6 +12,7 @@ mod json_queries;
 mod key;
 mod money_queries;
 mod move_money;
+mod operation_kind;
 mod parse_job_request;
 mod query;
 mod report_query;
@@ -30,7 +31,8 @@ pub use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError, Job
 pub use job_upload::JobUpload;
 pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
 pub use key::Key;
-pub use query::{Operation, OperationKind, ParsedQuery, QueryError};
+pub use operation_kind::OperationKind;
+pub use query::{Operation, ParsedQuery, QueryError};
 pub use report_request::{ReportKind, ReportRequest};
 pub use retiring::{MAX_RETIRING_MS, RetiringKey};
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};

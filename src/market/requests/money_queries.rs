@@ -3,7 +3,8 @@
 use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS};
 use crate::model::{Credits, QueueName};
 
-use super::query::{Operation, OperationKind, ParsedQuery, QueryError, decode, number, set_once};
+use super::operation_kind::OperationKind;
+use super::query::{Operation, ParsedQuery, QueryError, decode, number, set_once};
 
 /// Longest period of an allowance, s: a hundred years.
 const MOST_EVERY_S: u32 = 3_153_600_000;

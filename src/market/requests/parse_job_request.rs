@@ -5,7 +5,8 @@
 use crate::model::{AttemptId, JobId};
 
 use super::job_request::{DeadlineWords, JobRequest, JobRequestKind};
-use super::query::{OperationKind, ParsedQuery, QueryError, decode, set_once};
+use super::operation_kind::OperationKind;
+use super::query::{ParsedQuery, QueryError, decode, set_once};
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;

@@ -5,7 +5,8 @@ use crate::market::money::Market;
 use super::acl::Role;
 use super::answer::Answer;
 use super::error::MarketError;
-use super::query::{Operation, OperationKind, ParsedQuery, QueryError, number};
+use super::operation_kind::OperationKind;
+use super::query::{Operation, ParsedQuery, QueryError, number};
 use super::report_request::{ReportKind, ReportRequest};
 use super::signature::VerifiedUser;
 

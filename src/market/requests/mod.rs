@@ -9,6 +9,7 @@ mod json_queries;
 mod query;
 pub mod signature;
 mod submission;
+mod upload_query;
 
 pub use acl::{Acl, AclEntry, AclError, AclProblem, Key, Role};
 pub use answer::{Answer, QueueInfo};

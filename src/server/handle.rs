@@ -31,12 +31,13 @@ use super::acl_file::AclFile;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
+use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{check_view_logs, job_request};
 use super::owner::Owner;
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
-use super::submission::{JobFileSender, MapInputs, Submissions, Uploads};
+use super::submission::{MapInputs, Submissions, Uploads};
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -65,16 +66,6 @@ pub struct OwnerHandle {
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
-}
-
-/// Files of jobs over HTTP.
-#[derive(Clone, Debug)]
-struct JobFilesOfWeb {
-    uploads: Uploads,
-    sender: JobFileSender,
-    rules: UploadRules,
-    /// The port of the web server, which requests sign.
-    port: u16,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -191,8 +182,7 @@ impl OwnerHandle {
     /// Adds the files of jobs; `port`: the one of the web server.
     #[must_use]
     pub fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
-        let (uploads, sender) = (submissions.uploads().clone(), submissions.job_files().clone());
-        Self { job_files: Some(JobFilesOfWeb { uploads, sender, rules, port }), ..self }
+        Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -321,17 +311,13 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn begin_upload(&self, upload: NewUpload) -> Result<UploadSink, FileRefusal> {
-        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
-        let uploads = &self.job_files.as_ref().ok_or_else(absent)?.uploads;
+        let uploads = &self.job_files.as_ref().ok_or_else(no_job_files)?.uploads;
         Uploads::check_user(&upload.user)?;
         let (job, user) = (upload.file.job, upload.user.clone());
         let has_begun = uploads.has(job, &user);
         let checked = self.request(|reply| Request::CheckUpload(job, user, has_begun, reply)).await;
         let checked = checked.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
-        checked.map_err(|refusal| match refusal {
-            Refusal::AccessDenied(_) => FileRefusal::new(StatusCode::FORBIDDEN, refusal),
-            _ => FileRefusal::new(StatusCode::CONFLICT, refusal),
-        })?;
+        checked.map_err(refused_upload)?;
         uploads.begin(upload)
     }
 
@@ -340,8 +326,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn job_file(&self, request: JobFileRequest) -> Result<JobFile, FileRefusal> {
-        let absent = || FileRefusal::new(StatusCode::NOT_FOUND, "there are no files of jobs here");
-        let JobFilesOfWeb { sender, port, .. } = self.job_files.as_ref().ok_or_else(absent)?;
+        let JobFilesOfWeb { sender, port, .. } = self.job_files.as_ref().ok_or_else(no_job_files)?;
         sender.send(request, *port).await
     }
 

@@ -21,6 +21,7 @@ mod event_log;
 mod fair_pool;
 mod groups;
 mod handle;
+mod job_files_of_web;
 mod job_requests;
 mod owner;
 mod page_loops;

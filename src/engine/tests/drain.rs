@@ -106,7 +106,7 @@ fn a_worker_with_a_name_is_known_by_it_whatever_its_port() {
         cluster.add_tracker("h0", 2, 1);
     }
     for (index, port) in [(0, 50_060), (1, 50_061)] {
-        cluster.trackers[index].name = format!("tracker_h0:streaming_only.disk-{index}/127.0.0.1:{port}").into();
+        cluster.trackers[index].name = format!("tracker_h0:streaming_only.disk-{index}/127.0.0.1:{port}");
     }
     beat_all(&mut cluster, 1, hang);
     let tracker = cluster.trackers[1].name.to_string();

@@ -20,6 +20,7 @@ mod report_request;
 mod retiring;
 pub mod signature;
 mod submission;
+mod upload_query;
 
 pub use acl::{Acl, AclEntry, Role};
 pub use acl_edit::{AclEditError, AclText};

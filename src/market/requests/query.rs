@@ -13,7 +13,7 @@ use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
 use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
 
 use super::job_request::JobRequest;
-use super::job_upload::{JobUpload, is_plain_path, parse_digest};
+use super::job_upload::JobUpload;
 use super::operation_kind::OperationKind;
 use super::report_request::ReportRequest;
 
@@ -421,25 +421,6 @@ impl ParsedQuery {
             value: self.value.chars().take(SHOWN_CHARACTERS).collect(),
         };
         self.value.parse().map_err(|_| refused())
-    }
-
-    fn upload(&self) -> Result<JobUpload, QueryError> {
-        let (mut job, mut name) = (None, None);
-        for (parameter, value) in self.raw.split('&').filter_map(|pair| pair.split_once('=')) {
-            match decode(parameter)?.as_ref() {
-                "job" => set_once(&mut job, "job", value)?,
-                "name" => set_once(&mut name, "name", value)?,
-                _ => {}
-            }
-        }
-        let missing = |parameter| QueryError::MissingParameter { operation: "upload", parameter };
-        let (job, name) = (job.ok_or(missing("job"))?, name.ok_or(missing("name"))?);
-        let shown = |text: &str| text.chars().take(SHOWN_CHARACTERS).collect();
-        let job = job.parse().map_err(|_| QueryError::JobId { parameter: "job", value: shown(&job) })?;
-        if !is_plain_path(&name) {
-            return Err(QueryError::FileName(shown(&name)));
-        }
-        Ok(JobUpload { job, name, sha256: parse_digest(&self.value).ok_or(QueryError::Digest)? })
     }
 
     fn order(&self) -> Result<Order, QueryError> {

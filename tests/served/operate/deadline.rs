@@ -89,7 +89,7 @@ fn deadlines_are_stated_shown_and_changed_by_commands() {
     let why = refused(&serving, 2, &["deadline", &id, "2026-01-01"]);
     assert!(why.contains("deadline lies in the past"), "{why}");
     let why = refused(&serving, 2, &["deadline", "job_202001010000_0007", "5s"]);
-    assert!(why.contains("there is no job job_202001010000_0007"), "{why}");
+    assert!(why.contains("knows no job job_202001010000_0007"), "{why}");
     let list = said(&serving, &["list"]);
     let left_s = list.split_whitespace().rev().nth(1).and_then(|left_s| left_s.parse::<f64>().ok());
     assert!(left_s.is_some_and(|left_s| (1_200.1..=2_400.0).contains(&left_s)), "as before the refusals: {list}");

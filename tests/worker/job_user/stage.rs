@@ -1,7 +1,7 @@
 //! A JobTracker of root's, workers of root's that run jobs as their users, and clients of these users.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use crate::cluster::Cluster;
@@ -45,17 +45,18 @@ impl Stage {
 
     /// Starts a worker with a conf folder.
     pub fn add_worker(&mut self, defines: &[&str]) {
-        self.start_worker(Command::new(built_program()), defines);
+        self.start_worker("true", defines);
     }
 
     /// The same, under another umask.
     pub fn add_worker_with_umask(&mut self, umask: &str) {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]).arg(built_program());
-        self.start_worker(command, &[]);
+        self.start_worker(&format!("umask {umask}"), &[]);
     }
 
-    fn start_worker(&mut self, command: Command, defines: &[&str]) {
+    /// `first`: what a shell runs before.
+    fn start_worker(&mut self, first: &str, defines: &[&str]) {
+        let mut command = self.users.known_to(first);
+        command.arg(built_program());
         let conf = self.cluster.place.path("conf");
         std::fs::create_dir_all(&conf).unwrap();
         let disk = format!("mapred.local.dir={}", self.disk().display());
@@ -89,13 +90,17 @@ impl Stage {
         let rpc = self.cluster.rpc.to_string();
         let as_user = job_command(&self.home(user), &[words, &["--jobtracker", &rpc]].concat());
         let as_user = as_user.into_std();
-        let mut command = tokio::process::Command::new(self.cluster.place.path("program"));
-        command.args(as_user.get_args()).current_dir(self.home(user)).env("HOME", self.home(user));
+        let mut command = self.users.known_to("true");
+        let (uid, gid) = (user.uid.to_string(), user.gid.to_string());
+        command.args(["setpriv", "--reuid", &uid, "--regid", &gid, "--init-groups"]);
+        command.arg(self.cluster.place.path("program")).args(as_user.get_args());
+        command.current_dir(self.home(user)).env("HOME", self.home(user));
         for name in ["HADOOP_KEY", "HADOOP_HOME", "HADOOP_CONF_DIR"] {
             command.env_remove(name);
         }
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
-        command.stderr(std::process::Stdio::piped()).uid(user.uid).gid(user.gid).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = tokio::process::Command::from(command);
+        command.kill_on_drop(true);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(said(command))
     }

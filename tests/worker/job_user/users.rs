@@ -1,57 +1,84 @@
-//! Users of this machine that live as long as a test needs them.
+//! Users that only the processes of a test know: tables of users of their own, in a mount namespace. The machine's tables stay as they
+//! are, which other tests bind others over.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 use crate::daemon::skip::{report_skipped, skip_without_root};
 
-/// Two users with an id that is free, one more than the other.
+/// Ids from here on are no real user's.
+const FIRST_UID: u32 = 200_000;
+
+/// Two users with ids that no other test has.
 pub struct Users {
     pub alice: TestUser,
     pub bob: TestUser,
+    tables: TempDir,
 }
 
-/// A user, removed when dropped.
+/// A user.
 pub struct TestUser {
     pub name: String,
     pub uid: u32,
     pub gid: u32,
 }
 
-/// Of all tests of this process.
-static USERS: Mutex<Weak<Users>> = Mutex::new(Weak::new());
-
 impl Users {
-    /// The users, made if no other test has them; none where they cannot be made.
+    /// None where there can be none.
     pub fn of_test(test: &str) -> Option<Arc<Self>> {
         if skip_without_root(test) {
             return None;
         }
-        if !["useradd", "userdel"].iter().all(|program| Path::new("/usr/sbin").join(program).exists()) {
-            report_skipped(test, "there is no useradd");
+        let unshared = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
+        if !unshared.is_ok_and(|status| status.success()) {
+            report_skipped(test, "no mount namespace can be made");
             return None;
         }
-        let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = users.upgrade();
-        Some(there.unwrap_or_else(|| {
-            let made = Arc::new(Self { alice: TestUser::new("jta"), bob: TestUser::new("jtb") });
-            *users = Arc::downgrade(&made);
-            made
-        }))
+        let tables = tempfile::tempdir().unwrap();
+        give(tables.path(), (0, 0), 0o755);
+        let (alice, bob) = (TestUser::new("jta"), TestUser::new("jtb"));
+        let mut passwd = std::fs::read_to_string("/etc/passwd").unwrap();
+        let mut group = String::new();
+        for line in std::fs::read_to_string("/etc/group").unwrap().lines() {
+            group += line;
+            if line.starts_with("users:") {
+                group += if line.ends_with(':') { "" } else { "," };
+                group += &format!("{},{}", alice.name, bob.name);
+            }
+            group.push('\n');
+        }
+        for TestUser { name, uid, gid } in [&alice, &bob] {
+            passwd += &format!("{name}:x:{uid}:{gid}::/nonexistent:/bin/sh\n");
+            group += &format!("{name}:x:{gid}:\n");
+        }
+        for (name, text) in [("passwd", passwd), ("group", group)] {
+            let path = tables.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            give(&path, (0, 0), 0o644);
+        }
+        Some(Arc::new(Self { alice, bob, tables }))
+    }
+
+    /// A command that runs its arguments, a program first, where these users are known, after a shell has run `first`.
+    pub fn known_to(&self, first: &str) -> Command {
+        let bind = |name: &str| format!("mount --bind {0}/{name} /etc/{name}", self.tables.path().display());
+        let script = format!("{} && {} && {first} && exec \"$@\"", bind("passwd"), bind("group"));
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script, "sh"]);
+        command
     }
 }
 
 impl TestUser {
-    /// With a name that no other run of the tests has, of the further group `users`.
-    fn new(prefix: &str) -> Self {
-        let name = format!("{prefix}{}", std::process::id());
-        run("useradd", &["--no-create-home", "--home-dir", "/nonexistent", "--user-group", "--groups", "users", &name]);
-        let number = |option: &str| {
-            let printed = Command::new("id").args([option, "--", &name]).output().unwrap();
-            String::from_utf8(printed.stdout).unwrap().trim().parse().unwrap()
-        };
-        Self { uid: number("-u"), gid: number("-g"), name }
+    /// Of the further group `users`.
+    fn new(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let uid = FIRST_UID + std::process::id() % 100_000 * 100 + COUNT.fetch_add(1, Ordering::Relaxed) % 100;
+        Self { uid, gid: uid, name: format!("{name}{uid}") }
     }
 
     /// Gives a file or folder to this user, with this mode.
@@ -60,21 +87,9 @@ impl TestUser {
     }
 }
 
-impl Drop for TestUser {
-    fn drop(&mut self) {
-        // Processes of a failed test may still be there.
-        run("userdel", &["--force", &self.name]);
-    }
-}
-
 /// Gives a file or folder to a user and a group.
 pub fn give(path: &Path, (uid, gid): (u32, u32), mode: u32) {
     use std::os::unix::fs::PermissionsExt;
     std::os::unix::fs::chown(path, Some(uid), Some(gid)).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-fn run(program: &str, arguments: &[&str]) {
-    let ran = Command::new(Path::new("/usr/sbin").join(program)).args(arguments).stdin(Stdio::null()).output().unwrap();
-    assert!(ran.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
 }

@@ -17,15 +17,21 @@ if [[ ${1:-} == --inside ]]; then
         echo "isolated.sh: not the first process of a namespace, refusing to run $1" >&2
         exit 70
     fi
+    # A folder of tables of our own, not single files bound over the machine's: one that is replaced outside, as useradd replaces the
+    # users, would be back inside.
     tables=$(mktemp -d)
-    { echo "$user:x:0:0::/:/bin/sh"; cat /etc/passwd; } >"$tables/passwd"
+    mount -t tmpfs -o mode=755 tmpfs "$tables"
+    # What may not be read is not needed.
+    cp -a /etc "$tables" 2>/dev/null || true
+    etc=$tables/etc
+    { echo "$user:x:0:0::/:/bin/sh"; cat /etc/passwd; } >"$etc/passwd"
+    rm -f "$etc/hosts"
     # shellcheck disable=SC2086
-    { cat /etc/hosts; printf '127.0.0.1 %s\n' localhost "$(uname -n)" $hosts; } >"$tables/hosts"
-    mount --bind "$tables/passwd" /etc/passwd
-    mount --bind "$tables/hosts" /etc/hosts
+    { cat /etc/hosts; printf '127.0.0.1 %s\n' localhost "$(uname -n)" $hosts; } >"$etc/hosts"
+    mount --bind "$etc" /etc
+    umount "$tables"
+    rmdir "$tables"
     [[ -z $disk ]] || mount -t tmpfs -o "size=${disk_mb}m,mode=755" tmpfs "$disk"
-    # The bound files stay readable after their names are gone.
-    rm -r "$tables"
     export PATH="$here/bin:$PATH"
     # Stay as process 1, so that orphans are reaped: a zombie would look alive to whoever probes its process group.
     "$@" &

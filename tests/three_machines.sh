@@ -122,7 +122,7 @@ boot() {
         ip link set lo up
         : >/var/booted
         # Waits for children, also those whose parents have died, as an init must.
-        while sleep 3600; do :; done' boot "$base" "$name" 3>&- &
+        while sleep 3600; do :; done' boot "$base" "$name" 2>>"$base/$name/boot.log" 3>&- &
     local outer=$! tries
     for ((tries = 0; tries < 200; tries++)); do
         [[ ! -e $base/$name/root/var/booted ]] || break

@@ -86,7 +86,11 @@ make_machine() {
     for entry in bin sbin lib lib64; do
         [[ ! -L /$entry ]] || cp -P "/$entry" "$root/$entry"
     done
-    cp -a /etc/. "$root/etc/"
+    # Others may make and remove users meanwhile, with files that come and go; of this machine's users only the system's are wanted.
+    cp -a /etc/. "$root/etc/" 2>/dev/null || true
+    rm -f "$root"/etc/*.lock "$root"/etc/{passwd,group,shadow,gshadow}-
+    sed -i -E '/^(mapred|hadoop|alice|bob):/d; /^[^:]*:[^:]*:(480|2001|2002):/d' "$root"/etc/{passwd,group}
+    sed -i -E '/^(mapred|hadoop|alice|bob):/d' "$root"/etc/{shadow,gshadow}
     rm -rf "$root/etc/hadoop" "$root/etc/hadoop_server" "$root/etc/hosts" "$root/etc/hostname" "$root/etc/hadoop.acl" "$root/etc/systemd"
     mkdir -p "$root/etc/systemd/system"
     echo "$1" >"$root/etc/hostname"

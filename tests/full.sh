@@ -5,8 +5,9 @@
 # under a bidding load, fifty times around switches of the scheduler and at every passing of each fault point, and for three minutes
 # (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
 # thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
-# a Debian package in a clean root, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step
-# took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
+# a Debian package in a clean root, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred
+# million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when
+# any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -200,6 +201,7 @@ step "builds" builds
 step "the demo" "$quick" demo
 step "several users on one machine" tests/several_users.sh
 step "several users, and the rights for stock clients" tests/several_users.sh --stock-clients
+step "three machines by the docs" tests/three_machines.sh
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh

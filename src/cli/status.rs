@@ -77,11 +77,7 @@ impl StatusArguments {
         if self.server.is_some() || !is_configured {
             return Ok(server_address(self.server.as_deref()));
         }
-        let address = options.http_address()?;
-        // A daemon on all addresses is also on this machine's own.
-        let host = if matches!(address.host.as_str(), "0.0.0.0" | "::") { "127.0.0.1" } else { &address.host };
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        Ok(format!("{host}:{}", address.port))
+        Ok(options.http_address_for_clients()?.to_string())
     }
 }
 

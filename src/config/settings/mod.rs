@@ -132,6 +132,22 @@ impl LoadOptions {
     pub fn http_address(&self) -> Result<HostPort, ConfigError> {
         http_address(&self.configuration()?)
     }
+
+    /// The address at which clients of this configuration reach the web server: one that listens on all addresses is on the JobTracker's
+    /// host, else on this machine. Validates no other value.
+    ///
+    /// # Errors
+    /// As [`Self::http_address`].
+    pub fn http_address_for_clients(&self) -> Result<HostPort, ConfigError> {
+        let configuration = self.configuration()?;
+        let mut address = http_address(&configuration)?;
+        let is_any = |host: &str| matches!(host, "0.0.0.0" | "::");
+        if is_any(&address.host) {
+            let of_rpc = rpc_address(&configuration).ok().map(|rpc| rpc.host).filter(|host| !is_any(host));
+            address.host = of_rpc.unwrap_or_else(|| "127.0.0.1".to_owned());
+        }
+        Ok(address)
+    }
 }
 
 /// The daemon's configuration.

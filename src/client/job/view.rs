@@ -353,6 +353,16 @@ mod tests {
     }
 
     #[test]
+    fn only_an_attempt_that_was_asked_to_end_was_stopped() {
+        let stopped =
+            |texts: &[&str]| AttemptLine::was_stopped(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            [&["killed on request\n"][..], &["killed on request", "broken pipe"], &[]].map(stopped),
+            [true, false, false]
+        );
+    }
+
+    #[test]
     fn tasks_of_a_failed_job_failed_or_were_stopped() {
         let mut job = JobLine::example();
         let tally = TaskTally { total: 5, finished: 1, running: 2, stopped: 2, ..TaskTally::default() };

@@ -156,6 +156,22 @@ async fn the_start_page_shows_the_cluster() {
 }
 
 #[tokio::test]
+async fn each_job_has_a_page_at_the_address_that_clients_print() {
+    let stage = stage(overview()).await;
+    let page = stage.get("/jobdetails.jsp?jobid=job_202611211200_0001").await;
+    assert_eq!(page.status_line, "HTTP/1.1 200 OK");
+    for text in
+        ["<h1>job_202611211200_0001</h1>", "&#60;script&#62;", "failed 4 times", "12.75", "jobtracker job tasks"]
+    {
+        assert!(page.body.contains(text), "{text} in {}", page.body);
+    }
+    let unknown = stage.get("/jobdetails.jsp?jobid=job_202611211200_0009").await;
+    assert_eq!(unknown.status_line, "HTTP/1.1 404 Not Found");
+    assert!(unknown.body.contains("jobtracker job status job_202611211200_0009"), "{}", unknown.body);
+    assert_eq!(stage.get("/jobdetails.jsp?jobid=x").await.status_line, "HTTP/1.1 400 Bad Request");
+}
+
+#[tokio::test]
 async fn the_page_loads_nothing_but_its_style() {
     let stage = stage(overview()).await;
     let style = stage.get("/static/jobtracker.css").await;
@@ -336,8 +352,9 @@ async fn metrics_are_open_metrics() {
 }
 
 /// Everything that a request without a signature may be sent to.
-const UNSIGNED: [&str; 22] = [
+const UNSIGNED: [&str; 23] = [
     "/",
+    "/jobdetails.jsp?jobid=job_202611211200_0002",
     "/jobtracker.jsp",
     "/metrics",
     "/healthz",

@@ -45,7 +45,8 @@ pub(super) fn render_status(explanation: &Explanation, form: Form) -> String {
 fn head(explanation: &Explanation) -> String {
     let Explanation { job, name, user, queue, state, tasks, cost, order, .. } = explanation;
     let mut text = format!("{job} {state}: {name:?} of {user} in queue {queue}\n");
-    for (what, tasks) in [("maps", &tasks.map), ("reduces", &tasks.reduce)] {
+    let kinds = [("maps", &tasks.map), ("reduces", &tasks.reduce)];
+    for (what, tasks) in kinds.into_iter().filter(|(_, tasks)| tasks.total > 0 || state == "PREP") {
         let (total, finished, running, pending) = (tasks.total, tasks.finished, tasks.running, tasks.pending);
         let _ = writeln!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
     }

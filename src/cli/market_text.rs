@@ -92,13 +92,14 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
         table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
         if let Some(allowance) = allowance {
-            more.push_str(&format!("\nallowance of {queue}: {}", allowance_text(allowance)));
+            more.push_str(&format!("allowance of {queue}: {}\n", allowance_text(allowance)));
         }
         for order in orders {
-            more.push_str(&format!("\norder for {}: {}", order.job, order_text(order)));
+            more.push_str(&format!("order for {}: {}\n", order.job, order_text(order)));
         }
     }
-    lines(&table) + &more
+    let text = lines(&table);
+    if more.is_empty() { text } else { format!("{text}\n{more}") }
 }
 
 /// What a queue gets again and again.

@@ -310,7 +310,7 @@ impl MarketClient {
             return Ok(body);
         }
         if status.is_server_error() && body.contains(DENIED) {
-            return Err(MarketClientError::Denied { reason: denial_reason(&body) });
+            return Err(MarketClientError::Denied { reason: denial_reason(&body).map(without_clock) });
         }
         let in_xml = MarketAnswer::parse(&body).ok().and_then(|answer| answer.error);
         let in_json = || serde_json::from_str::<ErrorInJson>(&body).ok().map(|refusal| refusal.error);
@@ -355,6 +355,16 @@ fn denial_reason(body: &str) -> Option<String> {
     let rest = body.strip_prefix(DENIED)?;
     let line = rest.lines().nth(1)?;
     Some(line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).filter(|line| !line.is_empty())
+}
+
+/// Without the server's time at the end: this client signs with it, so it explains nothing.
+fn without_clock(mut reason: String) -> String {
+    let is_clock = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let clock = reason.rsplit_once("; the server's time is ").filter(|(_, rest)| is_clock(rest));
+    if let Some(length) = clock.map(|(before, _)| before.len()) {
+        reason.truncate(length);
+    }
+    reason
 }
 
 /// The user's last accepted timestamp, if it is the reason of a denial.

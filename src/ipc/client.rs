@@ -61,6 +61,9 @@ pub enum IpcError {
     /// A response that cannot be read.
     #[error("response: {0}")]
     Wire(#[from] WireError),
+    /// The server speaks HTTP.
+    #[error("it answers HTTP, as a web port does; expected the RPC port, mapred.job.tracker (8021 by default)")]
+    Http,
     /// A response to another call.
     #[error("received a response to call {found}, expected call {expected}")]
     WrongCall {
@@ -179,6 +182,9 @@ impl IpcClient {
 
     async fn receive(&mut self, id: i32, returns: ReturnType) -> Result<Response, IpcError> {
         loop {
+            if self.buffer.starts_with(b"HTTP") {
+                return Err(IpcError::Http);
+            }
             if let Some(found) = response_id(&self.buffer).filter(|found| *found != id && *found != FATAL_CALL_ID) {
                 return Err(IpcError::WrongCall { expected: id, found });
             }

@@ -16,6 +16,7 @@ mod form_body;
 mod job_changes;
 mod job_files;
 mod job_forms;
+mod job_page;
 mod log_ticket;
 mod metrics;
 mod order_quote;

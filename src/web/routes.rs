@@ -21,7 +21,9 @@ use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
-use super::{deadline_api, metrics, report, response, scheduler_api, start_page, tasks_api, upload, workers_api};
+use super::{
+    deadline_api, job_page, metrics, report, response, scheduler_api, start_page, tasks_api, upload, workers_api,
+};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
@@ -39,6 +41,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/", get(start_page::start_page::<O>))
         // Hadoop's name of the page, for bookmarks and scripts.
         .route("/jobtracker.jsp", get(start_page::start_page::<O>))
+        .route("/jobdetails.jsp", get(job_page::job_page::<O>))
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))

@@ -10,7 +10,7 @@ use crate::fs::{FileUriError, FsError};
 pub enum TaskTrackerError {
     /// The web address cannot be used.
     #[error(
-        "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, port 0 for any"
+        "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, best a fixed port such as 50061"
     )]
     Listen {
         /// `HOST:PORT`.

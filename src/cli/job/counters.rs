@@ -42,8 +42,11 @@ pub(super) fn main_counters(mut counters: Vec<CounterLine>) -> Vec<CounterLine> 
     counters
 }
 
-/// The counters, one a line, below their groups.
+/// The counters, one a line, below their groups; nothing if there are none.
 pub(super) fn render_counters(counters: &[CounterLine]) -> String {
+    if counters.is_empty() {
+        return String::new();
+    }
     let mut table = columns(&["counter", "value"], 1);
     let mut group = None;
     for CounterLine { group: its_group, name, value, .. } in counters {

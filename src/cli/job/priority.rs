@@ -6,6 +6,7 @@ use crate::client::job::JobId;
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use super::signed_change::ChangeWay;
+use super::times::Times;
 
 /// Options of `job priority`.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,6 +20,10 @@ pub struct PriorityArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
 }
+
+/// What a user of the market must know.
+const MARKET_NOTE: &str =
+    ", which counts for nothing while the market rules: slots follow rates (jobtracker queue set-spending)";
 
 /// Hadoop's priorities.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -61,6 +66,10 @@ pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, Jo
     let job = jobtracker.job(arguments.job).await?;
     Ok(match arguments.connection.form() {
         Form::Json => json(&serde_json::json!({ "job": job.job, "priority": job.priority })),
-        Form::Table => format!("{} has priority {}\n", job.job, job.priority),
+        Form::Table => {
+            let is_market_ruling = Times::of(&arguments.connection, std::slice::from_ref(&job)).await?.has_costs;
+            let note = if is_market_ruling { MARKET_NOTE } else { "" };
+            format!("{} has priority {}{note}\n", job.job, job.priority)
+        }
     })
 }

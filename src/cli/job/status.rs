@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use crate::cli::explain::explanation;
 use crate::cli::explain_text::render_status;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{Form, format_duration, format_utc, json};
 use crate::client::job::deadline_line::DeadlineLine;
-use crate::client::job::view::{JobLine, JobState, TaskTally};
+use crate::client::job::view::{AttemptLine, JobLine, JobState, TaskTally};
 use crate::client::job::watch::JobCost;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
@@ -17,6 +17,7 @@ use super::cost_text::{add_cost, render_cost_line};
 use super::error::JobCommandError;
 use super::failures::Failures;
 use super::progress::render_lost;
+use super::times::{TimedJob, Times};
 
 /// Failed attempts that are looked at.
 const MOST_FAILURES: usize = 100;
@@ -59,7 +60,8 @@ async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, J
     };
     let reason = failures.reason(&job, &map, &reduce);
     let form = connection.form();
-    let text = render_job(&job, &map, &reduce, &cost, reason.as_deref(), form);
+    let times = Times::of(connection, std::slice::from_ref(&job)).await?;
+    let text = render_job(&times.timed(&job), &map, &reduce, &cost, reason.as_deref(), form);
     Ok(if form == Form::Json { text } else { text + &shown })
 }
 
@@ -70,30 +72,33 @@ async fn first_failures(jobtracker: &mut JobTrackerClient, job: JobId) -> Result
     let events = jobtracker.events(job, 0, u32::MAX).await?;
     for event in events.iter().filter(|event| event.has_failed()).take(MOST_FAILURES) {
         let diagnostics = jobtracker.diagnostics(event.attempt).await?;
-        text.extend(failures.add(event, &diagnostics).map(|shown| shown + "\n"));
+        if !AttemptLine::was_stopped(&diagnostics) {
+            text.extend(failures.add(event, &diagnostics).map(|shown| shown + "\n"));
+        }
     }
     text += &failures.render_rest();
     Ok((failures, text))
 }
 
 fn render_job(
-    job: &JobLine,
+    timed: &TimedJob<'_>,
     map: &TaskTally,
     reduce: &TaskTally,
     cost: &JobCost,
     reason: Option<&str>,
     form: Form,
 ) -> String {
+    let TimedJob { job, finish_ms, elapsed_ms, .. } = timed;
     if form == Form::Json {
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
-            "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
+            "priority": job.priority, "started_ms": job.started_ms, "finish_ms": finish_ms, "elapsed_ms": elapsed_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
             "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
         });
         add_cost(&mut object, cost);
         return json(&object);
     }
-    let JobLine { job: id, state, name, user, queue, .. } = job;
+    let JobLine { job: id, state, name, user, queue, started_ms, .. } = job;
     let mut text = format!("{id} {}: {name:?} of {user} in queue {queue}\n", state.name());
     // Writing to a string cannot fail.
     let kinds = [("maps", map), ("reduces", reduce)];
@@ -102,6 +107,10 @@ fn render_job(
         let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
         text += &(render_lost(tally) + "\n");
     }
+    let took = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
+    let ended = finish_ms.map(|ms| format!(", ended {}", format_utc(ms))).unwrap_or_default();
+    let took = took.map(|s| format!(", {}", format_duration(Some(s)))).unwrap_or_default();
+    let _ = writeln!(text, "  started  {}{ended}{took}", format_utc(*started_ms));
     if let Some(DeadlineLine { after_s, left_s, state, plan }) = &job.deadline {
         let _ = writeln!(text, "  deadline {after_s} s after its submission, {left_s} s left, {state}: {plan}");
     }
@@ -131,12 +140,26 @@ mod tests {
         let map = TaskTally { total: 5, finished: 3, pending: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let reason = Failures::default().reason(&job, &map, &reduce);
-        let text =
-            render_job(&job, &map, &reduce, &JobCost::UpToLastTick("0.75".to_owned()), reason.as_deref(), Form::Table);
+        let timed = TimedJob {
+            job: &job,
+            finish_ms: Some(job.started_ms + 65_000),
+            elapsed_ms: Some(65_000),
+            cost: None,
+            cost_error: None,
+        };
+        let text = render_job(
+            &timed,
+            &map,
+            &reduce,
+            &JobCost::UpToLastTick("0.75".to_owned()),
+            reason.as_deref(),
+            Form::Table,
+        );
         insta::assert_snapshot!(text, @r#"
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
           maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting
+          started  2023-11-14 22:13:20, ended 2023-11-14 22:14:25, 1m 5s
           deadline 600.0 s after its submission, 412.5 s left, ON_TIME: Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.
           cost     0.75 up to the last tick
           why      # of failed Map Tasks exceeded allowed limit

@@ -65,7 +65,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let knows_hadoop = connection_arguments.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
     if prepared.needs_built_in_worker() && knows_hadoop {
         print_error(
-            "jobtracker: warning: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job",
+            "jobtracker: warning: stock TaskTrackers cannot run this job, built-in workers can; for stock ones give --streaming-jar FILE, or set HADOOP_HOME to a folder with contrib/streaming",
         );
     }
     let reduces = prepared.reduces();
@@ -241,8 +241,10 @@ fn render_end(
         text += &format!(": {reason}");
     }
     text += "\n\n";
-    text += &render_counters(counters);
-    text += "\n";
+    let counters = render_counters(counters);
+    if !counters.is_empty() {
+        text += &format!("{counters}\n");
+    }
     if let Some(cost) = render_cost_line(cost) {
         text += &format!("cost    {cost}\n");
     }

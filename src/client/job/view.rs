@@ -89,6 +89,8 @@ pub struct CounterLine {
     pub value: i64,
 }
 
+/// All that the built-in worker says of an attempt that it was asked to end.
+const STOPPED: &str = "killed on request";
 /// Groups of the framework's counters (1.2.1 `JobInProgress.Counter`, `Task.Counter` and others).
 const FRAMEWORK_GROUPS: &str = "org.apache.hadoop.";
 /// The group of bytes read and written (1.2.1 `Task`).
@@ -147,7 +149,7 @@ impl JobLine {
         Some((task.trim().parse().ok()?, count.parse().ok()?))
     }
 
-    /// The tasks of a kind, with those apart that were stopped when the job ended.
+    /// The tasks of a kind: those that failed, which Hadoop reports as killed, apart from those that were stopped when the job ended.
     #[must_use]
     pub fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
         match self.state {
@@ -155,7 +157,9 @@ impl JobLine {
                 let failed = self.last_failed_task().filter(|(task, _)| task.kind == kind);
                 tally.at_end(failed.map_or(0, |(_, count)| count))
             }
-            JobState::Prep | JobState::Running | JobState::Succeeded => tally,
+            JobState::Prep | JobState::Running | JobState::Succeeded => {
+                TaskTally { failed: tally.failed.saturating_add(tally.stopped), stopped: 0, ..tally }
+            }
         }
     }
 }
@@ -237,6 +241,12 @@ impl AttemptLine {
     pub fn has_failed(&self) -> bool {
         let status = CompletionStatus::from_name(self.status);
         matches!(status, Some(CompletionStatus::Failed | CompletionStatus::TipFailed))
+    }
+
+    /// Whether it was ended because its job did, as the built-in worker says, and did not fail; Hadoop counts its task as failed
+    /// nevertheless.
+    pub fn was_stopped(diagnostics: &[String]) -> bool {
+        !diagnostics.is_empty() && diagnostics.iter().all(|text| text.trim() == STOPPED)
     }
 
     /// Address of its log for a browser.
@@ -343,10 +353,21 @@ mod tests {
     }
 
     #[test]
+    fn only_an_attempt_that_was_asked_to_end_was_stopped() {
+        let stopped =
+            |texts: &[&str]| AttemptLine::was_stopped(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            [&["killed on request\n"][..], &["killed on request", "broken pipe"], &[]].map(stopped),
+            [true, false, false]
+        );
+    }
+
+    #[test]
     fn tasks_of_a_failed_job_failed_or_were_stopped() {
         let mut job = JobLine::example();
         let tally = TaskTally { total: 5, finished: 1, running: 2, stopped: 2, ..TaskTally::default() };
-        assert_eq!(job.tally_at_end(Kind::Map, tally), tally);
+        let lost = TaskTally { failed: 2, stopped: 0, ..tally };
+        assert_eq!(job.tally_at_end(Kind::Map, tally), lost, "beyond its attempts, within the failures allowed");
         job.state = JobState::Failed;
         let task = "task_202611211200_0001_m_000004";
         let text = format!("# of failed Map Tasks exceeded allowed limit. FailedCount: 1. LastFailedTask: {task}");

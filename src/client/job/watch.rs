@@ -242,8 +242,10 @@ impl Watch<'_> {
             // If its diagnostics cannot be fetched, the event is read again.
             if event.has_failed() {
                 let diagnostics = jobtracker.diagnostics(event.attempt).await?;
-                self.failed_attempts += 1;
-                report(JobUpdate::Failure(event, diagnostics));
+                if !AttemptLine::was_stopped(&diagnostics) {
+                    self.failed_attempts += 1;
+                    report(JobUpdate::Failure(event, diagnostics));
+                }
             }
             self.events += 1;
         }

@@ -103,10 +103,7 @@ async fn other_denials_are_final_and_reported() {
     let outside = denial(ReplayRefusal::OutsideWindow { timestamp_ms: 1, now_ms: 2, window_ms: 3 });
     let signer = alice();
     for (denial, expected) in [
-        (
-            outside,
-            "access denied: timestamp 1 is more than 3 ms from the server's time 2; the server's time is 1700000000005",
-        ),
+        (outside, "access denied: timestamp 1 is more than 3 ms from the server's time 2"),
         (("500 ACCESS DENIED: infos", "ACCESS DENIED: infos\n".to_owned()), "access denied"),
         (("500 x", "<html><pre>ACCESS DENIED: infos</pre>\nat java.lang.Thread</html>".to_owned()), "access denied"),
     ] {

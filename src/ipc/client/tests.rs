@@ -82,6 +82,13 @@ async fn a_fatal_response_answers_whatever_waits() {
 }
 
 #[tokio::test]
+async fn a_web_port_is_called_so() {
+    let address = server(vec![b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()]).await;
+    let error = IpcClient::connect(address, Protocol::InterTracker, "h1").await.unwrap_err();
+    assert!(matches!(error, IpcError::Http), "{error}");
+}
+
+#[tokio::test]
 async fn answers_to_other_calls_and_long_ones_are_refused() {
     let address = server(vec![long(7, 31)]).await;
     let error = IpcClient::connect(address, Protocol::InterTracker, "h1").await.unwrap_err();

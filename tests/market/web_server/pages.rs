@@ -132,8 +132,8 @@ async fn the_start_page_shows_the_cluster() {
     <div class="wide"><table>
     <thead><tr><th>Job</th><th>Name</th><th>User</th><th>Queue</th><th>Priority</th><th>State</th><th>Maps done</th><th>Reduces done</th><th class="number">Running</th><th>Submitted</th><th>Took</th><th class="number">Cost</th></tr></thead>
     <tbody>
-    <tr><th scope="row">job_202611211200_0002</th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td><td class="number">12.75</td></tr>
-    <tr><th scope="row">job_202611211200_0001</th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>42 s</td><td class="number">12.75</td></tr>
+    <tr><th scope="row"><a href="/jobdetails.jsp?jobid=job_202611211200_0002">job_202611211200_0002</a></th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td><td class="number">12.75</td></tr>
+    <tr><th scope="row"><a href="/jobdetails.jsp?jobid=job_202611211200_0001">job_202611211200_0001</a></th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td class="when">2023-11-14 22:13:20 UTC</td><td>42 s</td><td class="number">12.75</td></tr>
     </tbody>
     </table></div>
     </section>
@@ -153,6 +153,22 @@ async fn the_start_page_shows_the_cluster() {
     </body>
     </html>
     "##);
+}
+
+#[tokio::test]
+async fn each_job_has_a_page_at_the_address_that_clients_print() {
+    let stage = stage(overview()).await;
+    let page = stage.get("/jobdetails.jsp?jobid=job_202611211200_0001").await;
+    assert_eq!(page.status_line, "HTTP/1.1 200 OK");
+    for text in
+        ["<h1>job_202611211200_0001</h1>", "&#60;script&#62;", "failed 4 times", "12.75", "jobtracker job tasks"]
+    {
+        assert!(page.body.contains(text), "{text} in {}", page.body);
+    }
+    let unknown = stage.get("/jobdetails.jsp?jobid=job_202611211200_0009").await;
+    assert_eq!(unknown.status_line, "HTTP/1.1 404 Not Found");
+    assert!(unknown.body.contains("jobtracker job status job_202611211200_0009"), "{}", unknown.body);
+    assert_eq!(stage.get("/jobdetails.jsp?jobid=x").await.status_line, "HTTP/1.1 400 Bad Request");
 }
 
 #[tokio::test]
@@ -336,8 +352,9 @@ async fn metrics_are_open_metrics() {
 }
 
 /// Everything that a request without a signature may be sent to.
-const UNSIGNED: [&str; 22] = [
+const UNSIGNED: [&str; 23] = [
     "/",
+    "/jobdetails.jsp?jobid=job_202611211200_0002",
     "/jobtracker.jsp",
     "/metrics",
     "/healthz",

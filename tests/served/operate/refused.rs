@@ -57,7 +57,7 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
             one("mapred.job.tracker.http.address", &taken),
             &["-D mapred.job.tracker.http.address="],
         ),
-        ("port", "tasktracker", 1, one("mapred.task.tracker.http.address", &taken), &["in use", "port 0 for any"]),
+        ("port", "tasktracker", 1, one("mapred.task.tracker.http.address", &taken), &["in use", "such as 50061"]),
         (
             "state",
             "serve",

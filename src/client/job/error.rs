@@ -66,7 +66,7 @@ pub enum JobClientError {
     /// The output directory exists.
     #[error("--output {0} exists already; expected a new directory, or --overwrite if a job wrote it")]
     OutputExists(String),
-    /// Nobody can say whether the output directory exists.
+    /// It cannot be seen whether the output directory exists.
     #[error("--output: cannot look at {path}: {source}; expected a new directory in one that you may write to")]
     Output {
         /// The path.

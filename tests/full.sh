@@ -197,11 +197,28 @@ debian_package() {
     step "$name" tests/package.sh
 }
 
+# several_users NAME [OPTION]...
+several_users() {
+    if [[ $(id -u) == 0 ]]; then
+        step "$1" tests/several_users.sh "${@:2}"
+    else
+        skip_step "$1" "only root may become other users"
+    fi
+}
+
+three_machines() {
+    if [[ $(id -u) == 0 ]]; then
+        step "three machines by the docs" tests/three_machines.sh
+    else
+        skip_step "three machines by the docs" "only root may make them"
+    fi
+}
+
 step "builds" builds
 step "the demo" "$quick" demo
-step "several users on one machine" tests/several_users.sh
-step "several users, and the rights for stock clients" tests/several_users.sh --stock-clients
-step "three machines by the docs" tests/three_machines.sh
+several_users "several users on one machine"
+several_users "several users, and the rights for stock clients" --stock-clients
+three_machines
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh

@@ -26,6 +26,8 @@ fi
 base=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-three.XXXXXX")
 chmod 755 "$base"
 machines=(master node1 node2)
+# Of an administrator, on each machine.
+home=/root
 declare -A init
 wrong=0 typed=0 not_run=0 started=$SECONDS
 exec 3>&1
@@ -66,7 +68,7 @@ await() {
     echo "WRONG: $1, after two minutes"
     wrong=1
     "${@:2}" || true
-    tail -n 20 "$base"/*/root/var/log/*.log
+    tail -n 20 "$base"/*/system/var/log/*.log
     exit 1
 }
 
@@ -79,10 +81,10 @@ not_by() {
 
 # make_machine NAME: its root: programs of this machine, everything else its own.
 make_machine() {
-    local root=$base/$1/root entry at
+    local root=$base/$1/system entry at
     mkdir -p "$root"/{usr,etc,proc,dev,sys,run,tmp,root,home,data,mnt} "$root"/var/{lib,log,tmp,cache}
     chmod 1777 "$root/tmp" "$root/var/tmp"
-    chmod 700 "$root/root"
+    chmod 700 "$root$home"
     for entry in bin sbin lib lib64; do
         [[ ! -L /$entry ]] || cp -P "/$entry" "$root/$entry"
     done
@@ -103,11 +105,11 @@ make_machine() {
 # boot NAME NUMBER: gives it power. The services that were enabled start.
 boot() {
     local name=$1 address=10.77.0.$2 wire=wire$2
-    rm -f "$base/$name/root/var/booted"
+    rm -f "$base/$name/system/var/booted"
     # shellcheck disable=SC2016
     unshare --net --uts --mount --propagation private --pid --fork --kill-child bash -c '
         set -e
-        base=$1 name=$2 root=$1/$2/root
+        base=$1 name=$2 root=$1/$2/system
         hostname "$name"
         mount --bind "$root" "$root"
         mount --rbind /usr "$root/usr"
@@ -129,7 +131,7 @@ boot() {
         while sleep 3600; do :; done' boot "$base" "$name" 2>>"$base/$name/boot.log" 3>&- &
     local outer=$! tries
     for ((tries = 0; tries < 200; tries++)); do
-        [[ ! -e $base/$name/root/var/booted ]] || break
+        [[ ! -e $base/$name/system/var/booted ]] || break
         sleep 0.05
     done
     init[$name]=$(pgrep --parent "$outer")
@@ -139,7 +141,7 @@ boot() {
     on "$name" ip address add "$address/24" dev eth0
     on "$name" ip link set eth0 up
     local unit
-    for unit in "$base/$name/root/etc/systemd/enabled"/*; do
+    for unit in "$base/$name/system/etc/systemd/enabled"/*; do
         [[ ! -e $unit ]] || on "$name" systemctl start "$(basename "$unit")"
     done
 }
@@ -158,7 +160,7 @@ wait_for_death() {
 # on NAME COMMAND [ARG]...: as root on that machine.
 on() {
     nsenter --target "${init[$1]}" --net --uts --mount --pid \
-        env --chdir=/ -i HOME=/root USER=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "${@:2}" 3>&-
+        env --chdir=/ -i HOME=$home USER=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "${@:2}" 3>&-
 }
 
 # as USER NAME COMMAND [ARG]...: as a login of the user on that machine.
@@ -243,7 +245,7 @@ type_as() {
 # type_on MACHINE LINE: the same by a user who may use sudo.
 type_on() {
     documented "$2" >&3
-    on "$1" sh -c "cd /root/jobtracker 2>/dev/null; $2"
+    on "$1" sh -c "cd $home/jobtracker 2>/dev/null; $2"
 }
 
 # type_but_not_run LINE: what the stand-ins for machines have no need of.
@@ -267,8 +269,8 @@ ip link set wires up
 for at in "${!machines[@]}"; do
     make_machine "${machines[$at]}"
     boot "${machines[$at]}" $((at + 1))
-    mkdir -p "$base/${machines[$at]}/root/root/jobtracker"
-    cp -R etc "$base/${machines[$at]}/root/root/jobtracker/etc"
+    mkdir -p "$base/${machines[$at]}/system$home/jobtracker"
+    cp -R etc "$base/${machines[$at]}/system$home/jobtracker/etc"
 done
 for machine in "${machines[@]}"; do
     check "$machine is a machine of its own" test "$(on "$machine" hostname)" = "$machine"
@@ -298,8 +300,8 @@ for machine in "${machines[@]}"; do
     for file in core-site.xml mapred-site.xml; do
         # Pasted into an editor.
         typed=$((typed + 1))
-        xml_of_docs "/etc/hadoop/$file" >"$base/$machine/root/etc/hadoop/$file"
-        check "the docs have $file" test -s "$base/$machine/root/etc/hadoop/$file"
+        xml_of_docs "/etc/hadoop/$file" >"$base/$machine/system/etc/hadoop/$file"
+        check "the docs have $file" test -s "$base/$machine/system/etc/hadoop/$file"
     done
     type_on "$machine" 'echo master:50030 | sudo tee /etc/hadoop_server' >/dev/null
 done
@@ -341,7 +343,7 @@ type_as bob node2 'jobtracker status --conf /etc/hadoop'
 type_as bob node2 'jobtracker workers list --conf /etc/hadoop' | tee "$base/workers"
 for machine in node1 node2; do
     check "the list has the worker $machine on the host $machine" grep --quiet "^$machine  *ok  *$machine " "$base/workers"
-    check "$machine runs jobs as their users" grep --quiet "commands of each job run as its user" "$base/$machine/root/var/log/jobtracker-tasktracker.log"
+    check "$machine runs jobs as their users" grep --quiet "commands of each job run as its user" "$base/$machine/system/var/log/jobtracker-tasktracker.log"
 done
 
 type_as alice node1 'mkdir -m 755 /data/hadoop/alice'
@@ -436,15 +438,15 @@ type_on master 'sudo -u mapred jobtracker check-config --conf /etc/hadoop' >"$ba
 type_on master 'sudo systemctl restart jobtracker'
 for user in alice bob; do
     documented "sudo jobtracker queue add $user --key-file root.key"
-    on master sh -c "cd /root/jobtracker; sudo jobtracker queue add $user --key-file root.key"
+    on master sh -c "cd $home/jobtracker; sudo jobtracker queue add $user --key-file root.key"
     type_on master "sudo jobtracker queue add-budget $user 100 --note 'first grant' --key-file root.key"
 done
 for machine in node1 node2; do
     type_on "$machine" 'sudo systemctl restart jobtracker-tasktracker'
 done
 # Handed over.
-install -m 600 -o 2001 -g 2001 "$base/master/root/root/jobtracker/alice.key" "$base/node1/root/home/alice/alice.key"
-install -m 600 -o 2002 -g 2002 "$base/master/root/root/jobtracker/bob.key" "$base/node2/root/home/bob/bob.key"
+install -m 600 -o 2001 -g 2001 "$base/master/system$home/jobtracker/alice.key" "$base/node1/system/home/alice/alice.key"
+install -m 600 -o 2002 -g 2002 "$base/master/system$home/jobtracker/bob.key" "$base/node2/system/home/bob/bob.key"
 type_as alice node1 'install -D -m 600 alice.key ~/.ssh/hadoop_key'
 as bob node2 sh -c 'install -D -m 600 bob.key ~/.ssh/hadoop_key; mkdir -m 755 /data/hadoop/bob'
 await "both workers are there in the market" healthy 2

@@ -75,6 +75,15 @@ impl LocalFileSystem {
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
+    /// The same with the permission bits that the umask leaves.
+    ///
+    /// # Errors
+    /// [`FsError`]; also when the file is there.
+    pub fn write_under_umask(&self, path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+        let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
+        written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
+    }
+
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
     /// are made with 0755.
     ///

@@ -67,13 +67,14 @@ impl FileSystem {
         }
     }
 
-    /// Writes a file that was not there; readers that learn of it afterwards see it whole, but it is not synced.
+    /// Writes a file that was not there, with the permission bits that the umask leaves; readers that learn of it afterwards see it
+    /// whole, but it is not synced.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected; also when the file is there.
-    pub fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+    pub fn write_under_umask(&self, path: &FileUri, bytes: &[u8]) -> Result<(), FsError> {
         match self {
-            FileSystem::Local(local) => local.write_unsynced(path.as_path(), bytes, mode),
+            FileSystem::Local(local) => local.write_under_umask(path.as_path(), bytes),
         }
     }
 

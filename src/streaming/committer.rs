@@ -22,7 +22,6 @@ const NEW_OUTPUT_FORMATS: [&str; 3] = [
 const SUCCESS_FILES: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
-const FILE_MODE: u32 = 0o644;
 
 /// The output folder of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +109,7 @@ impl OutputCommitter {
                 let mark = self.folder.join(name)?;
                 // It exists when an earlier attempt did this and its report was lost.
                 if self.file_system().kind_of(&mark)?.is_none() {
-                    self.file_system().write_unsynced(&mark, bytes, FILE_MODE)?;
+                    self.file_system().write_under_umask(&mark, bytes)?;
                 }
             }
         }

@@ -66,6 +66,14 @@ pub enum JobClientError {
     /// The output directory exists.
     #[error("--output {0} exists already; expected a new directory, or --overwrite if a job wrote it")]
     OutputExists(String),
+    /// It cannot be seen whether the output directory exists.
+    #[error("--output: cannot look at {path}: {source}; expected a new directory in one that you may write to")]
+    Output {
+        /// The path.
+        path: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The output directory is not replaced.
     #[error("--overwrite: {0}")]
     Overwrite(#[from] OverwriteError),

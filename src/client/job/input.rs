@@ -110,7 +110,15 @@ fn find_matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
                 }
             }
         }
-        found.extend(paths.into_iter().filter(|path| path.exists()));
+        for path in paths {
+            match path.try_exists() {
+                Ok(true) => drop(found.insert(path)),
+                // As in a shell, a pattern does not match what cannot be looked at.
+                Ok(false) => {}
+                Err(_) if is_pattern => {}
+                Err(source) => return Err(InputError::Io { path, source }),
+            }
+        }
     }
     match (found.is_empty(), hidden) {
         (false, _) => Ok(found.into_iter().collect()),
@@ -176,10 +184,13 @@ mod tests {
     #[test]
     fn bad_inputs_are_named() {
         let folder = stage();
-        let refusals = ["none", "in/*.gz", "in/_SUCCESS", "in/.*", "in3", "in/[", "in/{z"]
-            .map(|input| found(&folder, &[input]).unwrap_err());
+        let refusals =
+            ["none", "in/a.txt/none", "in/*/none", "in/*.gz", "in/_SUCCESS", "in/.*", "in3", "in/[", "in/{z"]
+                .map(|input| found(&folder, &[input]).unwrap_err());
         insta::assert_snapshot!(refusals.join("\n"), @r#"
         --input: file:/none does not exist
+        --input: cannot read /in/a.txt/none: Not a directory (os error 20)
+        --input: no file matches file:/in/*/none
         --input: no file matches file:/in/*.gz
         --input: _SUCCESS begins with _ or .; such files are ignored as input
         --input: no file matches file:/in/.*

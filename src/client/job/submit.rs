@@ -97,8 +97,10 @@ impl PreparedJob {
         configuration: &JobConfiguration,
         working_dir: &FileUri,
     ) -> Result<Self, JobClientError> {
-        if job.output.as_path().exists() {
-            return Err(JobClientError::OutputExists(job.output.to_string()));
+        match job.output.as_path().try_exists() {
+            Ok(false) => {}
+            Ok(true) => return Err(JobClientError::OutputExists(job.output.to_string())),
+            Err(source) => return Err(JobClientError::Output { path: job.output.to_string(), source }),
         }
         let files = find_input_files(&job.inputs)?;
         let splits = splits(&files, job.input_format, configuration)?;

@@ -184,6 +184,11 @@ fn mistakes_have_their_codes_and_leave_nothing_behind() {
         std::fs::create_dir(folder.join("out")).unwrap();
         assert!(job(folder, &words(&arguments)).await.refused(2).contains("/out exists already"));
         std::fs::remove_dir(folder.join("out")).unwrap();
+        std::fs::write(folder.join("out"), "").unwrap();
+        let mut below = arguments.clone();
+        below.iter_mut().filter(|word| *word == "out").for_each(|word| word.push_str("/below"));
+        assert!(job(folder, &words(&below)).await.refused(2).contains("/out/below: Not a directory"));
+        std::fs::remove_file(folder.join("out")).unwrap();
         std::fs::remove_dir_all(folder.join("in")).unwrap();
         let missing = job(folder, &words(&arguments)).await.refused(2);
         assert!(missing.contains("--input: file:") && missing.contains(" does not exist"), "{missing}");

@@ -103,6 +103,7 @@ fn counters_status_and_many_maps_reach_the_jobtracker() {
     }
     assert_eq!(output.matches("3 ").count(), 2, "{output}");
     let out = stage.home(&users.bob).join("out");
-    let modes = [owner_and_mode(&out), owner_and_mode(&out.join("part-00000"))];
-    assert_eq!(modes, [(users.bob.uid, 0o700), (users.bob.uid, 0o600)], "as the umask of the worker says");
+    let modes = ["", "part-00000", "_SUCCESS"].map(|name| owner_and_mode(&out.join(name)));
+    let of_bob = |mode| (users.bob.uid, mode);
+    assert_eq!(modes, [of_bob(0o700), of_bob(0o600), of_bob(0o600)], "as the umask of the worker says");
 }

@@ -143,6 +143,18 @@ impl Register {
         }
     }
 
+    /// A tracker sends its report on an attempt. Once that is its end it runs no more, whether or not an answer comes back: a daemon that
+    /// is killed between the two has stored the end.
+    pub fn reporting(&mut self, attempt: AttemptId, state: AttemptState) {
+        use AttemptState as S;
+        let is_at_work = matches!(state, S::Unassigned | S::Running | S::CommitPending);
+        let tasks = self.jobs.get_mut(&attempt.task.job).map(|watched| &mut watched.tasks);
+        let Some(task) = tasks.and_then(|tasks| tasks.get_mut(&attempt.task)) else { return };
+        if !is_at_work && task.at_work == Some(attempt) {
+            task.at_work = None;
+        }
+    }
+
     /// A tracker had an answer to its report on an attempt, which it first sent then.
     pub fn reported(&mut self, attempt: AttemptId, role: Role, state: AttemptState, sent: Instant) {
         use AttemptState as S;
@@ -159,10 +171,6 @@ impl Register {
             (Role::Work | Role::TaskCleanup, S::Killed) => self.killed += 1,
             (Role::Housekeeping, S::Succeeded) if is_cleanup => watched.cleanup = Some((sent, Instant::now())),
             _ => {}
-        }
-        let is_at_work = matches!(state, S::Unassigned | S::Running | S::CommitPending);
-        if role == Role::Work && !is_at_work && task.at_work == Some(attempt) {
-            task.at_work = None;
         }
     }
 
@@ -265,13 +273,14 @@ mod tests {
 
     #[test]
     fn what_runs_twice_is_told() {
-        let end = |register: &mut Register, state| register.reported(map(0), Role::Work, state, Instant::now());
         assert_eq!(complaints(|_| ()), "");
         assert!(complaints(|r| r.launched(map(0), Role::Work)).contains("launched twice"));
         assert!(complaints(|r| r.launched(map(1), Role::Work)).contains("is at work"));
         let mut register = register();
-        end(&mut register, AttemptState::FailedUnclean);
+        register.reporting(map(0), AttemptState::Running);
         register.launched(map(0), Role::TaskCleanup);
+        assert_eq!(register.wrong, Vec::<String>::new());
+        register.reporting(map(0), AttemptState::FailedUnclean);
         register.launched(map(1), Role::Work);
         assert_eq!(register.wrong, Vec::<String>::new());
         register.reported(map(1), Role::Work, AttemptState::Succeeded, Instant::now());

@@ -69,6 +69,9 @@ impl Station {
         while !stage.is_closed() {
             let first_sent = *self.sent.get_or_insert_with(Instant::now);
             let request = self.heartbeat();
+            for report in &request.status.tasks {
+                stage.register.borrow_mut().reporting(report.attempt, report.state);
+            }
             let call = Call::InterTracker(InterTrackerCall::Heartbeat { request: Box::new(request.clone()) });
             let sent = Instant::now();
             match client.call(&call).await {

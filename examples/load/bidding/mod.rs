@@ -102,7 +102,7 @@ impl Run {
             hire()?
         } else {
             life.ready = Some(daemon.ready(&callers.world).await?);
-            let (wrong, signatures) = after::violations(&callers, &self.left).await?;
+            let (wrong, signatures) = after::violations(&callers, &self.left, started_ms).await?;
             life.wrong.extend(wrong);
             life.used_signatures = signatures;
             let assassin = hire()?;
@@ -123,7 +123,7 @@ impl Run {
         let mut life = Life::new("stopped");
         let mut daemon = Daemon::start(&self.program, &self.callers.world)?;
         life.ready = Some(daemon.ready(&self.callers.world).await?);
-        let (wrong, signatures) = after::violations(&self.callers, &self.left).await?;
+        let (wrong, signatures) = after::violations(&self.callers, &self.left, daemon.started_ms).await?;
         life.wrong.extend(wrong);
         life.used_signatures = signatures;
         let started_ms = daemon.started_ms;

@@ -75,9 +75,7 @@ pub(crate) async fn post_form(server: &str, path: &str, form: String) -> Result<
 
 /// Sends a change, whose parameters are the path's query, as a program: no page of another site can send its header.
 pub(crate) async fn post(server: &str, path: &str) -> Result<HttpAnswer, HttpError> {
-    let request =
-        Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker");
-    send(server, request, String::new()).await
+    send(server, post_as_program(path), String::new()).await
 }
 
 /// Sends a body as a program, with the time that its length takes on a slow line.
@@ -92,14 +90,18 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let mut request =
-        Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker");
+    let mut request = post_as_program(path);
     if let Some(authorization) = authorization {
         request = request.header(AUTHORIZATION, authorization);
     }
     let seconds = body.size_hint().lower() / SLOWEST_BYTES_PER_S;
     let limit = TIMEOUT + Duration::from_secs(seconds);
     timeout(limit, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
+}
+
+/// The head of a request that no page of another site can send.
+fn post_as_program(path: &str) -> Builder {
+    Request::post(path).header(CONTENT_TYPE, "application/octet-stream").header(REQUESTED_BY, "jobtracker")
 }
 
 async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {

@@ -30,6 +30,8 @@ base=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-systemd.XXXXXX")
 chmod 755 "$base"
 root=$base/root
 cgroup=$base/cgroup/jobtracker-systemd-$(basename "$base")
+# Of an administrator.
+home=/root
 init='' wrong=0 typed=0 part_started=$SECONDS
 exec 3>&1
 
@@ -164,7 +166,7 @@ await_first_process() {
 # on COMMAND [ARG]...: as root on the machine.
 on() {
     nsenter --target "$init" --net --uts --ipc --mount --pid --cgroup \
-        env --chdir=/root -i HOME=/root USER=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@" 3>&-
+        env "--chdir=$home" -i "HOME=$home" USER=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@" 3>&-
 }
 
 # as USER COMMAND [ARG]...: as a login of the user.
@@ -281,7 +283,7 @@ balance_of_bob() {
 part "make a clean Debian root ($suite) and boot it"
 make_root
 boot
-cp "$PACKAGE" "$root/root/jobtracker.deb"
+cp "$PACKAGE" "$root$home/jobtracker.deb"
 
 part "install and run it as shipped"
 type_on 'sudo groupadd --system --gid 480 hadoop'
@@ -328,8 +330,8 @@ for user in alice bob; do
     type_on "sudo jobtracker queue add-budget $user 100 --note 'first grant' --key-file root.key"
 done
 # Handed over.
-install -m 600 -o 2001 -g 2001 "$root/root/alice.key" "$root/home/alice/alice.key"
-install -m 600 -o 2002 -g 2002 "$root/root/bob.key" "$root/home/bob/bob.key"
+install -m 600 -o 2001 -g 2001 "$root$home/alice.key" "$root/home/alice/alice.key"
+install -m 600 -o 2002 -g 2002 "$root$home/bob.key" "$root/home/bob/bob.key"
 type_as alice 'install -D -m 600 alice.key ~/.ssh/hadoop_key'
 as bob install -D -m 600 bob.key .ssh/hadoop_key
 type_as alice 'mkdir -m 755 /data/hadoop/alice'

@@ -5,8 +5,8 @@
 # under a bidding load, fifty times around switches of the scheduler and at every passing of each fault point, and for three minutes
 # (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
 # thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
-# a Debian package in a clean root, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred
-# million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when
+# a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and
+# a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when
 # any failed.
 set -uo pipefail
 
@@ -184,17 +184,16 @@ simulate() {
     "$sim" simulate "$@" | tail -1
 }
 
-# Installed in a clean Debian root, which needs root's rights and a mirror of Debian.
+# debian_package NAME SCRIPT: installed in a clean Debian root, which needs root's rights and a mirror of Debian.
 debian_package() {
-    local name="a Debian package, installed and removed"
     if [[ $(id -u) != 0 ]] || ! command -v debootstrap >/dev/null; then
-        skip_step "$name" "it needs root and debootstrap"
+        skip_step "$1" "it needs root and debootstrap"
         return
     fi
     if ! command -v cargo-deb >/dev/null; then
         cargo install --quiet --locked cargo-deb || return 1
     fi
-    step "$name" tests/package.sh
+    step "$1" "$2"
 }
 
 # several_users NAME [OPTION]...
@@ -253,7 +252,8 @@ step "overload" whole_overload
 step "attacks" whole_attacks
 step "dependencies" dependencies
 known_holes
-debian_package
+debian_package "a Debian package, installed and removed" tests/package.sh
+debian_package "the package's units under systemd" tests/systemd.sh
 step "mutated frames" mutated_frames
 fuzz_targets
 step "simulated events" simulated_events

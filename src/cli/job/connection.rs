@@ -1,6 +1,7 @@
 //! Common options of all `job` commands: JobTracker, signer, output form.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::Form;
@@ -9,7 +10,7 @@ use crate::client::job::JobTrackerClient;
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::log_access::LogAccess;
 use crate::client::job::view::JobLine;
-use crate::client::job::watch::CostSource;
+use crate::client::job::watch::{CostSource, ReadSigner};
 use crate::client::market::{MarketClient, Signer};
 use crate::config::HostPort;
 
@@ -69,7 +70,14 @@ impl ConnectionArguments {
 
     /// Source of a job's costs: `--server`, else the JobTracker's own web address.
     pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
-        Ok(CostSource { market: self.market_of(job), signer: self.signer()?, wall_ms: crate::clock::wall_ms })
+        Ok(CostSource { market: self.market_of(job), signer: self.signers()?, wall_ms: crate::clock::wall_ms })
+    }
+
+    /// The signer, read again each time it is asked for.
+    fn signers(&self) -> Result<Arc<ReadSigner>, JobCommandError> {
+        self.signer()?;
+        let arguments = self.clone();
+        Ok(Arc::new(move || arguments.signer().ok().flatten()))
     }
 
     /// How the logs of a job are read.
@@ -100,4 +108,27 @@ impl ConnectionArguments {
 /// The default of [`server_address`].
 fn server_address_default() -> String {
     format!("127.0.0.1:{WEB_PORT}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::signer::SignerArguments;
+    use crate::market::Key;
+
+    #[test]
+    fn a_key_that_is_replaced_counts_from_the_next_request_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("key");
+        std::fs::write(&key_file, "old\n").unwrap();
+        let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file.clone()) };
+        let market = MarketArguments { signer, ..MarketArguments::default() };
+        let signers = ConnectionArguments { market, ..ConnectionArguments::default() }.signers().unwrap();
+        let is_key = |key: &str| signers().is_some_and(|signer| signer.key == Key::new(key));
+        assert!(is_key("old"));
+        std::fs::write(&key_file, "new\n").unwrap();
+        assert!(is_key("new"));
+        std::fs::remove_file(&key_file).unwrap();
+        assert!(signers().is_none());
+    }
 }

@@ -104,7 +104,7 @@ pub(super) async fn follow_to_end(
         match prompt().await {
             Choice::Detach => return Ok(End::Detached),
             Choice::Kill => {
-                let way = ChangeWay::through(costs.market.clone(), costs.signer.clone(), None).await;
+                let way = ChangeWay::through(costs.market.clone(), (costs.signer)(), None).await;
                 if !way.sign(&format!("killJob={job}")).await? {
                     jobtracker.kill(job).await.map_err(|error| way.explained(error.into()))?;
                 }

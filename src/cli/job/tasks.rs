@@ -41,9 +41,9 @@ pub(super) async fn read_tasks(
 ) -> Result<JobTasks, JobCommandError> {
     let mut jobtracker = connection.jobtracker()?;
     let line = jobtracker.job(job).await?;
-    let source = connection.costs(&line)?;
+    let (market, signer) = (connection.market_of(&line), connection.signer()?);
     let user = connection.market.signer.user()?;
-    let tasks = source.market.tasks(job, is_running_only, &user, source.signer.as_ref()).await;
+    let tasks = market.tasks(job, is_running_only, &user, signer.as_ref()).await;
     Ok(tasks.map_err(MarketCommandError::from)?)
 }
 

@@ -49,8 +49,8 @@ impl Times {
     /// Asks the JobTracker of these jobs.
     pub(super) async fn of(connection: &ConnectionArguments, jobs: &[JobLine]) -> Result<Self, JobCommandError> {
         let Some(first) = jobs.first() else { return Ok(Self::unknown(None)) };
-        let source = connection.costs(first)?;
-        Ok(match timeout(TIMEOUT, source.market.job_times(source.signer.as_ref())).await {
+        let (market, signer) = (connection.market_of(first), connection.signer()?);
+        Ok(match timeout(TIMEOUT, market.job_times(signer.as_ref())).await {
             Ok(Ok(times)) => Self::known(times),
             Ok(Err(error)) => Self::unknown(Some(error.to_string())),
             Err(_) => Self::unknown(Some(format!("no answer within {} s", TIMEOUT.as_secs()))),

@@ -1,5 +1,7 @@
 //! Follows a job to its end, across restarts of the JobTracker.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -41,13 +43,16 @@ pub struct JobProgress {
     pub cost: JobCost,
 }
 
+/// Reads the signer, if there is a key.
+pub type ReadSigner = dyn Fn() -> Option<Signer> + Send + Sync;
+
 /// Source of a job's cost.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CostSource {
     /// The market.
     pub market: MarketClient,
-    /// The signer; not needed without a market.
-    pub signer: Option<Signer>,
+    /// The signer, read before each request: its key may be replaced while a job is followed. Not needed without a market.
+    pub signer: Arc<ReadSigner>,
     /// The wall clock, epoch ms.
     pub wall_ms: fn() -> i64,
 }
@@ -95,13 +100,14 @@ impl CostSource {
     /// the last one read.
     pub async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
         let job = job.to_string();
-        let asked = timeout(COST_TIMEOUT, self.market.explain(&job, self.signer.as_ref())).await;
+        let signer = (self.signer)();
+        let asked = timeout(COST_TIMEOUT, self.market.explain(&job, signer.as_ref())).await;
         let reason = match asked {
             Ok(Ok(explanation)) => {
                 return explanation.cost.map_or(JobCost::None, |c| JobCost::UpToLastTick(c.to_string()));
             }
             // Who cannot sign sees no cost; who signs in vain sees why.
-            Ok(Err(MarketClientError::Denied { .. })) if self.signer.is_none() && *known == JobCost::None => {
+            Ok(Err(MarketClientError::Denied { .. })) if signer.is_none() && *known == JobCost::None => {
                 return JobCost::None;
             }
             Ok(Err(error @ MarketClientError::Denied { .. })) => error.to_string(),
@@ -115,6 +121,12 @@ impl CostSource {
             JobCost::None | JobCost::UpToLastTick(_) => (self.wall_ms)(),
         };
         JobCost::Unknown { since_ms, reason }
+    }
+}
+
+impl fmt::Debug for CostSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CostSource").field("market", &self.market).finish_non_exhaustive()
     }
 }
 

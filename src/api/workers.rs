@@ -67,6 +67,9 @@ pub enum WorkerState {
 /// Some workers, by the names of their trackers; drained ones that are not connected come last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workers {
+    /// When this was so, by the daemon's clock, epoch ms.
+    #[serde(default)]
+    pub at_ms: i64,
     /// The workers.
     pub workers: Vec<WorkerStatus>,
 }

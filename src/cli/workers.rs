@@ -119,7 +119,7 @@ pub fn run(command: &WorkersCommand) -> Result<String, WorkersCommandError> {
             let workers = wait_for(async { Ok(client.workers().await?) })?;
             Ok(match cluster.market.form() {
                 Form::Json => json(&workers),
-                Form::Table => render(&workers, crate::clock::wall_ms()),
+                Form::Table => render(&workers),
             })
         }
         WorkersCommand::Drain { worker, wait, cluster } => {
@@ -174,14 +174,14 @@ fn done(worker: &str, what: &str, cluster: &ClusterArguments) -> String {
     }
 }
 
-fn render(workers: &Workers, now_ms: i64) -> String {
+fn render(workers: &Workers) -> String {
     if workers.workers.is_empty() {
         return "no worker is connected; start one: jobtracker tasktracker\n".to_owned();
     }
     let mut table = columns(&["worker", "state", "host", "since", "maps", "reduces", "last seen"], 4);
     for status in &workers.workers {
         let WorkerStatus { worker, state, is_draining, host, slots, used, since_ms, last_seen_ms, .. } = status;
-        let seen_s = last_seen_ms.and_then(|ms| u64::try_from(now_ms.saturating_sub(ms).max(0) / 1000).ok());
+        let seen_s = last_seen_ms.and_then(|ms| u64::try_from(workers.at_ms.saturating_sub(ms).max(0) / 1000).ok());
         let state = match (state, is_draining) {
             (WorkerState::Draining, _) | (_, false) => state.name().to_owned(),
             (state, true) => format!("draining, {}", state.name()),
@@ -236,14 +236,14 @@ mod tests {
             used,
             ..draining.clone()
         };
-        let workers = Workers { workers: vec![worker, draining, silent, absent] };
-        insta::assert_snapshot!(render(&workers, 1_700_000_060_000), @r"
+        let workers = Workers { at_ms: 1_700_000_060_000, workers: vec![worker, draining, silent, absent] };
+        insta::assert_snapshot!(render(&workers), @r"
         WORKER  STATE             HOST  SINCE                MAPS  REDUCES  LAST SEEN
         w1      ok                h     2023-11-14 22:13:20   3/4      0/2     1s ago
         w1      draining          h     2023-11-14 22:13:20   3/4      0/2     1s ago
         w1      draining, silent  h     2023-11-14 22:13:20   3/4      0/2     1s ago
         w2      draining, absent  -     -                     0/0      0/0          -
         ");
-        assert!(render(&Workers::default(), 0).starts_with("no worker is connected"));
+        assert!(render(&Workers::default()).starts_with("no worker is connected"));
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::api::{JobTasks, TaskAttempt, Workers};
+use crate::clock::wall_ms;
 use crate::engine::{Caller, Refusal, TaskCursor, TaskPage};
 use crate::mapreduce::{StoredAttempt, StoredJob};
 use crate::model::{AttemptState, JobId, Kind};
@@ -64,7 +65,7 @@ impl OwnerHandle {
             workers.append(&mut page.workers);
             match page.next.filter(|_| workers.len() < MOST_WORKERS) {
                 Some(next) => after = Some(next),
-                None => return Ok(Workers { workers }),
+                None => return Ok(Workers { at_ms: wall_ms(), workers }),
             }
         }
     }

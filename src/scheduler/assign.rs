@@ -65,7 +65,7 @@ impl Scheduler {
         if offer.free[kind] == 0 || !has_candidates {
             node.withheld[kind] = false;
             if offer.free[kind] > 0 {
-                self.sort_groups(kind);
+                self.sort_groups(kind.into());
             }
             return None;
         }
@@ -83,7 +83,7 @@ impl Scheduler {
         let slots = heartbeat.granted_slots[kind];
         self.violations
             .check(slots <= free, || format!("{slots} slots are granted of {free} free slots of {}", offer.node));
-        search.passed_over.into_iter().for_each(|app| self.enqueue(app, kind));
+        search.passed_over.into_iter().for_each(|app| self.enqueue(app, kind.into()));
     }
 
     /// Grants one task to the first app that may have it; false when the search is over.
@@ -95,9 +95,9 @@ impl Scheduler {
         source: &mut impl GrantSource,
     ) -> bool {
         if self.policy.asks_for_each_slot() {
-            search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind));
+            search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind.into()));
         }
-        self.sort_groups(kind);
+        self.sort_groups(kind.into());
         if let Some(granted) = self.fill_reserved_slot(kind, heartbeat, source) {
             return granted;
         }
@@ -125,11 +125,11 @@ impl Scheduler {
                 }
                 Verdict::NotOnThisNode => {}
                 Verdict::ParkApp => {
-                    self.park_app(next.app, kind);
+                    self.park_app(next.app, kind.into());
                     continue;
                 }
                 Verdict::ParkGroup(group) => {
-                    if self.park_group(next.app, group, kind) {
+                    if self.park_group(next.app, group, kind.into()) {
                         continue;
                     }
                 }
@@ -139,7 +139,7 @@ impl Scheduler {
                 }
                 Verdict::Stop => return false,
             }
-            self.dequeue(next.app, kind);
+            self.dequeue(next.app, kind.into());
             search.passed_over.push(next.app);
             search.skipped += 1;
         }

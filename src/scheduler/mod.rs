@@ -38,6 +38,7 @@ mod move_app;
 mod node;
 mod notify;
 mod order;
+mod ordering;
 mod parking;
 mod place_in_line;
 mod policy;

@@ -1,6 +1,6 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Kind, Now, PerKind, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, PerPool, Violations, lower, raise};
 
 use super::order::OrderEntry;
 use super::reservation::Reservation;
@@ -18,12 +18,12 @@ pub struct Totals {
     pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
     pub occupied: PerKind<u64>,
-    /// Attempts of apps that hold slots, wherever they are.
-    pub running: PerKind<u64>,
+    /// Attempts of apps that hold slots, and containers, wherever they are.
+    pub running: PerPool<u64>,
     /// Slots that they hold.
-    pub held: PerKind<u64>,
-    /// Tasks that wait.
-    pub waiting: PerKind<u64>,
+    pub held: PerPool<u64>,
+    /// Tasks that wait, and containers that are wanted.
+    pub waiting: PerPool<u64>,
 }
 
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! The members are what programs read: a change of a name here is a change of the interface.
 
 mod allowance_status;
+pub mod applications;
 mod daemon_status;
 mod deadline;
 mod due_text;
@@ -19,6 +20,7 @@ mod scheduler_report;
 mod scheduler_switch;
 mod statement;
 mod upload_rules;
+mod worker_beat;
 mod workers;
 
 pub use allowance_status::AllowanceStatus;
@@ -44,4 +46,8 @@ pub use scheduler_report::{
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
 pub use upload_rules::UploadRules;
+pub use worker_beat::{
+    BEAT_METHOD, BeatAnswer, BeatContainer, BeatContainerState, CONTAINER_PROTOCOL, CONTAINER_PROTOCOL_VERSION,
+    ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag, LaunchedItem, MOST_HELD_BEAT_MS, WorkerBeat,
+};
 pub use workers::{WorkerState, WorkerStatus, Workers};

@@ -1,6 +1,9 @@
 //! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, exact ratios, life-cycle states,
 //! broken invariants. Depends on no other room.
 
+mod application_id;
+mod capability;
+mod container_exit;
 mod count;
 mod counter_limits;
 mod credits;
@@ -9,6 +12,7 @@ mod end_notification;
 mod fact_number;
 mod id;
 mod kind;
+mod launch_context;
 mod log_ticket;
 mod names;
 mod now;
@@ -23,6 +27,9 @@ mod states;
 mod tracker_id;
 mod violations;
 
+pub use application_id::{ApplicationId, ContainerId};
+pub use capability::Capability;
+pub use container_exit::ContainerExit;
 pub use count::{Count, lower, raise};
 pub use counter_limits::CounterLimits;
 pub use credits::{Credits, CreditsError};
@@ -31,6 +38,9 @@ pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
+pub use launch_context::{
+    BroughtResource, ContentResource, LaunchContext, LocalResource, LogOverflow, OutputPlace, ResourceKind,
+};
 pub use log_ticket::{LOG_TICKET_MS, LogKey, LogTicketError};
 pub(crate) use names::names;
 pub use now::Now;

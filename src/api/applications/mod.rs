@@ -1,0 +1,18 @@
+//! JSON of the HTTP interface for applications: what they send, and what they read.
+//!
+//! What clients send, and the answers of `register` and `allocate`, have hyphens; reports are in Hadoop 2's camelCase.
+//! Types here are checked values: the web server reads bodies itself, to point at each member that is wrong.
+
+mod call;
+mod call_answer;
+mod final_status;
+mod launch_request;
+mod placement;
+
+pub use call::{AllocateCall, AskRow, Blacklist, RegisterCall, Submission, SubmittedMaster, UnregisterCall};
+pub use call_answer::{
+    AllocateAnswer, AllocatedContainer, CompletedContainer, Locality, RefusedLaunch, RegisterAnswer,
+};
+pub use final_status::FinalStatus;
+pub use launch_request::{ContainerStart, ItemRules, LaunchOnGrant, LaunchSource};
+pub use placement::Placement;

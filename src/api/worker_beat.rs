@@ -1,0 +1,219 @@
+//! What a built-in worker and the daemon say to each other about containers: one method, `beat`, in JSON, on a second
+//! connection to the RPC port.
+//!
+//! Everything is idempotent by the worker's incarnation and the container's id: until the worker says that it has a
+//! container, each answer repeats its launch; an end is repeated until the daemon says that it has noted it. So no answer
+//! is kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext};
+
+/// The protocol's name on the wire.
+pub const CONTAINER_PROTOCOL: &str = "org.jobtracker.ContainerProtocol";
+/// Its version.
+pub const CONTAINER_PROTOCOL_VERSION: i64 = 1;
+/// Its only method: one text in, one text out.
+pub const BEAT_METHOD: &str = "beat";
+/// Longest time for which the daemon holds an answer back, ms.
+pub const MOST_HELD_BEAT_MS: u64 = 10_000;
+
+/// A beat of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WorkerBeat {
+    /// The tracker's name, as in its heartbeats.
+    pub tracker: String,
+    /// A random number of this process.
+    pub incarnation: u64,
+    /// What only this worker knows, 64 hex digits: its heartbeats carry the SHA-256 of it in their health report.
+    pub secret: String,
+    /// From 1 on each connection.
+    pub number: u64,
+    /// What the worker declares and which size of a slot it read; in the first beat of a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredBag>,
+    /// Whether `containers` are all that the worker has: in the first beat of a connection.
+    #[serde(default)]
+    pub is_full: bool,
+    /// All containers, or those that changed since the last beat that was answered.
+    #[serde(default)]
+    pub containers: Vec<BeatContainer>,
+    /// Why the worker takes no container now; none: it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unhealthy: Option<String>,
+}
+
+/// What a worker has for containers and slots together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DeclaredBag {
+    /// Memory and cores of all.
+    pub capability: Capability,
+    /// One slot's worth, as the worker reads it: the daemon's counts.
+    pub slot: Capability,
+}
+
+/// A container as its worker sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BeatContainer {
+    /// Its id.
+    pub id: ContainerId,
+    /// How far it is.
+    pub state: BeatContainerState,
+}
+
+/// How far a container is on its worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum BeatContainerState {
+    /// The worker has the launch; its process is not started yet.
+    #[serde(rename_all = "kebab-case")]
+    Launching,
+    /// Its process runs.
+    #[serde(rename_all = "kebab-case")]
+    Running {
+        /// The process, or that of its supervisor.
+        pid: u32,
+        /// When it started, wall clock of the worker, epoch ms.
+        started_ms: i64,
+    },
+    /// Nothing of it is left.
+    Ended(ContainerEnd),
+}
+
+/// The end of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerEnd {
+    /// How it ended.
+    pub exit: ContainerExit,
+    /// In words; empty where the status says all.
+    #[serde(default)]
+    pub diagnostics: String,
+    /// When its process started, epoch ms; none: it never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<i64>,
+    /// When it ended, epoch ms.
+    pub ended_ms: i64,
+    /// The most memory that it used, MB.
+    #[serde(default)]
+    pub peak_memory_mb: u32,
+    /// CPU time of all its processes, ms.
+    #[serde(default)]
+    pub cpu_ms: u64,
+}
+
+/// The daemon's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BeatAnswer {
+    /// Containers to launch. One that the worker has is passed over.
+    #[serde(default)]
+    pub launches: Vec<ContainerLaunch>,
+    /// Containers to kill. One that the worker does not have is passed over.
+    #[serde(default)]
+    pub kills: Vec<ContainerKill>,
+    /// Ended containers that the worker may forget, with what is left of them on disk but the logs.
+    #[serde(default)]
+    pub noted: Vec<ContainerId>,
+}
+
+/// A container to launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerLaunch {
+    /// Its id.
+    pub id: ContainerId,
+    /// What it may use.
+    pub capability: Capability,
+    /// The user whose application it belongs to.
+    pub user: String,
+    /// What it runs; the item is not put in yet.
+    pub context: LaunchContext,
+    /// The item, and how many attempts of it there were with this one, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<LaunchedItem>,
+    /// The application's secret, for a master: written to a file of mode 0600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The key of tickets for the logs of this application, 64 hex digits.
+    pub log_key: String,
+    /// The daemon's web address, `host:port`.
+    pub server: String,
+}
+
+/// The item of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LaunchedItem {
+    /// Its number, below 2^31.
+    pub number: u32,
+    /// From 1.
+    pub attempt: u32,
+}
+
+/// A container to kill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerKill {
+    /// Its id.
+    pub id: ContainerId,
+    /// The status that it ends with, unless its process ends by itself before the kill reaches it.
+    pub exit: ContainerExit,
+    /// Why, in words.
+    pub diagnostics: String,
+    /// Time between TERM and KILL, ms; 0: KILL at once.
+    pub grace_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ApplicationId;
+
+    #[test]
+    fn a_beat_and_its_answer_read_as_they_were_written() {
+        let id = ApplicationId::new(5, 1).container(1, 7);
+        let end = ContainerEnd {
+            exit: ContainerExit(3),
+            diagnostics: "exit code 3".to_owned(),
+            started_ms: Some(1),
+            ended_ms: 2,
+            peak_memory_mb: 4,
+            cpu_ms: 5,
+        };
+        let states = [
+            BeatContainerState::Launching,
+            BeatContainerState::Running { pid: 12, started_ms: 1 },
+            BeatContainerState::Ended(end),
+        ];
+        let slot = Capability::new(1024, 1);
+        let beat = WorkerBeat {
+            tracker: "tracker_h:localhost/127.0.0.1:1".to_owned(),
+            incarnation: 1,
+            secret: "00".repeat(32),
+            number: 1,
+            declared: Some(DeclaredBag { capability: slot, slot }),
+            is_full: true,
+            containers: states.into_iter().map(|state| BeatContainer { id, state }).collect(),
+            unhealthy: None,
+        };
+        assert_eq!(serde_json::from_str::<WorkerBeat>(&serde_json::to_string(&beat).unwrap()).unwrap(), beat);
+        let launch = ContainerLaunch {
+            id,
+            capability: slot,
+            user: "alice".to_owned(),
+            context: LaunchContext::of_command(vec!["true".to_owned()]),
+            item: Some(LaunchedItem { number: 3, attempt: 1 }),
+            secret: None,
+            log_key: "00".repeat(32),
+            server: "h:50030".to_owned(),
+        };
+        let kill =
+            ContainerKill { id, exit: ContainerExit::ABORTED, diagnostics: "released".to_owned(), grace_ms: 5_000 };
+        let answer = BeatAnswer { launches: vec![launch], kills: vec![kill], noted: vec![id] };
+        assert_eq!(serde_json::from_str::<BeatAnswer>(&serde_json::to_string(&answer).unwrap()).unwrap(), answer);
+    }
+}

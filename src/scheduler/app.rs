@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::model::{Kind, PerKind, PerPool, Pool, TrackerId};
 
 use super::constraint::AppDeadline;
+use super::container::demand::ContainerDemand;
 use super::key::AppKey;
-use super::request_table::RequestTable;
+use super::slot_table::SlotTable;
 use super::{AppId, GroupId};
 
 /// Identity and ordering of an app.
@@ -54,7 +55,9 @@ pub(super) struct App {
     pub(super) is_parked: PerPool<bool>,
     /// Nodes that are reserved for it.
     pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
-    pub(super) tables: PerKind<RequestTable>,
+    pub(super) tables: PerKind<SlotTable>,
+    /// What it asks for in containers and holds; none in jobs.
+    pub(super) containers: Option<Box<ContainerDemand>>,
     /// Attempts that hold slots, and containers.
     pub(super) running: PerPool<u32>,
     /// Slots that they hold; those of a container are its dominant part.
@@ -108,6 +111,7 @@ impl App {
             is_parked: PerPool::default(),
             reserved_nodes: PerKind::default(),
             tables: PerKind::default(),
+            containers: None,
             running: PerPool::default(),
             held: PerPool::default(),
             releasing: PerPool::default(),
@@ -126,14 +130,20 @@ impl App {
         self.spec.slots_per_task[kind].get()
     }
 
-    /// Tasks that wait for a slot of a pool.
+    /// Tasks that wait for a slot of a pool, or containers that may be granted at once.
     pub(super) fn waiting(&self, pool: Pool) -> u64 {
-        pool.kind().map_or(0, |kind| self.tables[kind].waiting().into())
+        match pool.kind() {
+            Some(kind) => self.tables[kind].waiting().into(),
+            None => self.containers.as_ref().map_or(0, |demand| demand.waiting()),
+        }
     }
 
     /// Slots that its next grant from a pool takes.
     pub(super) fn slots_of_next(&self, pool: Pool) -> u32 {
-        pool.kind().map_or(0, |kind| self.slots_per_task(kind))
+        match pool.kind() {
+            Some(kind) => self.slots_per_task(kind),
+            None => self.containers.as_ref().map_or(0, |demand| demand.slots_of_next()),
+        }
     }
 
     /// Whether its tasks may run, or could if its end were not decided.

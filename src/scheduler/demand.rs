@@ -74,8 +74,11 @@ impl Scheduler {
             raise(&mut group.running[kind], 1_u32, &mut self.violations);
             raise(&mut group.held[kind], slots, &mut self.violations);
         });
-        if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.held[kind], slots, &mut self.violations);
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            raise(&mut entry.held[kind], slots, &mut self.violations);
+            if entry.bag.is_some() {
+                self.update_room(node);
+            }
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         raise(&mut self.totals.held[kind], slots, &mut self.violations);
@@ -97,8 +100,11 @@ impl Scheduler {
             lower(&mut group.running[kind], 1_u32, &mut self.violations);
             lower(&mut group.held[kind], slots, &mut self.violations);
         });
-        if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.held[kind], slots, &mut self.violations);
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            lower(&mut entry.held[kind], slots, &mut self.violations);
+            if entry.bag.is_some() {
+                self.update_room(node);
+            }
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         lower(&mut self.totals.held[kind], slots, &mut self.violations);

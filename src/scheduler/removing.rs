@@ -19,6 +19,7 @@ impl Scheduler {
             self.notify(&Change::Size { app: id, size: AppSize::default() });
             self.end_reservations_of_app(id);
         }
+        self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
         let home = app.home;

@@ -1,6 +1,6 @@
 //! Another policy takes over while apps live: demand and usage stay as they are, keys and orders are computed again.
 
-use crate::model::{Kind, PerPool, Pool, TrackerId};
+use crate::model::{PerPool, Pool, TrackerId};
 
 use super::change::Change;
 use super::group::Groups;
@@ -88,12 +88,12 @@ impl Scheduler {
     /// order by leaf and key: it moves to where its app is now.
     fn enter_node(&mut self, id: TrackerId) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        for kind in Kind::ALL {
-            let Some(place) = &mut node.resume[kind] else { continue };
+        for pool in Pool::ALL {
+            let Some(place) = &mut node.resume[pool] else { continue };
             let app = self.apps.get(&place.app).filter(|_| *place != OrderEntry::FRONT);
             *place = app.map_or(OrderEntry::FRONT, |app| OrderEntry {
                 leaf: app.leaf,
-                app_key: self.policy.app_key(app, kind.into()),
+                app_key: self.policy.app_key(app, pool),
                 app: place.app,
             });
         }

@@ -14,6 +14,7 @@ use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
 use super::constraint::{AppDeadline, ConstraintConfig, TimedWork, WhatIf};
+use super::container::state::ContainerState;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -75,6 +76,7 @@ pub struct Scheduler {
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
+    pub(super) containers: ContainerState,
     /// Requests of the policy; empty between two calls.
     pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
@@ -162,6 +164,7 @@ impl Scheduler {
             to_begin: BTreeSet::new(),
             parked_apps: PerPool::default(),
             totals: Totals::default(),
+            containers: ContainerState::default(),
             moves: Moves::default(),
             ended_reservations: Vec::new(),
             violations: Violations::default(),
@@ -306,19 +309,21 @@ impl Scheduler {
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
-    pub fn move_node(&mut self, node: TrackerId, host: HostId) {
+    pub fn move_node(&mut self, id: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
-        if let Some(node) = self.nodes.get_mut(&node) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             let before = std::mem::replace(&mut node.host, host);
             node.rack = rack;
             self.count_node_down(before);
             self.count_node_up(host);
+            self.update_room(id);
         }
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, id: TrackerId) {
         self.end_reservations_of_node(id);
+        self.forget_room(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
             self.count_node_down(node.host);
@@ -328,18 +333,24 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
-    pub fn occupy_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
-        if let Some(node) = self.nodes.get_mut(&node) {
+    pub fn occupy_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
             raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
+            if node.bag.is_some() {
+                self.update_room(id);
+            }
         }
     }
 
     /// Setup or cleanup attempts release their slots.
-    pub fn release_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
-        if let Some(node) = self.nodes.get_mut(&node) {
+    pub fn release_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             lower(&mut node.occupied[kind], slots, &mut self.violations);
             lower(&mut self.totals.occupied[kind], slots, &mut self.violations);
+            if node.bag.is_some() {
+                self.update_room(id);
+            }
         }
     }
 

@@ -20,7 +20,7 @@ const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
 const MIXED: PolicyChoice = PolicyChoice::Mixed;
 
 /// Runs that broke a law once.
-const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
+const KEPT: [(PolicyChoice, u64, u64, &str); 8] = [
     (FIFO, 10, 5_000, "a reduce that failed on all hosts with reduce slots waited for one of the others, for ever"),
     (DYNAMIC, 2_581, 5_000, "jobs that could not use a node hid from preemption the one behind them that could"),
     (DYNAMIC, 859, 3_000, "a lost tracker was awaited after a restart for output that nobody read, and went on"),
@@ -32,6 +32,13 @@ const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
         "a lost tracker was told to start anew before its loss was durable, and a crash undid the loss",
     ),
     (FIFO, 3_681, 3_000, "the same, of a tracker that was silent for too long"),
+    (
+        DYNAMIC,
+        148,
+        2_500,
+        "the law's books let a queue wait up to a second longer than an allowance's period after a start",
+    ),
+    (MIXED, 33, 6_000, "the same, while schedulers take over from each other"),
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {

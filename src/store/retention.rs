@@ -32,7 +32,8 @@ pub(super) struct Deleted {
 /// A finished job whose end every tracker has acknowledged.
 struct Candidate {
     job: String,
-    queue: String,
+    /// The queue of the market that paid for it.
+    payer: String,
     finish_ms: i64,
 }
 
@@ -113,26 +114,27 @@ fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::
 }
 
 fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
-    let sql = "SELECT job, queue, finish_ms FROM job INDEXED BY job_finished
+    let sql = "SELECT job, user, finish_ms FROM job INDEXED BY job_finished
                WHERE finish_ms IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pending_kill_job WHERE pending_kill_job.job = job.job)
                ORDER BY finish_ms, accept_order LIMIT 1";
-    let read = |row: &Row<'_>| Ok(Candidate { job: row.get(0)?, queue: row.get(1)?, finish_ms: row.get(2)? });
+    let read = |row: &Row<'_>| Ok(Candidate { job: row.get(0)?, payer: row.get(1)?, finish_ms: row.get(2)? });
     database.prepare_cached(sql)?.query_row([], read).optional()
 }
 
-/// Deletes the job itself; its id stays used, and its cost is added to its queue's.
-fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, finish_ms }: &Candidate) -> rusqlite::Result<()> {
+/// Deletes the job itself; its id stays used, and its cost is added to that of the queue that paid for it: its user's,
+/// whatever queue it was moved to under another scheduler.
+fn delete_job(transaction: &Transaction<'_>, Candidate { job, payer, finish_ms }: &Candidate) -> rusqlite::Result<()> {
     let id: JobId = job.parse().map_err(|_| failed(format!("job.job holds {job:?}")))?;
     let sql = "INSERT INTO deleted_job (identifier, last_number, jobs) VALUES (?1, ?2, 1)
                ON CONFLICT (identifier) DO UPDATE SET last_number = max(last_number, excluded.last_number), jobs = jobs + 1";
     transaction.prepare_cached(sql)?.execute(params![id.identifier.to_string(), id.number])?;
-    fold_cost(transaction, job, queue)?;
+    fold_cost(transaction, job, payer)?;
     let through_ms = meta::<i64>(transaction, DELETED_THROUGH_MS)?.unwrap_or(i64::MIN);
     set_meta(transaction, DELETED_THROUGH_MS, through_ms.max(*finish_ms))?;
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 
-/// Adds a job's cost to that of the deleted jobs of its queue.
+/// Adds a job's cost to that of the deleted jobs of a queue.
 fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
     let own = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";

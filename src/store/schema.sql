@@ -182,7 +182,7 @@ CREATE TABLE tick (
 ) STRICT;
 
 -- What jobs have cost. A separate table: rows of jobs are long, and these change at every tick. The sum over the jobs of
--- a queue, deleted ones included, equals what the queue was charged for jobs.
+-- a user, deleted ones included, equals what the user's queue was charged for jobs, whatever queue they were moved to.
 CREATE TABLE job_cost (
     job TEXT PRIMARY KEY,
     tick INTEGER NOT NULL,           -- the last one that charged for it
@@ -200,7 +200,7 @@ CREATE TABLE deleted_job (
     jobs INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What the deleted jobs of each queue have cost: with `job_cost` the sum over all jobs of the queue.
+-- What the deleted jobs have cost that each queue paid for: with `job_cost` the sum over all of them.
 CREATE TABLE deleted_job_cost (
     queue TEXT PRIMARY KEY,
     jobs INTEGER NOT NULL,           -- those with a cost

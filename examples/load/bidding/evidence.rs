@@ -63,7 +63,7 @@ pub struct Evidence {
     pub allocations: BTreeMap<String, Allocation>,
     /// Timestamps by consumer and user.
     pub stamps: BTreeMap<(String, String), i64>,
-    /// What the jobs of each queue have cost together.
+    /// What the jobs that each queue paid for have cost together: those of its user.
     pub costs: BTreeMap<String, i128>,
     /// Ids of all jobs.
     pub jobs: BTreeSet<String>,
@@ -80,7 +80,7 @@ pub struct Evidence {
 const BUDGET_FILE: &str = "budget";
 
 /// Of jobs, and of those of a queue that were deleted.
-const COSTS: &str = "SELECT queue, cost, cost_units FROM job_cost JOIN job USING (job)
+const COSTS: &str = "SELECT user, cost, cost_units FROM job_cost JOIN job USING (job)
      UNION ALL SELECT queue, cost, cost_units FROM deleted_job_cost";
 
 // === impl Evidence ===

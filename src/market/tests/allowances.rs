@@ -112,6 +112,20 @@ fn what_was_missed_while_down_is_paid_once_each_and_at_most_a_hundred_times() {
 }
 
 #[test]
+fn no_queue_waits_longer_than_a_period_after_a_start() {
+    // Set back by less than makes the stored times follow, or by more, and while the program was down.
+    for (running_ms, down_ms) in [(0, -1), (-600, 0), (-600, 100), (-999, 998), (-5_000, -1), (0, -86_400_000)] {
+        let mut stage = stage();
+        stage.ask("root", "allowance=1&queue=bob&every=90").unwrap();
+        stage.step_clock(running_ms);
+        stage.ask("root", "allowance=1&queue=alice&every=2").unwrap();
+        assert_eq!(paid(&stage.restart_after(down_ms)), [""; 0], "{running_ms} {down_ms}");
+        assert_eq!(paid(&stage.pass(1_999)), [""; 0], "{running_ms} {down_ms}");
+        assert_eq!(paid(&stage.pass(1)), ["1.0 root allowance 1"], "{running_ms} {down_ms}");
+    }
+}
+
+#[test]
 fn a_long_pause_of_a_running_program_is_paid_in_full() {
     let mut stage = stage();
     stage.ask("root", "allowance=1&queue=alice&every=1").unwrap();

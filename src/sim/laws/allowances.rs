@@ -132,16 +132,17 @@ impl AllowanceBooks {
         book.passed_now += passed - skipped;
         book.paid_now = 0;
         book.due_mono_ms += passed.cast_signed() * every_ms;
-        let expected_ms = now.wall_ms + (book.due_mono_ms - now_mono_ms);
-        if expected_ms.abs_diff(stored.due_ms) >= MOST_DRIFT_MS {
-            // Only after a restart with a clock that was set back.
+        if is_timer {
+            // Moves it only at a start at which the stored time is too far ahead: the wall clock was set back, or it was
+            // by less than makes the stored times follow.
             book.due_mono_ms = book.due_mono_ms.min(now_mono_ms + every_ms);
         }
         book.due_wall_ms = stored.due_ms;
         self.check(queue, stored)
     }
 
-    /// After each step: what is due is paid, and stored times are those of the wall clock.
+    /// After each step: what is due is paid, no queue waits longer than a period, and stored times are those of the wall
+    /// clock.
     pub(super) fn end_step(&mut self, is_timer: bool, now: Now) -> Result<(), String> {
         let now_mono_ms = now.mono_ms.cast_signed();
         for (queue, book) in &mut self.books {
@@ -152,9 +153,11 @@ impl AllowanceBooks {
             if is_timer && book.due_mono_ms <= now_mono_ms && passed < MOST_MISSED_PERIODS {
                 return Err(format!("{queue} is not paid at {now:?}: {book:?}"));
             }
+            if is_timer && book.due_mono_ms > now_mono_ms + book.every_ms() {
+                return Err(format!("{queue} waits longer than a period at {now:?}: {book:?}"));
+            }
             let expected_ms = now.wall_ms + (book.due_mono_ms - now_mono_ms);
-            let is_clamped_next = book.due_mono_ms > now_mono_ms + book.every_ms();
-            if expected_ms.abs_diff(book.due_wall_ms) >= MOST_DRIFT_MS && !is_clamped_next {
+            if expected_ms.abs_diff(book.due_wall_ms) >= MOST_DRIFT_MS {
                 return Err(format!("{queue} is due at {expected_ms}, stored is {book:?}"));
             }
         }
@@ -190,5 +193,59 @@ impl AllowanceBooks {
             true => Ok(()),
             false => Err(format!("{queue} has {stored:?}, by the books {book:?}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const CAP: Credits = Credits::from_units(7);
+
+    fn at(mono_ms: u64, wall_ms: i64) -> Now {
+        Now { mono_ms, wall_ms }
+    }
+
+    fn stored(periods: u64, due_ms: i64) -> Allowance {
+        let credits = Credits::from_units(1);
+        Allowance { credits, every_s: 2, cap: Some(CAP), by: "root".to_owned(), periods, due_ms }
+    }
+
+    /// Books at a start, of an allowance that was set after the wall clock had been set back by 600 ms: the stored time
+    /// is so much too late.
+    fn started_books() -> AllowanceBooks {
+        let mut books = AllowanceBooks::new(0);
+        let Allowance { credits, every_s, cap, .. } = stored(0, 0);
+        books.set("alice", &AllowanceTerms { credits, every_s, cap }, &stored(0, 12_600), at(0, 10_000)).unwrap();
+        books.end_step(false, at(0, 10_000)).unwrap();
+        books.restart(at(50, 10_100));
+        books
+    }
+
+    /// A step of the timer with one fact; the balance is at the cap, so that no payment comes with the period.
+    fn fire(books: &mut AllowanceBooks, stored: &Allowance, now: Now) -> Result<(), String> {
+        books.advance("alice", stored, CAP, true, now)?;
+        books.end_step(true, now)
+    }
+
+    #[test]
+    fn a_stored_time_that_is_a_little_too_far_ahead_at_a_start_moves_to_the_end_of_a_whole_period() {
+        let mut books = started_books();
+        fire(&mut books, &stored(0, 12_100), at(50, 10_100)).unwrap();
+        let early = fire(&mut books.clone(), &stored(1, 14_100), at(2_049, 12_099));
+        assert!(early.unwrap_err().contains("the last is due at 2050"));
+        fire(&mut books, &stored(1, 14_100), at(2_050, 12_100)).unwrap();
+    }
+
+    #[test]
+    fn a_start_that_lets_a_queue_wait_longer_than_a_period_is_noticed() {
+        let error = started_books().end_step(true, at(50, 10_100)).unwrap_err();
+        assert!(error.contains("waits longer than a period"), "{error}");
+        let mut books = started_books();
+        fire(&mut books, &stored(0, 12_600), at(50, 10_100)).unwrap();
+        let error = books.end_step(true, at(2_050, 12_100)).unwrap_err();
+        assert!(error.contains("is not paid"), "{error}");
     }
 }

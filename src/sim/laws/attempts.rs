@@ -284,7 +284,7 @@ impl AttemptModel {
             }
             Kind::ALL.into_iter().for_each(|kind| sum[kind] += u64::from(usage[kind]));
         }
-        let counted = scheduler.totals().running;
+        let counted = scheduler.totals().running.slots();
         if counted == sum {
             Ok(())
         } else {

@@ -16,7 +16,7 @@ fn retention(jobs: u64, days: u32, always: u64) -> Retention {
 /// A job with this number that ended then, if it did; with so many attempts and events.
 fn insert(database: &Connection, number: i32, finish_ms: Option<i64>, tasks: i32) {
     let job = format!("job_7_{number:04}");
-    let spec = format!(r#"{{"queue":"q{}"}}"#, number % 3);
+    let spec = format!(r#"{{"user":"u{}","queue":"moved to"}}"#, number % 3);
     let sql = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, finish_ms)
                VALUES (?1, ?2, 0, ?3, x'', 'NORMAL', 'RUNNING', ?4)";
     database.execute(sql, params![job, number, spec, finish_ms]).unwrap();
@@ -62,9 +62,9 @@ fn delete_all(database: &mut Connection, retention: Retention, limit_rows: usize
     panic!("it never ends");
 }
 
-/// What jobs have cost, those deleted and those not, by queue: slots of both kinds, units.
+/// What jobs have cost, those deleted and those not, by the queue that paid: slots of both kinds, units.
 fn costs(database: &Connection) -> BTreeMap<String, (i64, i64, i128)> {
-    let sql = "SELECT queue, map_slots, reduce_slots, cost_units, cost FROM job_cost JOIN job USING (job)
+    let sql = "SELECT user, map_slots, reduce_slots, cost_units, cost FROM job_cost JOIN job USING (job)
                UNION ALL SELECT queue, map_slots, reduce_slots, cost_units, cost FROM deleted_job_cost";
     let mut sums: BTreeMap<String, (i64, i64, i128)> = BTreeMap::new();
     let mut statement = database.prepare(sql).unwrap();

@@ -149,7 +149,10 @@ impl Engine {
             // They made room, and this tracker may set up what begins now.
             self.begin_jobs(now);
         }
-        self.answer(id, request.response_id.wrapping_add(1), accepts, orders, now)
+        let answer = self.answer(id, request.response_id.wrapping_add(1), accepts, orders, now);
+        // Slots are granted first; containers begin by a beat of their own.
+        self.offer_to_containers(id, now);
+        answer
     }
 
     /// Most unknown attempts that are processed in one heartbeat of a tracker.

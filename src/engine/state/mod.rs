@@ -1,6 +1,7 @@
 //! The parts of the engine's state, each with its own methods and invariants. None knows the engine or another's events.
 
 mod access_list;
+mod applications;
 mod audit_entry;
 mod cluster;
 mod cost_histories;
@@ -32,6 +33,12 @@ mod tracker_connection;
 mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
+pub use applications::{
+    Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, Container,
+    ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble, Items,
+    ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, RequestRow, RestoredApplication,
+    Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
+};
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::Capability;
 
 /// A request type of an application. Types are served in this order: by priority, then request id, then capability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestType {
     /// 0 to 2^31-1, smaller is served first; orders the types of one application only.
     pub priority: u32,

@@ -116,7 +116,8 @@ impl AttemptModel {
             | Fact::WorkerDrained(_)
             | Fact::WorkerResumed { .. }
             | Fact::Market(_)
-            | Fact::JobsCharged { .. } => Ok(()),
+            | Fact::JobsCharged { .. }
+            | Fact::Applications(_) => Ok(()),
         }
     }
 

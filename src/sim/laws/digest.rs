@@ -64,6 +64,8 @@ impl Digest {
             Reply::Market(answer) => self.bytes(format!("{answer:?}").as_bytes()),
             Reply::Refused(refusal) => self.bytes(refusal.to_string().as_bytes()),
             Reply::Switch(reply) => self.bytes(format!("{reply:?}").as_bytes()),
+            Reply::Application(answer) => self.bytes(format!("{answer:?}").as_bytes()),
+            Reply::Beat(reply) => self.bytes(format!("{reply:?}").as_bytes()),
         }
     }
 
@@ -99,6 +101,7 @@ impl Digest {
                 self.word(costs.last_end_ms.cast_unsigned());
             }
             Fact::CostsForgotten(class) => self.bytes(class.user.as_bytes()),
+            Fact::Applications(changes) => self.bytes(format!("{changes:?}").as_bytes()),
             Fact::Market(fact) => self.market_fact(fact),
             Fact::JobsCharged { tick, jobs } => {
                 self.word(*tick);

@@ -30,6 +30,7 @@ mod same_site;
 mod scheduler_api;
 mod scheduler_page;
 mod signed_request;
+mod signer;
 mod start_page;
 mod start_page_rows;
 mod state;

@@ -1,0 +1,28 @@
+//! The HTTP interface for applications, below `/ws/v1`: requests read strictly and answered as the engine says.
+//!
+//! Each request is read in the order in which a stranger learns least: address, method, caller, body, members. All errors
+//! are problems (RFC 9457).
+
+mod address;
+mod answers;
+mod bodies;
+mod body_bytes;
+mod caller;
+mod json;
+mod loopback_caller;
+mod owner;
+mod path_parts;
+mod problem;
+mod problem_name;
+mod query_parameters;
+mod questions;
+mod routes;
+mod serve;
+mod signed_caller;
+mod verified;
+
+#[cfg(test)]
+mod tests;
+
+pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply};
+pub(super) use routes::routes;

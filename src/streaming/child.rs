@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::supervisor::command::CommandSpec;
+use crate::supervisor::command::{CommandSpec, open_pipes};
 use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
@@ -220,7 +220,7 @@ impl CommandStream for ChildCommand<'_> {
         });
         drop(tree);
         self.progress.counters().add(FrameworkCounter::CpuMilliseconds, command.cpu_ms());
-        let code = command.reap().map_err(TaskFailure::Pipe)?;
+        let code = command.reap().map_err(TaskFailure::Pipe)?.shell_status();
         self.progress.check()?;
         let (taken, Ok(fed), Ok(last_lines)) = result else {
             return Err(TaskFailure::Pipe(io::Error::other("a thread that served it panicked")));
@@ -252,12 +252,13 @@ impl ChildCommand<'_> {
                 arguments: self.arguments().to_vec(),
                 folder,
                 environment,
+                group: None,
             };
         };
         let program = self.program.display().to_string();
         let shell = ["-c", WITH_LIMIT, "sh"].map(str::to_owned).into_iter();
         let arguments = shell.chain([limit_kb.to_string(), program]).chain(self.arguments().iter().cloned()).collect();
-        CommandSpec { program: "/bin/sh".into(), arguments, folder, environment }
+        CommandSpec { program: "/bin/sh".into(), arguments, folder, environment, group: None }
     }
 
     #[expect(clippy::type_complexity, reason = "pipes differ by their direction")]
@@ -272,7 +273,8 @@ impl ChildCommand<'_> {
         let pause = |time| {
             let _ = self.progress.sleep(time);
         };
-        let (command, ends) = RunningCommand::start(&self.spec(), self.supervisor, pause).map_err(failed)?;
+        let (command_ends, ends) = open_pipes().map_err(failed)?;
+        let command = RunningCommand::start(&self.spec(), command_ends, self.supervisor, pause).map_err(failed)?;
         let stdin = PipeEnd::new(ends.stdin, self.progress)?;
         Ok((command, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }

@@ -1,18 +1,31 @@
-//! A command to start, and the pipes between it and its caller.
+//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 /// Attempts to start a file that is still open for writing: a process that another thread starts at that moment inherits it.
 const MAX_STARTS: u32 = 50;
 /// Between two of them.
 const START_PAUSE: Duration = Duration::from_millis(10);
+
+/// The variable whose folder marks the processes of a command.
+pub(crate) const WORK_FOLDER_VARIABLE: &str = "HADOOP_WORK_DIR";
+
+/// A control group in which a command starts, and with it all that it starts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CommandGroup {
+    /// `cgroup.procs` of the group.
+    pub procs: PathBuf,
+    /// That of the group of the process that starts the command, to which it returns.
+    pub own_procs: PathBuf,
+}
 
 /// What to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,9 +36,11 @@ pub(crate) struct CommandSpec {
     pub folder: PathBuf,
     /// The whole environment: nothing is inherited.
     pub environment: Vec<(String, String)>,
+    /// The control group that it starts in; none: that of its supervisor, which alone can enter another.
+    pub group: Option<CommandGroup>,
 }
 
-/// The command's ends of its pipes.
+/// What a command has for its standard input, output and error output: ends of pipes, or open files.
 pub(crate) struct CommandEnds {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
@@ -39,7 +54,13 @@ pub(crate) struct CallerEnds {
     pub stderr: PipeReader,
 }
 
-/// Opens the three pipes of a command.
+/// An input without content, or an output that goes nowhere.
+pub(crate) fn open_null() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
+/// Opens three pipes for a command.
 pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     let (stdin, caller_stdin) = io::pipe()?;
     let (caller_stdout, stdout) = io::pipe()?;
@@ -48,9 +69,38 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     Ok((ends, CallerEnds { stdin: caller_stdin, stdout: caller_stdout, stderr: caller_stderr }))
 }
 
+// === impl CommandGroup ===
+
+impl CommandGroup {
+    /// Starts something in the group: this process, which must have one thread, is in it meanwhile.
+    ///
+    /// # Errors
+    /// Those of the system, and of the start.
+    pub fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        enter(&self.procs)?;
+        let started = start();
+        // One that cannot return counts in the group, and ends with what it started.
+        let _ = enter(&self.own_procs);
+        started
+    }
+}
+
+/// Moves this process into a control group.
+fn enter(procs: &Path) -> io::Result<()> {
+    let file = rustix::fs::open(procs, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, b"0")?;
+    Ok(())
+}
+
 // === impl CommandSpec ===
 
 impl CommandSpec {
+    /// The folder by which its processes are found when all else is lost: [`WORK_FOLDER_VARIABLE`] of its environment.
+    pub fn marking_folder(&self) -> &Path {
+        let mark = self.environment.iter().rfind(|(name, _)| name == WORK_FOLDER_VARIABLE);
+        mark.map_or(&self.folder, |(_, folder)| Path::new(folder))
+    }
+
     /// Starts the command in a process group of its own; calls `pause` before each further attempt.
     pub fn start(&self, ends: CommandEnds, pause: impl Fn(Duration)) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
@@ -64,9 +114,42 @@ impl CommandSpec {
                     starts += 1;
                     pause(START_PAUSE);
                 }
-                // Dropping `command` closes our copies of its pipe ends.
+                // Dropping `command` closes our copies of its ends.
                 started => return started,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_command_starts_in_its_group_and_who_starts_it_returns() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [procs, own_procs] = ["group", "own"].map(|name| scratch.path().join(name));
+        let group = CommandGroup { procs: procs.clone(), own_procs: own_procs.clone() };
+        assert!(group.with(|| Ok(())).is_err(), "there is no such group");
+        fs::write(&procs, "").unwrap();
+        fs::write(&own_procs, "").unwrap();
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        let seen = group.with(|| Ok((read(&procs), read(&own_procs)))).unwrap();
+        assert_eq!((seen, read(&own_procs)), (("0".to_owned(), String::new()), "0".to_owned()));
+    }
+
+    #[test]
+    fn processes_are_found_by_the_folder_of_their_environment() {
+        let spec = |environment: &[(&str, &str)]| CommandSpec {
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            folder: "/work".into(),
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            group: None,
+        };
+        assert_eq!(spec(&[("A", "/a")]).marking_folder(), Path::new("/work"));
+        assert_eq!(spec(&[("HADOOP_WORK_DIR", "/own"), ("A", "/a")]).marking_folder(), Path::new("/own"));
     }
 }

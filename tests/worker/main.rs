@@ -8,6 +8,7 @@
 )]
 
 mod cluster;
+mod containers;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod demo;

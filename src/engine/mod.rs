@@ -10,9 +10,10 @@ mod state;
 mod tests;
 
 pub use self::core::{
-    DeadlineFields, Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig,
-    HostLists, Inspection, PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, Step,
-    SubmissionReply, SwitchReply,
+    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
+    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig,
+    HostLists, Inspection, PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step,
+    SubmissionReply, SwitchReply, WorkerBeatEvent,
 };
 pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
@@ -23,7 +24,7 @@ pub use on::{
     WantedJobs, WorkerPage,
 };
 pub use state::{
-    AuditEntry, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState,
+    ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState,
     IdOwner, InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice,
     TrackerConnection,
 };

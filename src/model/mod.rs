@@ -2,6 +2,7 @@
 //! broken invariants. Depends on no other room.
 
 mod application_id;
+mod application_secret;
 mod capability;
 mod container_exit;
 mod count;
@@ -27,6 +28,7 @@ mod tracker_id;
 mod violations;
 
 pub use application_id::{ApplicationId, ContainerId};
+pub use application_secret::ApplicationSecret;
 pub use capability::Capability;
 pub use container_exit::ContainerExit;
 pub use count::{Count, lower, raise};

@@ -14,9 +14,12 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         Reply::Boolean(truth) => Value::Boolean(truth),
         Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
         Reply::Refused(refusal) => return Answer::Error(refusal.into()),
-        // Never the reply to a call: replies within a submission, the market's, and those to an operator.
+        // Never the reply to a call: replies within a submission, the market's, those about applications, and those to an
+        // operator.
         Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. })
         | Reply::Market(_)
+        | Reply::Application(_)
+        | Reply::Beat(_)
         | Reply::Switch(_) => {
             return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
         }

@@ -89,7 +89,8 @@ impl EffectHandler {
         let mut audited = AuditedEffects { effects, log: AuditLog::default(), clock };
         while let Some(effect) = audited.next().await {
             match effect {
-                Effect::Audit(_) => {}
+                // No request or beat waits yet.
+                Effect::Audit(_) | Effect::ApplicationHasNews(_) | Effect::WorkerHasNews { .. } => {}
                 Effect::ReportBrokenInvariant(broken) => self.broken_invariants.add(&broken),
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
                 Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),

@@ -3,7 +3,7 @@
 use crate::model::{AttemptId, JobId};
 
 use super::error::{WireErrorKind, excerpt};
-use super::{Decode, Encode, REPLACES, Reader, SIGNED_OFF, Task, TaskTrackerStatus, WireError, Writer};
+use super::{BEAT_DIGEST, Decode, Encode, REPLACES, Reader, SIGNED_OFF, Task, TaskTrackerStatus, WireError, Writer};
 
 /// The parameters of a heartbeat.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,8 @@ impl HeartbeatRequest {
     pub fn replaced_trackers(&self) -> impl Iterator<Item = &str> {
         let health = &self.status.health;
         let report = Some(&*health.report).filter(|_| self.initial_contact && health.healthy);
-        report.and_then(|report| report.strip_prefix(REPLACES)).into_iter().flat_map(str::split_ascii_whitespace)
+        let words = report.and_then(|report| report.strip_prefix(REPLACES)).into_iter();
+        words.flat_map(str::split_ascii_whitespace).filter(|word| !word.starts_with(BEAT_DIGEST))
     }
 }
 

@@ -88,9 +88,22 @@ pub struct HealthStatus {
     pub last_reported_ms: i64,
 }
 
+impl HealthStatus {
+    /// The SHA-256 of the secret of a healthy built-in worker's beats, hex digits; none if it says none.
+    #[must_use]
+    pub fn beat_digest(&self) -> Option<&str> {
+        let words = self.healthy.then(|| self.report.split_ascii_whitespace());
+        words.into_iter().flatten().find_map(|word| word.strip_prefix(BEAT_DIGEST)).filter(|digest| digest.len() == 64)
+    }
+}
+
 /// Begins the health report of the first heartbeat of a built-in worker that has cleared up after killed ones; their names
 /// follow.
 pub const REPLACES: &str = "replaces ";
+
+/// Begins the word in a healthy built-in worker's health report that is followed by the SHA-256 of the secret of its beats, 64
+/// lower-case hex digits. It stands behind what else the report says.
+pub const BEAT_DIGEST: &str = "beat=";
 
 /// The health report of a built-in worker's last heartbeat.
 pub const SIGNED_OFF: &str = "signed off";

@@ -11,8 +11,10 @@ use crate::scheduler::constraint::DeadlineChange;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::wire::{Credentials, HeartbeatRequest};
 
+use super::application_request::ApplicationRequest;
 use super::config::{HostLists, PolicyConfig, QueueConfig};
 use super::scheduler_wish::SchedulerWish;
+use super::worker_beat_event::WorkerBeatEvent;
 
 /// A submission whose files the edge has read.
 #[derive(Clone, Debug)]
@@ -243,6 +245,10 @@ pub enum Event {
         /// Groups of the signer on the daemon's machine. Empty where no access list needs them.
         groups: Arc<[String]>,
     },
+    /// A request about applications. Answered by [`Reply::Application`](crate::engine::Reply::Application).
+    Application(Box<ApplicationRequest>),
+    /// A beat of a worker about its containers. Answered by [`Reply::Beat`](crate::engine::Reply::Beat).
+    WorkerBeat(WorkerBeatEvent),
     /// The time of [`Engine::next_timer_ms`](crate::engine::Engine::next_timer_ms) has come.
     Timer {
         /// The last durable fact: a tracker whose answer waits for a later one does not expire.

@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod application_request;
 mod config;
 mod deadline_fields;
 mod engine;
@@ -9,9 +10,14 @@ mod event;
 mod inspection;
 mod reply;
 mod scheduler_wish;
+mod worker_beat_event;
 
 pub use access::JobOperation;
 pub use administration::Administration;
+pub use application_request::{
+    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
+    ContainerFilter, ContainerSignal, SignedTime,
+};
 pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use deadline_fields::DeadlineFields;
 pub use engine::{Engine, Tallies};
@@ -19,3 +25,4 @@ pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;
 pub use reply::{HeartbeatAnswer, Read, Reply, Step, SubmissionReply, SwitchReply, Wait};
 pub use scheduler_wish::SchedulerWish;
+pub use worker_beat_event::{BeatRefusal, BeatReply, WorkerBeatEvent};

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::api::SwitchPlan;
-use crate::engine::state::{Effect, Fact, Refusal};
+use crate::engine::state::{ApplicationRefusal, Effect, Fact, Refusal};
 use crate::market::{Answer, MarketError};
 use crate::model::{FactNumber, JobId};
 use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, WireError};
+
+use super::application_request::ApplicationAnswer;
+use super::worker_beat_event::BeatReply;
 
 /// The output of one event.
 #[derive(Debug)]
@@ -65,6 +68,10 @@ pub enum Reply {
     Refused(Refusal),
     /// What became of a wish for a scheduler.
     Switch(SwitchReply),
+    /// The answer of a request about applications.
+    Application(Result<Box<ApplicationAnswer>, ApplicationRefusal>),
+    /// What becomes of a worker's beat.
+    Beat(BeatReply),
 }
 
 /// What became of a wish for a scheduler.

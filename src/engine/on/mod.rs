@@ -2,6 +2,7 @@
 
 mod administration;
 mod allowances;
+mod application_requests;
 mod assignment;
 mod audit;
 mod build_snapshot;

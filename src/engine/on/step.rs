@@ -87,6 +87,8 @@ impl Engine {
             Event::WishWithdrawn => self.on_wish_withdrawn(),
             Event::Market(request) => self.handle_market_request(*request, now),
             Event::JobRequest { request, groups } => self.on_job_request(*request, groups, now),
+            Event::Application(request) => self.on_application_request(*request, now),
+            Event::WorkerBeat(beat) => self.on_worker_beat(beat, now),
             Event::Timer { durable } => {
                 // Before the update: what was paid counts in its tick.
                 self.pay_allowances_when_due(now);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::SwitchPlan;
-use crate::model::{BrokenInvariant, EndNotification, JobId};
+use crate::model::{ApplicationId, BrokenInvariant, EndNotification, JobId};
 
 use super::audit_entry::AuditEntry;
 
@@ -52,6 +52,14 @@ pub enum Effect {
         wall_ms: i64,
         /// The lines, without their time.
         lines: Vec<String>,
+    },
+    /// An application has a container or a status that no answer has, or another version: requests that wait for it ask
+    /// again.
+    ApplicationHasNews(ApplicationId),
+    /// A worker has something to do: a beat of it that waits asks again.
+    WorkerHasNews {
+        /// The tracker's name.
+        tracker: Arc<str>,
     },
     /// An entry of the audit log.
     Audit(AuditEntry),

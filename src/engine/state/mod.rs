@@ -1,6 +1,7 @@
 //! The parts of the engine's state, each with its own methods and invariants. None knows the engine or another's events.
 
 mod access_list;
+mod applications;
 mod audit_entry;
 mod cluster;
 mod cost_histories;
@@ -32,6 +33,7 @@ mod tracker_connection;
 mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
+pub use applications::{ApplicationRefusal, BodyFault};
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};

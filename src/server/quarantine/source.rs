@@ -10,7 +10,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::engine::{Caller, Event};
+use crate::engine::{ApplicationCaller, ApplicationRequest, Caller, Event, WorkerBeatEvent};
 use crate::market::ServletRequest;
 use crate::wire::limits::{HOST_NAME_BYTES, cut};
 
@@ -96,6 +96,8 @@ impl StepSource {
             }
             Event::WishWithdrawn => self.own("scheduler wish withdrawn"),
             Event::Market(request) | Event::JobRequest { request, .. } => self.web_request(request),
+            Event::Application(request) => self.application_request(request),
+            Event::WorkerBeat(beat) => self.worker_beat(beat),
             Event::AllocationsRead { .. } => self.own("allocation file read"),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),
@@ -133,6 +135,23 @@ impl StepSource {
         let query: Vec<&str> = request.query.raw.split('&').filter(timestamped).collect();
         self.call("/scheduler", format_args!("user {user:?}"), format_args!("{}", query.join("&")));
         self.channel = Channel::Web;
+    }
+
+    fn application_request(&mut self, request: &ApplicationRequest) {
+        let ApplicationRequest::Asked { caller, question } = request else { return self.own("application waits") };
+        match caller {
+            ApplicationCaller::User { caller, .. } => self.call_of(caller, question.name(), format_args!("")),
+            ApplicationCaller::Application { application, .. } => {
+                self.call(question.name(), format_args!("{application}"), format_args!(""));
+            }
+        }
+        self.channel = Channel::Web;
+    }
+
+    fn worker_beat(&mut self, beat: &WorkerBeatEvent) {
+        let WorkerBeatEvent::Came { beat, .. } = beat else { return self.own("beat waits") };
+        let tracker = cut(&beat.tracker, HOST_NAME_BYTES);
+        self.call("beat", format_args!("TaskTracker {tracker}"), format_args!(""));
     }
 
     fn call_of(&mut self, caller: &Caller, method: &str, arguments: std::fmt::Arguments<'_>) {

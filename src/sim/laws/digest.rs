@@ -64,6 +64,8 @@ impl Digest {
             Reply::Market(answer) => self.bytes(format!("{answer:?}").as_bytes()),
             Reply::Refused(refusal) => self.bytes(refusal.to_string().as_bytes()),
             Reply::Switch(reply) => self.bytes(format!("{reply:?}").as_bytes()),
+            Reply::Application(answer) => self.bytes(format!("{answer:?}").as_bytes()),
+            Reply::Beat(reply) => self.bytes(format!("{reply:?}").as_bytes()),
         }
     }
 

@@ -1,0 +1,150 @@
+//! Reports on applications, in Hadoop 2's members (`AppInfo`) and some of ours.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ApplicationId, Capability, Credits, Priority};
+
+use super::placement::Placement;
+use super::states::{ApplicationState, ReportedFinalStatus};
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationReport {
+    /// Its id.
+    pub id: ApplicationId,
+    /// Its owner.
+    pub user: String,
+    /// Its name.
+    pub name: String,
+    /// Its queue.
+    pub queue: String,
+    /// How far it is.
+    pub state: ApplicationState,
+    /// How it ended.
+    pub final_status: ReportedFinalStatus,
+    /// How far it says it is, 0 to 100.
+    pub progress: f64,
+    /// Where people look at it; empty: nowhere.
+    pub tracking_url: String,
+    /// Why it ended so, in words.
+    pub diagnostics: String,
+    /// When the daemon first started that gave its id, epoch ms.
+    pub cluster_id: u64,
+    /// What kind of program it is, in its own words.
+    pub application_type: String,
+    /// Its place among applications and jobs.
+    pub priority: Priority,
+    /// When it was submitted, epoch ms.
+    pub started_time: i64,
+    /// When it ended, epoch ms; 0: it has not.
+    pub finished_time: i64,
+    /// Time from its submission to its end or to now, ms.
+    pub elapsed_time: i64,
+    /// Memory of its live containers, MB.
+    #[serde(rename = "allocatedMB")]
+    pub allocated_mb: u64,
+    /// Cores of its live containers.
+    #[serde(rename = "allocatedVCores")]
+    pub allocated_vcores: u64,
+    /// Live containers.
+    pub running_containers: u64,
+    /// Memory times the time from grant to end, MB x s.
+    pub memory_seconds: u64,
+    /// Cores times the time from grant to end, s.
+    pub vcore_seconds: u64,
+    /// Containers taken from it for others.
+    pub preempted_containers: u64,
+    /// What it asks for, in order of type, then hosts, racks, any, by name.
+    pub resource_requests: Vec<ResourceRequestRow>,
+    /// The attempt that has registered last; 0: none.
+    pub attempt: u32,
+    /// The id of the last answer.
+    pub response_id: u64,
+    /// Rises with every change of what this report says, but for times.
+    pub version: u64,
+    /// Whether it needs no program.
+    pub unattended: bool,
+    /// Whether a closed gate stays closed at every distance.
+    pub strict_gates: bool,
+    /// Slots that its live containers stand for.
+    pub slots: u64,
+    /// What it has cost; null without a market.
+    pub cost: Option<Credits>,
+    /// Containers that it still asks for.
+    pub pending_containers: u64,
+    /// Containers that are complete.
+    pub completed_containers: u64,
+    /// Those that failed by their own fault.
+    pub failed_containers: u64,
+    /// Items that failed for good, as they are written, at most 1,000 parts.
+    pub failed_items: String,
+    /// Why its requests wait.
+    pub why: Vec<WaitingRequest>,
+}
+
+/// A row of a table of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceRequestRow {
+    /// Smaller first.
+    pub priority: u32,
+    /// The id that keeps types apart.
+    pub allocation_request_id: u64,
+    /// Where.
+    pub resource_name: Placement,
+    /// What of it, rounded.
+    pub capability: Capability,
+    /// How many containers are still wanted here.
+    pub num_containers: u32,
+    /// Whether containers may come from farther away than this row.
+    pub relax_locality: bool,
+    /// Empty: there are no labels.
+    #[serde(default)]
+    pub node_label_expression: String,
+    /// Items that wait, as they are written, at most 1,000 parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<String>,
+}
+
+/// Why a request waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingRequest {
+    /// Its priority.
+    pub priority: u32,
+    /// Its capability.
+    pub capability: Capability,
+    /// The first reason that holds.
+    pub reason: WaitingReason,
+}
+
+/// Why a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingReason {
+    /// No node is as large.
+    NoNodeFits,
+    /// No node has as much free.
+    NoneFree,
+    /// Gates, blacklist or relax-locality exclude the nodes with room.
+    Gates,
+    /// It waits for a nearer node.
+    LocalityDelay,
+    /// Its queue holds all that it bought.
+    QuotaFull,
+    /// Queues below their quotas come first.
+    BelowQuota,
+    /// Its queue bids nothing.
+    NoBid,
+    /// Its queue cannot pay.
+    NotFunded,
+    /// Its queue's bid counts from the next tick on.
+    NotBoughtYet,
+    /// Jobs and applications before it come first.
+    EarlierJobs,
+    /// As many of the type run as it allows.
+    MaxRunning,
+    /// Nothing is granted now.
+    SafeMode,
+}

@@ -1,0 +1,67 @@
+//! Reports on containers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ApplicationId, ContainerExit, ContainerId};
+
+use super::call_answer::Locality;
+use super::states::ContainerState;
+
+/// A container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerReport {
+    /// Its id.
+    pub container_id: ContainerId,
+    /// Its application.
+    pub application_id: ApplicationId,
+    /// The attempt of the application that it was granted to.
+    pub attempt: u32,
+    /// Its node, `host:web port`.
+    pub node_id: String,
+    /// The web address of its node.
+    pub node_http_address: String,
+    /// The node's rack.
+    pub rack: String,
+    /// How near it is to where it was wanted.
+    pub locality: Locality,
+    /// The priority it was asked with.
+    pub priority: u32,
+    /// The id it was asked with.
+    pub allocation_request_id: u64,
+    /// Memory, MB.
+    #[serde(rename = "allocatedMB")]
+    pub allocated_mb: u32,
+    /// Cores.
+    #[serde(rename = "allocatedVCores")]
+    pub allocated_vcores: u32,
+    /// Slots that it stands for.
+    pub slots: u32,
+    /// Its item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
+    /// Attempts of the item with this one, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_attempt: Option<u32>,
+    /// How far it is.
+    pub state: ContainerState,
+    /// Whether it is being killed.
+    pub killing: bool,
+    /// How it ended; -1000 until it has.
+    pub exit_status: ContainerExit,
+    /// Why it ended so, in words.
+    pub diagnostics: String,
+    /// When it was granted, epoch ms.
+    pub granted_time: i64,
+    /// When its launch was ordered, epoch ms; 0: not yet.
+    pub launched_time: i64,
+    /// When its process started, epoch ms; 0: not yet.
+    pub started_time: i64,
+    /// When it ended, epoch ms; 0: not yet.
+    pub finished_time: i64,
+    /// The most memory that it used, MB.
+    #[serde(rename = "peakMemoryMB")]
+    pub peak_memory_mb: u32,
+    /// CPU time, ms.
+    pub cpu_ms: u64,
+}

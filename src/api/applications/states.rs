@@ -1,0 +1,75 @@
+//! Life cycles of applications and containers, by the names that reports use.
+
+use serde::{Deserialize, Serialize};
+
+use super::final_status::FinalStatus;
+
+/// How far an application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ApplicationState {
+    /// It is known, and no program has registered for it. Unattended ones stay here until they end.
+    Accepted,
+    /// A program has registered.
+    Running,
+    /// It ended as it wanted; final.
+    Finished,
+    /// It fell silent, or its master did not live; final.
+    Failed,
+    /// It was killed; final.
+    Killed,
+}
+
+/// How far a container is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ContainerState {
+    /// It is granted; no answer has said so yet.
+    Allocated,
+    /// An answer has named it to its application.
+    Acquired,
+    /// It is to be launched; its worker has not said that it runs.
+    Launching,
+    /// Its worker says that it runs.
+    Running,
+    /// Nothing of it is left; final.
+    Complete,
+}
+
+/// How an application ended, in reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ReportedFinalStatus {
+    /// It is not over.
+    #[default]
+    Undefined,
+    /// All went well.
+    Succeeded,
+    /// It did not.
+    Failed,
+    /// It was ended from outside.
+    Killed,
+}
+
+// === impl ApplicationState ===
+
+impl ApplicationState {
+    /// Whether it is final.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Failed | Self::Killed)
+    }
+}
+
+// === impl ReportedFinalStatus ===
+
+impl From<Option<FinalStatus>> for ReportedFinalStatus {
+    fn from(status: Option<FinalStatus>) -> Self {
+        match status {
+            None => Self::Undefined,
+            Some(FinalStatus::Succeeded) => Self::Succeeded,
+            Some(FinalStatus::Failed) => Self::Failed,
+            Some(FinalStatus::Killed) => Self::Killed,
+        }
+    }
+}

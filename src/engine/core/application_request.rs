@@ -1,0 +1,309 @@
+//! Requests about applications: what the web server asks, and what it is answered.
+//!
+//! The web server has verified signatures and the form of bodies; all that needs state is judged here.
+
+use std::sync::Arc;
+
+use crate::api::applications::{
+    AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, ContainerState, NodeReport,
+    RegisterAnswer, RegisterCall, Submission, UnregisterCall,
+};
+use crate::engine::state::Caller;
+use crate::market::KeyId;
+use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId};
+
+/// A request about applications.
+#[derive(Clone, Debug)]
+pub enum ApplicationRequest {
+    /// A request of a caller.
+    Asked {
+        /// Who asks.
+        caller: ApplicationCaller,
+        /// What.
+        question: Box<ApplicationQuestion>,
+    },
+    /// A request that was answered by [`ApplicationAnswer::Waits`] asks again: the effect says that there is something, its
+    /// time is over, or the server stops.
+    Waited {
+        /// What it waits for.
+        wait: ApplicationWait,
+        /// Whether it is to be answered now, with whatever there is.
+        is_over: bool,
+    },
+    /// The web server asks for the secret of an application, to verify a signature with it. Answered by
+    /// [`ApplicationAnswer::Secret`].
+    Secret(ApplicationId),
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplicationCaller {
+    /// A user.
+    User {
+        /// The user, with groups where an access list of queues needs them.
+        caller: Caller,
+        /// Whether the user may see and end everything.
+        is_administrator: bool,
+        /// The stamp of the signature; none: an unsigned request over loopback, whose sender was verified by its socket.
+        signed: Option<SignedTime>,
+    },
+    /// An application, by its own secret.
+    Application {
+        /// The application.
+        application: ApplicationId,
+        /// The timestamp that was signed, epoch ms.
+        timestamp_ms: i64,
+    },
+}
+
+/// What a signature of a user is stamped with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedTime {
+    /// The key that signed.
+    pub key_id: KeyId,
+    /// The timestamp that was signed, epoch ms.
+    pub timestamp_ms: i64,
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub enum ApplicationQuestion {
+    /// `POST /apps/new-application`.
+    NewId,
+    /// `POST /apps`.
+    Submit {
+        /// The application.
+        submission: Box<Submission>,
+        /// SHA-256 of the body.
+        digest: [u8; 32],
+        /// Random bytes: its secret, unless it is there already.
+        secret: ApplicationSecret,
+    },
+    /// `POST /apps/{id}/register`.
+    Register {
+        /// The application.
+        application: ApplicationId,
+        /// The call.
+        call: RegisterCall,
+    },
+    /// `POST /apps/{id}/allocate`.
+    Allocate {
+        /// The application.
+        application: ApplicationId,
+        /// The call.
+        call: Box<AllocateCall>,
+        /// SHA-256 of the body.
+        digest: [u8; 32],
+    },
+    /// `POST /apps/{id}/unregister`.
+    Unregister {
+        /// The application.
+        application: ApplicationId,
+        /// The call.
+        call: UnregisterCall,
+    },
+    /// `GET /apps`.
+    List(ApplicationFilter),
+    /// `GET /apps/{id}`.
+    Show {
+        /// The application.
+        application: ApplicationId,
+        /// Waits until its version differs from this; none: answered at once.
+        known_version: Option<u64>,
+    },
+    /// `GET /apps/{id}/state`.
+    State(ApplicationId),
+    /// `PUT /apps/{id}/state`: it is killed.
+    Kill(ApplicationId),
+    /// `GET /apps/{id}/containers`.
+    Containers {
+        /// The application.
+        application: ApplicationId,
+        /// Which of them.
+        filter: ContainerFilter,
+    },
+    /// `GET /containers/{cid}`.
+    Container(ContainerId),
+    /// `POST /containers/{cid}/signal/{command}`.
+    Signal {
+        /// The container.
+        container: ContainerId,
+        /// The command.
+        signal: ContainerSignal,
+    },
+    /// `GET /containers/{cid}/logs/{name}`: where they are.
+    Logs(ContainerId),
+    /// `GET /nodes`.
+    Nodes,
+    /// `GET /nodes/{node-id}`.
+    Node(String),
+    /// `GET /info`; also of callers without a signature.
+    Info,
+}
+
+// === impl ApplicationQuestion ===
+
+impl ApplicationQuestion {
+    /// One word for logs.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NewId => "new-application",
+            Self::Submit { .. } => "submit-application",
+            Self::Register { .. } => "register",
+            Self::Allocate { .. } => "allocate",
+            Self::Unregister { .. } => "unregister",
+            Self::List(_) => "applications",
+            Self::Show { .. } => "application",
+            Self::State(_) => "application-state",
+            Self::Kill(_) => "kill-application",
+            Self::Containers { .. } => "containers",
+            Self::Container(_) => "container",
+            Self::Signal { .. } => "signal-container",
+            Self::Logs(_) => "container-logs",
+            Self::Nodes => "nodes",
+            Self::Node(_) => "node",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// Which applications a list has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApplicationFilter {
+    /// In these states; empty: in any.
+    pub states: Vec<ApplicationState>,
+    /// Of this user.
+    pub user: Option<String>,
+    /// Of this queue.
+    pub queue: Option<String>,
+    /// At most so many, 1 to 1,000.
+    pub limit: usize,
+    /// Only those after this one in the list, which is in falling order.
+    pub after: Option<ApplicationId>,
+}
+
+/// Which containers a list has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerFilter {
+    /// In these states; empty: in any.
+    pub states: Vec<ContainerState>,
+    /// Only those that failed by their own fault.
+    pub failed_only: bool,
+    /// At most so many, 1 to 1,000.
+    pub limit: usize,
+    /// Only those with a higher number than this one.
+    pub after: Option<ContainerId>,
+}
+
+/// How a container is ended by its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerSignal {
+    /// `GRACEFUL_SHUTDOWN`: TERM, its grace, KILL.
+    Graceful,
+    /// `FORCEFUL_SHUTDOWN`: KILL.
+    Forceful,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplicationWait {
+    /// A container or a status that is not in an answer yet.
+    Allocate {
+        /// The application.
+        application: ApplicationId,
+        /// The attempt that called.
+        attempt: u32,
+        /// The response id of the call.
+        response_id: u64,
+    },
+    /// Another version.
+    Show {
+        /// The application.
+        application: ApplicationId,
+        /// The version that is known.
+        known_version: u64,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApplicationAnswer {
+    /// A fresh id.
+    NewId {
+        /// The id.
+        application: ApplicationId,
+        /// The largest container.
+        maximum: Capability,
+        /// What sizes are rounded up to.
+        minimum: Capability,
+    },
+    /// It is submitted, now or before: 202.
+    Submitted {
+        /// Its id.
+        application: ApplicationId,
+        /// How far it is.
+        state: ApplicationState,
+        /// What it signs with.
+        secret: ApplicationSecret,
+    },
+    /// A program has registered.
+    Registered(Box<RegisterAnswer>),
+    /// The answer of `allocate` in JSON, exactly as it is sent, also when it is sent again.
+    Allocated(Arc<[u8]>),
+    /// Nothing yet: the request waits until [`Effect::ApplicationHasNews`](crate::engine::Effect::ApplicationHasNews) or
+    /// until its time is over, and asks again by [`ApplicationRequest::Waited`]. A wait of an earlier `allocate` of the same
+    /// application is superseded.
+    Waits(ApplicationWait),
+    /// It ended: `{"state"}`.
+    Unregistered(ApplicationState),
+    /// A list.
+    Applications {
+        /// Newest first.
+        applications: Vec<ApplicationReport>,
+        /// Where the next list begins: its `after`.
+        next: Option<ApplicationId>,
+    },
+    /// One application.
+    Application(Box<ApplicationReport>),
+    /// The state of one.
+    State {
+        /// How far it is.
+        state: ApplicationState,
+        /// Whether containers of it are still being killed: 202 instead of 200 where a kill asked.
+        is_ending: bool,
+    },
+    /// Containers that are in memory: all that live, and those that ended last. Others are in the store.
+    Containers {
+        /// By number, those that match.
+        containers: Vec<ContainerReport>,
+        /// Where the next list begins: its `after`.
+        next: Option<ContainerId>,
+        /// Complete containers up to this number are in the store alone; 0: none are.
+        stored_through: u64,
+    },
+    /// One container.
+    Container(Box<ContainerReport>),
+    /// A container was signalled.
+    Signalled {
+        /// Whether it was complete before: 200 instead of 202.
+        was_complete: bool,
+    },
+    /// Where logs are.
+    Logs {
+        /// The web address of the node, `host:port`.
+        node_http_address: String,
+        /// Until when the ticket is good, epoch ms.
+        expires_ms: i64,
+        /// The ticket, 64 hex digits.
+        ticket: String,
+    },
+    /// All nodes.
+    Nodes(Vec<NodeReport>),
+    /// One node.
+    Node(Box<NodeReport>),
+    /// The cluster.
+    Info(Box<ClusterInfo>),
+    /// The secret; none: there is no such application, or it is over.
+    Secret(Option<ApplicationSecret>),
+}

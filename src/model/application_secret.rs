@@ -1,0 +1,62 @@
+//! What an application signs its calls with.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+const SECRET_BYTES: usize = 20;
+
+/// The secret of one application. It does not print.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ApplicationSecret([u8; SECRET_BYTES]);
+
+// === impl ApplicationSecret ===
+
+impl ApplicationSecret {
+    /// A secret of these random bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; SECRET_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// A secret that was kept; none if these bytes are not one.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The bytes to keep. Secret.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// As its application gets it and signs with it: 40 lower-case hex digits. Secret.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        self.0.iter().fold(String::with_capacity(2 * SECRET_BYTES), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+impl fmt::Debug for ApplicationSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ApplicationSecret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_written_in_hex_and_never_printed() {
+        let secret = ApplicationSecret::new([0xa5; SECRET_BYTES]);
+        assert_eq!(secret.to_hex(), "a5".repeat(SECRET_BYTES));
+        assert_eq!(ApplicationSecret::from_bytes(secret.as_bytes()), Some(secret));
+        assert_eq!(ApplicationSecret::from_bytes(b"short"), None);
+        assert_eq!(format!("{secret:?}"), "ApplicationSecret(…)");
+    }
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::supervisor::command::CommandSpec;
+use crate::supervisor::command::{CommandSpec, open_pipes};
 use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
@@ -220,7 +220,7 @@ impl CommandStream for ChildCommand<'_> {
         });
         drop(tree);
         self.progress.counters().add(FrameworkCounter::CpuMilliseconds, command.cpu_ms());
-        let code = command.reap().map_err(TaskFailure::Pipe)?;
+        let code = command.reap().map_err(TaskFailure::Pipe)?.shell_status();
         self.progress.check()?;
         let (taken, Ok(fed), Ok(last_lines)) = result else {
             return Err(TaskFailure::Pipe(io::Error::other("a thread that served it panicked")));
@@ -272,7 +272,8 @@ impl ChildCommand<'_> {
         let pause = |time| {
             let _ = self.progress.sleep(time);
         };
-        let (command, ends) = RunningCommand::start(&self.spec(), self.supervisor, pause).map_err(failed)?;
+        let (command_ends, ends) = open_pipes().map_err(failed)?;
+        let command = RunningCommand::start(&self.spec(), command_ends, self.supervisor, pause).map_err(failed)?;
         let stdin = PipeEnd::new(ends.stdin, self.progress)?;
         Ok((command, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }

@@ -1,9 +1,9 @@
-//! A command to start, and the pipes between it and its caller.
+//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 const MAX_STARTS: u32 = 50;
 /// Between two of them.
 const START_PAUSE: Duration = Duration::from_millis(10);
+
+/// The variable whose folder marks the processes of a command.
+pub(crate) const WORK_FOLDER_VARIABLE: &str = "HADOOP_WORK_DIR";
 
 /// What to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,7 +28,7 @@ pub(crate) struct CommandSpec {
     pub environment: Vec<(String, String)>,
 }
 
-/// The command's ends of its pipes.
+/// What a command has for its standard input, output and error output: ends of pipes, or open files.
 pub(crate) struct CommandEnds {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
@@ -39,7 +42,7 @@ pub(crate) struct CallerEnds {
     pub stderr: PipeReader,
 }
 
-/// Opens the three pipes of a command.
+/// Opens three pipes for a command.
 pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     let (stdin, caller_stdin) = io::pipe()?;
     let (caller_stdout, stdout) = io::pipe()?;
@@ -51,6 +54,12 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
 // === impl CommandSpec ===
 
 impl CommandSpec {
+    /// The folder by which its processes are found when all else is lost: [`WORK_FOLDER_VARIABLE`] of its environment.
+    pub fn marking_folder(&self) -> &Path {
+        let mark = self.environment.iter().rfind(|(name, _)| name == WORK_FOLDER_VARIABLE);
+        mark.map_or(&self.folder, |(_, folder)| Path::new(folder))
+    }
+
     /// Starts the command in a process group of its own; calls `pause` before each further attempt.
     pub fn start(&self, ends: CommandEnds, pause: impl Fn(Duration)) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
@@ -64,7 +73,7 @@ impl CommandSpec {
                     starts += 1;
                     pause(START_PAUSE);
                 }
-                // Dropping `command` closes our copies of its pipe ends.
+                // Dropping `command` closes our copies of its ends.
                 started => return started,
             }
         }

@@ -1,10 +1,11 @@
 //! Commands under a supervisor process: whatever a command starts ends with it.
 //!
 //! `command` describes and starts a command, `process` is the supervisor process and the handle on it,
-//! `running_command` starts, ends and reaps a command, `process_tree` reads `/proc`. Nothing here knows of tasks:
-//! streaming attempts are one user.
+//! `running_command` starts, ends and reaps a command, `command_end` is how it ended, `process_tree` reads `/proc`. Nothing
+//! here knows of tasks: streaming attempts are one user.
 
 pub(crate) mod command;
+pub(crate) mod command_end;
 pub mod process;
 pub mod process_tree;
 pub(crate) mod running_command;

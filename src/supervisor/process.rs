@@ -5,8 +5,8 @@
 //! kills until none is left.
 //!
 //! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it
-//! receives a `CommandSpec` and the command's ends of the three pipes, replies with the result of the start, and
-//! sends one byte when the command has ended. It accepts `TERMINATE`; the end of the channel means kill. Its own
+//! receives a `CommandSpec` and what the command has for its three streams, replies with the result of the start, and
+//! reports the end of the command. It accepts `TERMINATE`; the end of the channel means kill. Its own
 //! environment is empty, so that the job's cannot mislead it.
 
 use std::io::{self, ErrorKind};
@@ -20,13 +20,14 @@ use std::time::Duration;
 
 use rustix::event::{Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, pidfd_open, pidfd_send_signal, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open, pidfd_send_signal, wait,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Channel;
 
 use super::command::{CommandEnds, CommandSpec};
+use super::command_end::CommandEnd;
 use super::process_tree;
 
 /// The argument that makes the program a supervisor.
@@ -35,8 +36,6 @@ pub const SUPERVISE_COMMAND: &str = "keep-command";
 pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// Sends SIGTERM to the command.
 const TERMINATE: u8 = b't';
-/// The command has ended.
-const ENDED: u8 = b'e';
 /// Between two rounds of killing: killed processes have to be reaped.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -84,7 +83,7 @@ impl SupervisedCommand {
         let _ = child.wait();
         Err(error.unwrap_or_else(|| {
             // It may have started the command all the same.
-            process_tree::kill_processes_in(&spec.folder);
+            process_tree::kill_processes_in(spec.marking_folder());
             io::Error::other("its supervisor process has gone")
         }))
     }
@@ -98,6 +97,11 @@ impl SupervisedCommand {
     /// Whether the supervisor has gone without reporting the end of the command.
     pub fn is_gone(&self) -> bool {
         self.channel.is_closed()
+    }
+
+    /// How the command ended, as the supervisor reported it; for one that has ended itself. None: it was killed before.
+    pub fn reported_end(&self) -> Option<CommandEnd> {
+        CommandEnd::of_message(&self.channel.receive_bytes(CommandEnd::MESSAGE_BYTES).ok()?)
     }
 
     /// Lets the supervisor kill whatever is left of the command.
@@ -182,15 +186,16 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the command and all its descendants; returns the status of the command, 128 + n for signal n.
+    /// Waits for the command and all its descendants, and reports its end; returns its status, 128 + n for signal n.
     fn reap_all(&self) -> i32 {
         let mut code = 0;
         loop {
             match wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) if pid == self.command => {
-                    code = status_code(status);
+                    let end = CommandEnd::from(status);
+                    code = end.shell_status();
                     self.is_reaped.store(true, Ordering::SeqCst);
-                    let _ = self.channel.send_bytes(&[ENDED]);
+                    let _ = self.channel.send_bytes(&end.message());
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return code,
@@ -201,8 +206,4 @@ impl Supervisor {
 
 fn pause(time: Duration) {
     let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
-}
-
-fn status_code(status: WaitStatus) -> i32 {
-    status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0))
 }

@@ -8,6 +8,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_si
 
 use crate::process_stat::ProcessStat;
 
+use super::command::WORK_FOLDER_VARIABLE;
+
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -19,6 +21,8 @@ pub struct Process {
     pub virtual_bytes: u64,
     /// Resident memory, bytes.
     pub physical_bytes: u64,
+    /// Processor time of its own, and of its children that were reaped, ms.
+    pub cpu_ms: u64,
 }
 
 /// Memory of several processes.
@@ -28,6 +32,15 @@ pub struct MemoryUse {
     pub virtual_bytes: u64,
     /// Resident memory, bytes.
     pub physical_bytes: u64,
+}
+
+/// What the processes of a running command use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeUse {
+    /// Resident memory, bytes: a page that several processes share counts in equal parts where the system says so.
+    pub resident_bytes: u64,
+    /// Processor time of all, also of those that were reaped, ms.
+    pub cpu_ms: u64,
 }
 
 /// The processes of a running command.
@@ -46,8 +59,16 @@ pub struct ProcessTable {
 }
 
 fn read(pid: i32) -> Option<Process> {
-    let ProcessStat { parent, virtual_bytes, resident_bytes, .. } = ProcessStat::of(pid)?;
-    Some(Process { pid, parent, virtual_bytes, physical_bytes: resident_bytes })
+    let ProcessStat { parent, virtual_bytes, resident_bytes, cpu_ms, children_cpu_ms } = ProcessStat::of(pid)?;
+    let cpu_ms = cpu_ms.saturating_add(children_cpu_ms);
+    Some(Process { pid, parent, virtual_bytes, physical_bytes: resident_bytes, cpu_ms })
+}
+
+/// Resident memory of a process with its part of each shared page (`Pss` of proc_pid_smaps(5)), if it may be read.
+fn proportional_bytes(pid: i32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let part = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    part.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn all_pids() -> impl Iterator<Item = i32> {
@@ -91,7 +112,8 @@ fn works_in(pid: i32, folder: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut variables = environment.split(|byte| *byte == 0);
-    let work = variables.find_map(|variable| variable.strip_prefix(b"HADOOP_WORK_DIR="));
+    let work = variables.find_map(|variable| variable.strip_prefix(WORK_FOLDER_VARIABLE.as_bytes()));
+    let work = work.and_then(|value| value.strip_prefix(b"="));
     work.is_some_and(|work| Path::new(std::ffi::OsStr::from_bytes(work)).starts_with(folder))
 }
 
@@ -106,21 +128,41 @@ impl ProcessTable {
     /// Memory of the descendants of a process; `with_root`: and its own.
     pub fn memory_of(&self, root: i32, with_root: bool) -> MemoryUse {
         let mut sum = MemoryUse::default();
-        let mut add = |process: &Process| {
+        for process in self.of_tree(root, with_root) {
             sum.virtual_bytes = sum.virtual_bytes.saturating_add(process.virtual_bytes);
             sum.physical_bytes = sum.physical_bytes.saturating_add(process.physical_bytes);
-        };
+        }
+        sum
+    }
+
+    /// What the processes of a command use now. Reads further files of each.
+    pub fn use_of(&self, tree: CommandTree) -> TreeUse {
+        let mut sum = TreeUse::default();
+        for process in self.of_tree(tree.root, true) {
+            // A root that does not count has reaped what did.
+            sum.cpu_ms = sum.cpu_ms.saturating_add(process.cpu_ms);
+            if tree.with_root || process.pid != tree.root {
+                let bytes = proportional_bytes(process.pid).unwrap_or(process.physical_bytes);
+                sum.resident_bytes = sum.resident_bytes.saturating_add(bytes);
+            }
+        }
+        sum
+    }
+
+    /// The descendants of a process; `with_root`: and itself.
+    fn of_tree(&self, root: i32, with_root: bool) -> Vec<&Process> {
+        let mut found: Vec<&Process> = Vec::new();
         if with_root {
-            self.children.values().flatten().filter(|process| process.pid == root).for_each(&mut add);
+            found.extend(self.children.values().flatten().filter(|process| process.pid == root));
         }
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
             for process in self.children.get(&parent).into_iter().flatten().filter(|process| process.pid != parent) {
-                add(process);
+                found.push(process);
                 parents.push(process.pid);
             }
         }
-        sum
+        found
     }
 }
 
@@ -140,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_all_that_comes_from_its_root() {
-        let process = |pid, parent, bytes| Process { pid, parent, virtual_bytes: bytes, physical_bytes: 1 };
+        let process = |pid, parent, bytes| Process { pid, parent, virtual_bytes: bytes, physical_bytes: 1, cpu_ms: 5 };
         let table: ProcessTable =
             [process(1, 0, 1), process(2, 1, 10), process(3, 2, 100), process(4, 1, 1000), process(5, 3, 10_000)]
                 .into_iter()
@@ -149,6 +191,7 @@ mod tests {
         assert_eq!((virtual_bytes(2, true), virtual_bytes(2, false)), (10_110, 10_100));
         assert_eq!((virtual_bytes(1, true), virtual_bytes(9, true)), (11_111, 0));
         assert_eq!(table.memory_of(2, false).physical_bytes, 2);
+        assert_eq!(table.use_of(CommandTree { root: 2, with_root: false }).cpu_ms, 15);
     }
 
     #[test]
@@ -156,5 +199,6 @@ mod tests {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let memory = ProcessTable::read().memory_of(own, true);
         assert!(memory.physical_bytes > 1 << 20 && memory.virtual_bytes >= memory.physical_bytes, "{memory:?}");
+        assert!(proportional_bytes(own).is_some_and(|bytes| bytes > 1 << 20));
     }
 }

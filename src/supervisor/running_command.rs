@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -12,7 +11,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_proce
 
 use crate::process_stat::ProcessStat;
 
-use super::command::{CallerEnds, CommandSpec, open_pipes};
+use super::command::{CommandEnds, CommandSpec};
+use super::command_end::CommandEnd;
 use super::process::SupervisedCommand;
 use super::process_tree;
 use super::process_tree::CommandTree;
@@ -24,8 +24,8 @@ pub(crate) struct RunningCommand {
     child: Child,
     pid: Pid,
     scope: ProcessScope,
-    /// The working directory of the command.
-    folder: PathBuf,
+    /// By which its processes are found without a supervisor.
+    marking_folder: PathBuf,
 }
 
 /// What binds the processes of a command together.
@@ -46,17 +46,17 @@ impl RunningCommand {
     /// Those of the system.
     pub fn start(
         spec: &CommandSpec,
+        ends: CommandEnds,
         supervisor: Option<&Path>,
         pause: impl Fn(Duration),
-    ) -> io::Result<(Self, CallerEnds)> {
-        let (command_ends, caller_ends) = open_pipes()?;
+    ) -> io::Result<Self> {
         let (scope, child) = match supervisor {
             Some(program) => {
-                let (supervised, child) = SupervisedCommand::start(program, spec, command_ends)?;
+                let (supervised, child) = SupervisedCommand::start(program, spec, ends)?;
                 (ProcessScope::Supervisor(supervised), child)
             }
             None => {
-                let mut child = spec.start(command_ends, pause)?;
+                let mut child = spec.start(ends, pause)?;
                 match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
                     Ok(pidfd) => (ProcessScope::Group(pidfd), child),
                     Err(error) => {
@@ -67,7 +67,7 @@ impl RunningCommand {
                 }
             }
         };
-        Ok((Self { pid: Pid::from_child(&child), child, scope, folder: spec.folder.clone() }, caller_ends))
+        Ok(Self { pid: Pid::from_child(&child), child, scope, marking_folder: spec.marking_folder().to_owned() })
     }
 
     /// The processes whose memory counts: the supervisor's own does not.
@@ -94,14 +94,19 @@ impl RunningCommand {
         }
     }
 
-    /// Sends SIGTERM to the command and its group; kills what is left after `kill_delay`.
-    pub fn end(&self, kill_delay: Duration) {
+    /// Sends SIGTERM to the command and its group.
+    pub fn terminate(&self) {
         match &self.scope {
             ProcessScope::Group(_) => {
                 let _ = kill_process_group(self.pid, Signal::TERM);
             }
             ProcessScope::Supervisor(supervised) => supervised.terminate(),
         }
+    }
+
+    /// Sends SIGTERM to the command and its group; kills what is left after `kill_delay`.
+    pub fn end(&self, kill_delay: Duration) {
+        self.terminate();
         let _ = self.has_ended_within(kill_delay);
         self.kill_rest();
     }
@@ -131,18 +136,22 @@ impl RunningCommand {
         if let ProcessScope::Supervisor(supervised) = &self.scope
             && supervised.is_gone()
         {
-            let left = process_tree::kill_processes_in(&self.folder);
+            let left = process_tree::kill_processes_in(&self.marking_folder);
             tracing::warn!("the supervisor process of a command was killed; killed {left} processes that it left");
         }
     }
 
-    /// The status of the command, 128 + n for signal n.
+    /// How the command ended. Waits for its end, and for that of all its descendants if it has a supervisor.
     ///
     /// # Errors
     /// Those of waiting for it.
-    pub fn reap(&mut self) -> io::Result<i32> {
+    pub fn reap(&mut self) -> io::Result<CommandEnd> {
         let status = self.child.wait()?;
-        Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        let reported = match &self.scope {
+            ProcessScope::Group(_) => None,
+            ProcessScope::Supervisor(supervised) => supervised.reported_end(),
+        };
+        Ok(reported.unwrap_or_else(|| status.into()))
     }
 }
 

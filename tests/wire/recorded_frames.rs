@@ -110,7 +110,8 @@ fn every_method_but_the_named_ones_has_a_recording() {
     let unseen = ["fsError", "reportNextRecordRange", "shuffleError", "updatePrivateDistributedCacheSizes"];
     let recorded = names("rpc");
     let mut missing = Vec::new();
-    for protocol in Protocol::ALL {
+    // Ours: no stock program calls it.
+    for protocol in Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::ContainerBeats) {
         let simple = protocol.class_name().rsplit('.').next().unwrap();
         for method in protocol.methods() {
             let prefix = format!("{simple}.{}.", method.name);

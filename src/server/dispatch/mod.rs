@@ -58,7 +58,7 @@ impl Dispatcher {
             Call::AdminOperations(call) => self.admin_operations(call, pending),
             Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, pending),
             Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, pending),
-            Call::TaskUmbilical(_) => self.refuse_unsupported(pending, call.method().name),
+            Call::TaskUmbilical(_) | Call::ContainerBeats(_) => self.refuse_unsupported(pending, call.method().name),
             // Answered earlier.
             Call::InterTracker(_) | Call::ProtocolVersion { .. } => {}
         }

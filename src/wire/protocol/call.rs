@@ -6,8 +6,8 @@ use crate::wire::{Reader, WireError, Writer};
 
 use super::call_value::{CallValue, CallValueError};
 use super::{
-    AdminOperationsCall, InterTrackerCall, JobSubmissionCall, Method, Protocol, RefreshAuthorizationPolicyCall,
-    RefreshUserMappingsCall, ReturnType, TaskUmbilicalCall,
+    AdminOperationsCall, ContainerBeatCall, InterTrackerCall, JobSubmissionCall, Method, Protocol,
+    RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, ReturnType, TaskUmbilicalCall,
 };
 
 /// A call of any protocol.
@@ -32,6 +32,8 @@ pub enum Call {
     RefreshAuthorizationPolicy(RefreshAuthorizationPolicyCall),
     /// From a task process.
     TaskUmbilical(TaskUmbilicalCall),
+    /// From a built-in worker, about its containers.
+    ContainerBeats(ContainerBeatCall),
 }
 
 /// A call with the id for its response.
@@ -149,6 +151,7 @@ impl Protocol {
                 RefreshAuthorizationPolicyCall::decode(index, reader).map(Call::RefreshAuthorizationPolicy)
             }
             Self::TaskUmbilical => TaskUmbilicalCall::decode(index, reader).map(Call::TaskUmbilical),
+            Self::ContainerBeats => ContainerBeatCall::decode(index, reader).map(Call::ContainerBeats),
         }
     }
 }
@@ -166,6 +169,7 @@ impl Call {
             Self::RefreshUserMappings(call) => call.method(),
             Self::RefreshAuthorizationPolicy(call) => call.method(),
             Self::TaskUmbilical(call) => call.method(),
+            Self::ContainerBeats(call) => call.method(),
         }
     }
 
@@ -181,6 +185,7 @@ impl Call {
             Self::RefreshUserMappings(call) => call.encode(writer),
             Self::RefreshAuthorizationPolicy(call) => call.encode(writer),
             Self::TaskUmbilical(call) => call.encode(writer),
+            Self::ContainerBeats(call) => call.encode(writer),
         }
     }
 }

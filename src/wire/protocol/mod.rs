@@ -6,6 +6,7 @@
 mod admin_operations;
 mod call;
 mod call_value;
+mod container_beats;
 mod inter_tracker;
 mod job_submission;
 mod refresh_authorization_policy;
@@ -17,6 +18,7 @@ mod value;
 
 pub use admin_operations::{AdminOperationsCall, SafeModeAction};
 pub use call::{Call, CallError, CallFrame, decode_call, encode_call};
+pub use container_beats::ContainerBeatCall;
 pub use inter_tracker::InterTrackerCall;
 pub use job_submission::JobSubmissionCall;
 pub use refresh_authorization_policy::RefreshAuthorizationPolicyCall;
@@ -44,22 +46,25 @@ pub enum Protocol {
     RefreshAuthorizationPolicy,
     /// Task processes; served by a TaskTracker.
     TaskUmbilical,
+    /// Containers of built-in workers; ours.
+    ContainerBeats,
 }
 
 // === impl Protocol ===
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::JobSubmission,
         Self::InterTracker,
         Self::AdminOperations,
         Self::RefreshUserMappings,
         Self::RefreshAuthorizationPolicy,
         Self::TaskUmbilical,
+        Self::ContainerBeats,
     ];
 
-    /// The Java interface.
+    /// The Java interface; of ours, its name alone.
     pub const fn class_name(self) -> &'static str {
         match self {
             Self::JobSubmission => "org.apache.hadoop.mapred.JobSubmissionProtocol",
@@ -70,16 +75,17 @@ impl Protocol {
                 "org.apache.hadoop.security.authorize.RefreshAuthorizationPolicyProtocol"
             }
             Self::TaskUmbilical => "org.apache.hadoop.mapred.TaskUmbilicalProtocol",
+            Self::ContainerBeats => "org.jobtracker.ContainerProtocol",
         }
     }
 
-    /// The version of 1.2.1, which a client compares with its own.
+    /// The version, that of 1.2.1 where it has the protocol, which a client compares with its own.
     pub const fn version(self) -> i64 {
         match self {
             Self::JobSubmission => 28,
             Self::InterTracker => 31,
             Self::AdminOperations => 3,
-            Self::RefreshUserMappings | Self::RefreshAuthorizationPolicy => 1,
+            Self::RefreshUserMappings | Self::RefreshAuthorizationPolicy | Self::ContainerBeats => 1,
             Self::TaskUmbilical => 19,
         }
     }
@@ -98,6 +104,7 @@ impl Protocol {
             Self::RefreshUserMappings => RefreshUserMappingsCall::METHODS,
             Self::RefreshAuthorizationPolicy => RefreshAuthorizationPolicyCall::METHODS,
             Self::TaskUmbilical => TaskUmbilicalCall::METHODS,
+            Self::ContainerBeats => ContainerBeatCall::METHODS,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::model::JobId;
 use crate::wire::object::{Object, ObjectError, encode_class, encode_null};
 use crate::wire::{
     AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobProfile, JobQueueInfo, JobStatus, JvmTask,
-    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Token, WireError, WireErrorKind, Writer,
+    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Text, Token, WireError, WireErrorKind, Writer,
     class,
 };
 
@@ -68,6 +68,8 @@ values! {
     Boolean(bool);
     /// A string.
     String(Option<String>);
+    /// A text of any length.
+    Text(Text);
     /// Strings.
     Strings(Vec<String>);
     /// The id of a job.

@@ -18,7 +18,7 @@ use crate::model::AttemptId;
 use crate::streaming::environment::is_passed_on;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
-use crate::supervisor::command::{CommandEnds, CommandSpec};
+use crate::supervisor::command::{CommandEnds, CommandSpec, WORK_FOLDER_VARIABLE};
 use crate::supervisor::process::{SupervisedCommand, THIS_PROGRAM};
 use crate::supervisor::process_tree::kill_processes_in;
 use crate::wire::Task;
@@ -292,7 +292,7 @@ impl AttemptProcess {
         let ends = CommandEnds { stdin: its_end, stdout, stderr };
         // By which it is found when all else is lost.
         let mut environment: BTreeMap<String, String> =
-            [("HADOOP_WORK_DIR".to_owned(), folder.display().to_string())].into();
+            [(WORK_FOLDER_VARIABLE.to_owned(), folder.display().to_string())].into();
         environment.extend(std::env::var("RUST_LOG").ok().map(|levels| ("RUST_LOG".to_owned(), levels)));
         // For the programs that unpack archives.
         environment.extend(path.map(|path| ("PATH".to_owned(), path)));

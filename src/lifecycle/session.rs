@@ -149,6 +149,7 @@ impl DaemonProcess<'_> {
             budget_image: budget_image.clone(),
         };
         let (daemon, handle) = Daemon::new(parts);
+        let daemon = daemon.with_web_connections(http_limits.max_connections);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
         let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
@@ -413,6 +414,7 @@ impl HandoverPreparation<'_> {
 
     /// Stops the web server and pauses all calls. Returns since when they wait. After an error everything is as before.
     async fn pause(&self) -> Result<u64, String> {
+        self.calls.end_waits();
         if let Some(web) = self.web.running.take() {
             let _ = tokio::task::spawn_blocking(|| web.stop()).await;
         }

@@ -121,6 +121,13 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
     }
 }
 
+/// The file of keys of applications, where it is not that of the market.
+fn keys_of_applications(settings: &Settings) -> Option<PathBuf> {
+    let of_market = settings.market.as_ref().map(|market| &market.acl_file);
+    let own = settings.containers.acl_file.as_ref().filter(|_| settings.containers.is_enabled);
+    own.filter(|own| of_market != Some(own)).cloned()
+}
+
 /// For a tasktracker that this process's user starts.
 fn read_tracker_settings(
     options: &LoadOptions,
@@ -145,6 +152,7 @@ impl Daemon {
             Daemon::JobTracker => {
                 let errors = Settings::all_errors(options);
                 let loaded = Settings::load(options).ok();
+                let own_keys = loaded.as_ref().and_then(|(settings, _)| keys_of_applications(settings));
                 let (market, of_jobtracker) = match loaded {
                     Some((settings, warnings)) => {
                         (settings.market.map(|market| (market.acl_file, market.budget_file)), warnings)
@@ -153,6 +161,9 @@ impl Daemon {
                 };
                 if let Some((acl_file, budget_file)) = market {
                     findings = check_market_files(&acl_file, &budget_file);
+                }
+                if let Some(acl_file) = own_keys {
+                    findings.check_keys(&acl_file);
                 }
                 warnings.retain(|warning| !of_jobtracker.contains(warning));
                 warnings.splice(0..0, of_jobtracker);

@@ -166,13 +166,6 @@ impl Daemon {
         Calls { owner: self.owner.clone(), rpc: self.rpc.clone(), application_waits }
     }
 
-    /// Lets half of the web server's connections wait for news of applications.
-    #[must_use]
-    pub(super) fn with_web_connections(self, connections: usize) -> Self {
-        self.application_waits.set_most(connections / 2);
-        self
-    }
-
     /// Adds a task that runs on the owner's thread while the daemon serves.
     #[must_use]
     pub fn with_background_task(mut self, task: impl Future<Output = ()> + 'static) -> Self {

@@ -21,7 +21,7 @@ use crate::engine::{Event, InheritedTrackerConnection};
 use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
+    AclFile, AllocationWatch, ApplicationUsers, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
     make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
@@ -125,6 +125,8 @@ impl DaemonProcess<'_> {
             acl.warn_of_others();
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
+        let application_users = ApplicationUsers::open(settings, acl.as_ref())?;
+        tracing::info!("containers: {application_users}");
         if self.control.is_none() {
             // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state, self.operator_stop()) {
@@ -149,12 +151,12 @@ impl DaemonProcess<'_> {
             budget_image: budget_image.clone(),
         };
         let (daemon, handle) = Daemon::new(parts);
-        let daemon = daemon.with_web_connections(http_limits.max_connections);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
         let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
+        let handle = handle.with_application_users(application_users);
         let uploads = daemon.submissions().uploads().clone();
         let owner = daemon.owner().clone();
         let daemon = daemon.with_background_task(uploads.remove_unsubmitted(owner.clone(), store.finished_jobs()));

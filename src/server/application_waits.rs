@@ -15,11 +15,9 @@ use crate::model::ApplicationId;
 pub(super) const TOGETHER: Duration = Duration::from_millis(5);
 
 /// All requests that wait.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ApplicationWaits {
     waiting: RefCell<BTreeMap<ApplicationId, Vec<Rc<WaitingRequest>>>>,
-    count: Cell<usize>,
-    most: Cell<usize>,
     are_ended: Cell<bool>,
 }
 
@@ -40,24 +38,7 @@ pub(super) struct Waiting {
 
 // === impl ApplicationWaits ===
 
-impl Default for ApplicationWaits {
-    /// Any number may wait.
-    fn default() -> Self {
-        Self {
-            waiting: RefCell::default(),
-            count: Cell::new(0),
-            most: Cell::new(usize::MAX),
-            are_ended: Cell::new(false),
-        }
-    }
-}
-
 impl ApplicationWaits {
-    /// Lets at most so many requests wait; further ones are answered at once.
-    pub(crate) fn set_most(&self, most: usize) {
-        self.most.set(most);
-    }
-
     /// The engine has news of an application: its requests ask again.
     pub(crate) fn notify(&self, application: ApplicationId) {
         for request in self.waiting.borrow().get(&application).into_iter().flatten() {
@@ -83,10 +64,9 @@ impl ApplicationWaits {
 
     /// Adds a request; none if it must be answered at once.
     pub(super) fn begin(self: &Rc<Self>, wait: ApplicationWait) -> Option<Waiting> {
-        if self.are_ended.get() || self.count.get() >= self.most.get() {
+        if self.are_ended.get() {
             return None;
         }
-        self.count.set(self.count.get() + 1);
         let request = Rc::new(WaitingRequest { wait, is_taken_over: Cell::new(false), changed: Notify::new() });
         self.waiting.borrow_mut().entry(application_of(wait)).or_default().push(request.clone());
         Some(Waiting { waits: self.clone(), request })
@@ -113,7 +93,6 @@ impl ApplicationWaits {
                 waiting.remove(&application);
             }
         }
-        self.count.set(self.count.get().saturating_sub(1));
     }
 }
 
@@ -169,16 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_wait_and_none_at_the_end() {
+    fn none_waits_at_the_end() {
         let waits = Rc::new(ApplicationWaits::default());
-        waits.set_most(2);
-        let first = waits.begin(call(1, 1, 1)).unwrap();
-        let second = waits.begin(call(2, 1, 1)).unwrap();
-        assert!(waits.begin(call(3, 1, 1)).is_none());
-        drop(first);
-        let third = waits.begin(call(3, 1, 1)).unwrap();
+        let held = waits.begin(call(1, 1, 1)).unwrap();
         waits.end_all();
-        drop((second, third));
+        drop(held);
         assert!(waits.begin(call(1, 1, 1)).is_none());
         assert!(waits.waiting.borrow().is_empty());
         waits.resume();

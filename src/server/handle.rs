@@ -27,8 +27,10 @@ use crate::web::{
     NewUpload, OwnerGone, UploadSink,
 };
 
+use super::accounts::Accounts;
 use super::acl_file::AclFile;
 use super::application_requests::{ApplicationOfWeb, ApplicationReply};
+use super::application_users::ApplicationUsers;
 use super::application_waits::ApplicationWaits;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
@@ -65,6 +67,8 @@ pub struct OwnerHandle {
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
+    pub(super) application_users: ApplicationUsers,
+    pub(super) accounts: Arc<Accounts>,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -135,6 +139,8 @@ impl OwnerHandle {
             refused_senders: None,
             job_sources: JobSources::default(),
             job_files: None,
+            application_users: ApplicationUsers::default(),
+            accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
     }
@@ -183,6 +189,12 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
         Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
+    }
+
+    /// Adds whose requests about applications are taken.
+    #[must_use]
+    pub(crate) fn with_application_users(self, application_users: ApplicationUsers) -> Self {
+        Self { application_users, ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.

@@ -3,6 +3,7 @@
 //! Everything that touches the engine runs on one thread (a current-thread runtime): a heartbeat is read, decoded,
 //! stepped and answered without a thread switch. Nothing here waits while it borrows the engine.
 
+mod accounts;
 mod acl_file;
 mod admission;
 mod advertised;
@@ -10,6 +11,7 @@ mod allocation_watch;
 mod answer;
 mod answer_memory;
 mod application_requests;
+mod application_users;
 mod application_waits;
 mod audit_log;
 mod believed_hosts;
@@ -39,6 +41,7 @@ mod switch_waiter;
 pub use acl_file::{AclFile, AclFileError, read_all_users, retiring_path};
 pub use advertised::Advertised;
 pub(crate) use allocation_watch::AllocationWatch;
+pub(crate) use application_users::ApplicationUsers;
 pub(crate) use application_waits::ApplicationWaits;
 pub(crate) use audit_log::write_audit_line;
 pub use broken_invariants::BrokenInvariants;

@@ -5,6 +5,7 @@
 mod capacity;
 mod cluster;
 mod constraint;
+mod containers;
 mod fair;
 mod job;
 mod market;
@@ -16,6 +17,7 @@ use std::fmt;
 pub use capacity::*;
 pub use cluster::*;
 pub use constraint::*;
+pub use containers::*;
 pub use fair::*;
 pub use job::*;
 pub use market::*;
@@ -243,6 +245,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Constraint scheduler",
         note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.ConstraintScheduler`. Numbers are decimals, kept in whole microseconds. What a job sets is kept under every scheduler.",
         keys: CONSTRAINT,
+    },
+    Section {
+        title: "Containers",
+        note: "Memory and cores of built-in tasktrackers for any application, see `jobtracker app --help`.",
+        keys: CONTAINERS,
     },
     Section { title: "This JobTracker", note: "Keys that Hadoop does not have.", keys: OWN },
     Section {

@@ -25,6 +25,7 @@ pub mod program;
 pub mod scheduler;
 pub mod server;
 pub mod sim;
+mod socket_owner;
 pub mod store;
 pub mod streaming;
 pub mod supervisor;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
+use super::connection_ends::ConnectionEnds;
 use super::in_hand::{AnswerBody, InHand};
 use super::limits::MIN_HEADER_BYTES;
 use super::places::{Entry, Peer, Places};
@@ -80,6 +83,11 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> io::Result<(Tcp
     Ok((stream, places.enter(Peer::from(address.ip()))))
 }
 
+/// None once the client has reset the connection.
+fn ends_of(stream: &TcpStream) -> Option<ConnectionEnds> {
+    Some(ConnectionEnds { local: stream.local_addr().ok()?, peer: stream.peer_addr().ok()? })
+}
+
 async fn serve_connection(
     stream: TcpStream,
     entry: Entry,
@@ -99,8 +107,12 @@ async fn serve_connection(
     let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
     let in_hand = Arc::new(InHand::new(place));
     let router = TowerToHyperService::new(router);
-    let service = service_fn(|request| {
+    let ends = ends_of(&stream);
+    let service = service_fn(|mut request: Request<Incoming>| {
         in_hand.begin();
+        if let Some(ends) = ends {
+            request.extensions_mut().insert(ends);
+        }
         let answer = router.call(request);
         let in_hand = in_hand.clone();
         async move { Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, in_hand))) }

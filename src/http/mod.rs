@@ -2,6 +2,7 @@
 //! other rooms.
 
 mod client;
+mod connection_ends;
 mod in_hand;
 mod limits;
 mod listener;
@@ -10,6 +11,7 @@ mod served_names;
 mod timed_stream;
 
 pub use client::{ClientError, IncomingAnswer, send_request};
+pub use connection_ends::ConnectionEnds;
 pub use limits::WebLimits;
 pub use listener::accept_until;
 pub use served_names::{ServedNames, require_served_name};

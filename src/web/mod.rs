@@ -4,7 +4,9 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
+mod applications;
 mod believed_caller;
+mod body_pieces;
 mod capacity_page;
 mod constraint_page;
 mod daemon_status;
@@ -30,6 +32,7 @@ mod same_site;
 mod scheduler_api;
 mod scheduler_page;
 mod signed_request;
+mod signer;
 mod start_page;
 mod start_page_rows;
 mod state;
@@ -48,6 +51,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
+pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use owner::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};

@@ -10,10 +10,11 @@ use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, E
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, QueueName};
 
+use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
 
 /// The way to the owner of all state.
-pub trait Owner: Send + Sync + 'static {
+pub trait Owner: ApplicationOwner + Send + Sync + 'static {
     /// Passes a `/scheduler` request to the engine. Completes when everything that the answer shows is durable.
     ///
     /// # Errors

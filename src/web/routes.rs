@@ -22,7 +22,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    deadline_api, job_page, metrics, report, response, scheduler_api, start_page, tasks_api, upload, workers_api,
+    applications, deadline_api, job_page, metrics, report, response, scheduler_api, start_page, tasks_api, upload,
+    workers_api,
 };
 
 /// The style of all pages, part of the binary.
@@ -61,6 +62,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))
         .route("/static/jobtracker.css", get(style))
+        .merge(applications::routes(&state))
         .fallback(unknown_path)
         .with_state(state);
     require_served_name(router, names, ANY_NAME).layer(map_response(async |answer| response::guarded(answer)))

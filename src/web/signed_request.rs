@@ -1,22 +1,22 @@
 //! A signed request, from its query to the market's answer: shared by `/scheduler` and the addresses below it.
 //!
-//! The signature is verified here. Role, timestamp and operation are one step of the engine, so that no other request
-//! comes between.
+//! The query is what is signed. Role, timestamp and operation are one step of the engine, so that no other request comes
+//! between.
 
 use std::convert::Infallible;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
-use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest, VerifiedUser, signature};
+use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest};
 
 use super::denied::access_denied;
 use super::owner::{MarketPresence, Owner};
 use super::response::{JSON, fresh, json_refusal, text, with_allow};
+use super::signer::find_signer;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// The methods that are accepted.
@@ -65,7 +65,7 @@ pub(super) async fn request_market<O: Owner>(
         let message = format!("HEAD must not change anything; send {} by GET or POST", parsed.kind.parameter());
         return Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), CHANGE_METHODS)));
     }
-    let verified = verify(&state.owner, &parsed, &headers).await;
+    let verified = find_signer(state.owner.acl(), parsed.user.as_deref(), &parsed.raw, &headers).await;
     if verified.is_none() && !parsed.kind.is_open_to_all() {
         return Err(Box::new(access_denied(query, None)));
     }
@@ -136,11 +136,4 @@ pub(super) fn check_method(
             Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), METHODS)))
         }
     }
-}
-
-/// The user who signed the query, if its signature is valid. The ACL is read only if there is a signature.
-async fn verify(owner: &impl Owner, parsed: &ParsedQuery, headers: &HeaderMap) -> Option<VerifiedUser> {
-    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let acl = owner.acl().await;
-    signature::verify(&acl, parsed.user.as_deref(), &parsed.raw, Some(header)).ok()
 }

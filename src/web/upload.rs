@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::market::{Answer, JobUpload, Operation, ParsedQuery};
 
 use super::believed_caller::{check_believable, take_user};
+use super::body_pieces::{PIECE_TIMEOUT, discard, next_piece};
 use super::form_body::form_fields;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadPiece, UploadSink};
 use super::owner::{MarketPresence, Owner};
@@ -20,13 +21,8 @@ use super::response::{JSON, fresh, json, json_refusal, text, with_allow};
 use super::signed_request::{HttpRequest, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Time for the next bytes of a body.
-const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_hours(1);
-/// Of a refused body, what is read so that the client finds the answer instead of a broken connection.
-const DISCARDED_BYTES: u64 = 4 << 20;
-const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Methods that are accepted.
 const METHODS: &str = "GET, POST";
 const BYTES: &str = "application/octet-stream";
@@ -132,38 +128,6 @@ async fn store<O: Owner>(
     let outcome = outcome.map_err(|_| unavailable("the file system of the staging root does not answer".to_owned()))?;
     let bytes = outcome.map_err(|_| unavailable("the JobTracker stops".to_owned()))??;
     Ok((job, name, bytes))
-}
-
-async fn next_piece(body: &mut Body) -> Result<Option<axum::body::Bytes>, axum::Error> {
-    loop {
-        let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await;
-        match frame {
-            None => return Ok(None),
-            Some(frame) => match frame?.into_data() {
-                Ok(piece) if !piece.is_empty() => return Ok(Some(piece)),
-                // Trailers.
-                _ => {}
-            },
-        }
-    }
-}
-
-/// Reads the rest of a body that is not wanted, within bounds.
-async fn discard(mut body: Body) {
-    if body.size_hint().lower() > DISCARDED_BYTES {
-        return;
-    }
-    let read = async {
-        let mut left_bytes = DISCARDED_BYTES;
-        while let Ok(Some(piece)) = next_piece(&mut body).await {
-            left_bytes = left_bytes.saturating_sub(piece.len() as u64);
-            if left_bytes == 0 {
-                return;
-            }
-        }
-    };
-    // A client that sends on gets a broken connection.
-    let _ = timeout(DISCARD_TIMEOUT, read).await;
 }
 
 /// Handles `/jobfile`: a file of a job's staging folder, for who knows the job's token.

@@ -24,6 +24,7 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/demo/word_check.rs", "output of its own jobs, in a private folder of its own"),
     ("src/process_stat.rs", "/proc of one process"),
     ("src/server/event_log/daily_file.rs", "a log in a folder of the operator, by a thread that nothing waits for"),
+    ("src/socket_owner.rs", "lists of the kernel in /proc"),
     ("src/store/backup.rs", "a copy that it has just made"),
     ("src/store/budget_file/file.rs", "makes files under names that were free"),
     ("src/store/budget_file/in_place.rs", "writes to the budget file, and follows no link"),

@@ -21,6 +21,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("log", &[]),
     ("process_stat", &[]),
     ("program", &[]),
+    ("socket_owner", &[]),
     ("accounts", &["fs", "program"]),
     // Frames and calls; what they are about is the business of whoever serves them.
     ("ipc", &["clock", "log", "wire"]),
@@ -29,7 +30,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"]),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
-    ("web", &["api", "engine", "http", "market", "model", "process_stat"]),
+    ("web", &["api", "engine", "http", "market", "model", "process_stat", "socket_owner"]),
     (
         "server",
         &[

@@ -99,7 +99,7 @@ pub struct AskRow {
     pub resource_name: Placement,
     /// What of it, as it was asked: not rounded.
     pub capability: Capability,
-    /// How many containers, 0 to 2^31-1. With items: their number.
+    /// How many containers, 0 to 2^31-1. With items: their number, or 0 where it was left out.
     pub num_containers: u32,
     /// Whether containers may come from farther away than this row.
     pub relax_locality: bool,

@@ -1,7 +1,8 @@
 //! HMAC-SHA1 signatures as the document's Python client makes them.
 //!
 //! A servlet request signs its raw query string, a job submission `&user=U&timestamp=T`. The first form always names
-//! an operation and the second never does, so neither serves as the other.
+//! an operation and the second never does, so neither serves as the other. Requests about applications sign `METHOD
+//! PATH?QUERY`, which neither of them can be: a query has no blank.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -102,9 +103,18 @@ pub fn verify(
     let given = decode_header(header.ok_or(SignatureError::Missing)?)?;
     let user = user.ok_or(SignatureError::UnknownUser)?;
     let entry = acl.get(user).ok_or(SignatureError::UnknownUser)?;
-    let signed = |key: &&Key| bool::from(base64_mac(message, key).as_bytes().ct_eq(&given));
+    let signed = |key: &&Key| is_mac(message, &given, key);
     let key = acl.keys_of(user).find(signed).ok_or(SignatureError::Mismatch)?;
     Ok(VerifiedUser { user: user.to_owned(), role: entry.role, key_id: key.key_id() })
+}
+
+/// Whether `header` is a signature of `message` by this key, in constant time.
+pub fn is_by_key(message: &str, header: &str, key: &Key) -> bool {
+    decode_header(header).is_ok_and(|given| is_mac(message, &given, key))
+}
+
+fn is_mac(message: &str, given: &[u8], key: &Key) -> bool {
+    base64_mac(message, key).as_bytes().ct_eq(given).into()
 }
 
 /// The message that a job submission signs: the query part before the user is empty.

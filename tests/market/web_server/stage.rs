@@ -22,7 +22,7 @@ use jobtracker::market::{
 };
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
-    Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
+    ApplicationOwner, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
     ServedPorts, WebLimits, WebState, serve,
 };
 
@@ -97,6 +97,8 @@ impl Handle {
         if self.0.gone.load(Ordering::SeqCst) { Err(OwnerGone) } else { Ok(()) }
     }
 }
+
+impl ApplicationOwner for Handle {}
 
 impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {

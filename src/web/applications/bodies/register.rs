@@ -1,0 +1,44 @@
+//! The small bodies: `register`, `unregister`, and the state that is put.
+
+use crate::api::applications::{FinalStatus, RegisterCall, UnregisterCall};
+
+use super::super::json::Item;
+use super::allocate::read_attempt;
+use super::names;
+
+/// Characters of diagnostics.
+const MAX_DIAGNOSTICS: usize = 65_536;
+
+/// Reads the body of `register`.
+pub(in crate::web::applications) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
+    let mut members = item.members()?;
+    let tracking_url = members.optional("tracking-url", names::tracking_url);
+    members.end()?;
+    Some(RegisterCall { tracking_url: tracking_url? })
+}
+
+/// Reads the body of `unregister`.
+pub(in crate::web::applications) fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
+    let mut members = item.members()?;
+    let attempt = members.required("attempt", read_attempt);
+    let final_status = members.required("final-status", |item| {
+        item.parsed("SUCCEEDED, FAILED or KILLED", |text| match text {
+            "SUCCEEDED" => Some(FinalStatus::Succeeded),
+            "FAILED" => Some(FinalStatus::Failed),
+            "KILLED" => Some(FinalStatus::Killed),
+            _ => None,
+        })
+    });
+    let diagnostics =
+        members.or("diagnostics", String::new(), |item| item.text_of(0..=MAX_DIAGNOSTICS).map(str::to_owned));
+    members.end()?;
+    Some(UnregisterCall { attempt: attempt?, final_status: final_status?, diagnostics: diagnostics? })
+}
+
+/// Reads `{"state": "KILLED"}`, the only state that can be put.
+pub(in crate::web::applications) fn read_kill(item: Item<'_>) -> Option<()> {
+    let mut members = item.members()?;
+    let state = members.required("state", |item| item.parsed("KILLED", |text| (text == "KILLED").then_some(())));
+    members.end()?;
+    state
+}

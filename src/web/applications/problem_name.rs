@@ -1,0 +1,224 @@
+//! The kinds of problems: names, statuses, and what each means for people.
+
+use axum::http::StatusCode;
+
+/// A kind of problem; `/problems/NAME` explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProblemName {
+    /// Body or query cannot be as they are.
+    InvalidRequest,
+    /// A row of `ask` or a launch cannot be as it is.
+    InvalidResourceRequest,
+    /// No signature that counts.
+    SignatureRefused,
+    /// A good signature with a timestamp that does not count.
+    TimestampRefused,
+    /// Not the caller's own.
+    Forbidden,
+    /// No such application.
+    NoSuchApplication,
+    /// No such container.
+    NoSuchContainer,
+    /// No such node.
+    NoSuchNode,
+    /// No such path.
+    NoSuchAddress,
+    /// Another method.
+    MethodNotAllowed,
+    /// The body did not arrive.
+    BodyTimedOut,
+    /// The caller has to register again.
+    Resync,
+    /// Another attempt, or another call, came after.
+    Superseded,
+    /// The id is in use.
+    ApplicationExists,
+    /// The application has ended.
+    ApplicationOver,
+    /// The body is too large.
+    BodyTooLarge,
+    /// The body is no JSON by its header.
+    UnsupportedMediaType,
+    /// A limit.
+    TooMany,
+    /// A defect of this program.
+    InternalError,
+    /// Not now.
+    Unavailable,
+}
+
+// === impl ProblemName ===
+
+impl ProblemName {
+    /// All kinds.
+    pub(super) const ALL: [Self; 20] = [
+        Self::InvalidRequest,
+        Self::InvalidResourceRequest,
+        Self::SignatureRefused,
+        Self::TimestampRefused,
+        Self::Forbidden,
+        Self::NoSuchApplication,
+        Self::NoSuchContainer,
+        Self::NoSuchNode,
+        Self::NoSuchAddress,
+        Self::MethodNotAllowed,
+        Self::BodyTimedOut,
+        Self::Resync,
+        Self::Superseded,
+        Self::ApplicationExists,
+        Self::ApplicationOver,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::TooMany,
+        Self::InternalError,
+        Self::Unavailable,
+    ];
+
+    /// The name in the address of its page.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid-request",
+            Self::InvalidResourceRequest => "invalid-resource-request",
+            Self::SignatureRefused => "signature-refused",
+            Self::TimestampRefused => "timestamp-refused",
+            Self::Forbidden => "forbidden",
+            Self::NoSuchApplication => "no-such-application",
+            Self::NoSuchContainer => "no-such-container",
+            Self::NoSuchNode => "no-such-node",
+            Self::NoSuchAddress => "no-such-address",
+            Self::MethodNotAllowed => "method-not-allowed",
+            Self::BodyTimedOut => "body-timed-out",
+            Self::Resync => "resync",
+            Self::Superseded => "superseded",
+            Self::ApplicationExists => "application-exists",
+            Self::ApplicationOver => "application-over",
+            Self::BodyTooLarge => "body-too-large",
+            Self::UnsupportedMediaType => "unsupported-media-type",
+            Self::TooMany => "too-many",
+            Self::InternalError => "internal-error",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// The kind of that name.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The status of its answers.
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidRequest | Self::InvalidResourceRequest => StatusCode::BAD_REQUEST,
+            Self::SignatureRefused | Self::TimestampRefused => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NoSuchApplication | Self::NoSuchContainer | Self::NoSuchNode | Self::NoSuchAddress => {
+                StatusCode::NOT_FOUND
+            }
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::BodyTimedOut => StatusCode::REQUEST_TIMEOUT,
+            Self::Resync | Self::Superseded | Self::ApplicationExists | Self::ApplicationOver => StatusCode::CONFLICT,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// In a few words, the same for all of a kind.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "The request is not valid",
+            Self::InvalidResourceRequest => "A resource request is not valid",
+            Self::SignatureRefused => "The signature is refused",
+            Self::TimestampRefused => "The timestamp is refused",
+            Self::Forbidden => "Not allowed",
+            Self::NoSuchApplication => "No such application",
+            Self::NoSuchContainer => "No such container",
+            Self::NoSuchNode => "No such node",
+            Self::NoSuchAddress => "No such address",
+            Self::MethodNotAllowed => "Another method is expected",
+            Self::BodyTimedOut => "The body did not arrive in time",
+            Self::Resync => "Register again",
+            Self::Superseded => "Superseded",
+            Self::ApplicationExists => "The application exists",
+            Self::ApplicationOver => "The application has ended",
+            Self::BodyTooLarge => "The body is too large",
+            Self::UnsupportedMediaType => "Another content type is expected",
+            Self::TooMany => "Over a limit",
+            Self::InternalError => "The JobTracker has a defect",
+            Self::Unavailable => "Not available now",
+        }
+    }
+
+    /// What it means and what to do.
+    pub(super) const fn explanation(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => {
+                "The body is no JSON, or one of its members is missing, unknown, repeated, of another type or out of \
+                 range; or a parameter of the query is. `errors` lists what is wrong, at most 20 places. Nothing was done."
+            }
+            Self::InvalidResourceRequest => {
+                "A row of `ask` or a launch is not valid. `errors` lists what is wrong, at most 20 places. The whole call \
+                 was refused: nothing of it was done."
+            }
+            Self::SignatureRefused => {
+                "Sign the text `METHOD PATH?QUERY`, exactly as it is sent, by HMAC-SHA1 with your key, and send the base64 \
+                 text, URL-encoded, in the header Authorization. The query needs `user` and `timestamp` (ms since the \
+                 epoch), and with a body `sha256`, the SHA-256 of the body in 64 lower-case hex digits. The secret of an \
+                 application is good for this application's addresses only, with its id as `user`. Where no key file is \
+                 configured, requests come from a loopback address of the machine and name their user by `user.name`."
+            }
+            Self::TimestampRefused => {
+                "The signature is good, but its timestamp was used already, or is too far from the server's clock. Sign \
+                 again with a later timestamp; `server-time-ms` is the server's clock."
+            }
+            Self::Forbidden => {
+                "Only its owner, the application itself and administrators may ask this; or the request may come from a \
+                 page of another site: send the header X-Requested-By."
+            }
+            Self::NoSuchApplication => {
+                "No application has this id. Ids that were given out are good for 10 minutes; completed applications are \
+                 kept as finished jobs are."
+            }
+            Self::NoSuchContainer => "No container has this id; or its logs were lost with its node.",
+            Self::NoSuchNode => "No node has this id. Ids are `host:web port`; list them at /ws/v1/cluster/nodes.",
+            Self::NoSuchAddress => "Nothing is at this path. Paths are exact; /ws/v1/openapi.json lists them.",
+            Self::MethodNotAllowed => "Use a method that the header Allow lists.",
+            Self::BodyTimedOut => "No byte of the body came for a while, or all of it took too long. Nothing was done.",
+            Self::Resync => {
+                "The JobTracker cannot continue from this response-id. Register again, then send everything that is wanted."
+            }
+            Self::Superseded => {
+                "A later attempt of the application has registered, or a newer call has the wait of this one. An attempt \
+                 that was superseded should end."
+            }
+            Self::ApplicationExists => {
+                "An application with this id was submitted with another body. Ask for a new id by \
+                 /ws/v1/cluster/apps/new-application."
+            }
+            Self::ApplicationOver => "The application has ended; `state` says how. Nothing can be asked of it.",
+            Self::BodyTooLarge => "A body may have 8 MiB. Send less in one call.",
+            Self::UnsupportedMediaType => "Send the header Content-Type: application/json.",
+            Self::TooMany => "The request would go beyond a limit, which `detail` names. Nothing was done.",
+            Self::InternalError => "Report it to the operator of the JobTracker.",
+            Self::Unavailable => {
+                "The JobTracker starts, stops, or cannot write its state. Repeat the request; every call may be repeated."
+            }
+        }
+    }
+
+    /// Hadoop's class for it, where clients know one.
+    pub(super) const fn exception(self) -> Option<&'static str> {
+        match self {
+            Self::InvalidRequest => Some("BadRequestException"),
+            Self::InvalidResourceRequest => Some("InvalidResourceRequestException"),
+            Self::Forbidden => Some("AuthorizationException"),
+            Self::NoSuchApplication => Some("ApplicationNotFoundException"),
+            Self::NoSuchContainer => Some("ContainerNotFoundException"),
+            Self::NoSuchNode | Self::NoSuchAddress => Some("NotFoundException"),
+            Self::Resync => Some("ApplicationMasterNotRegisteredException"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A request from its head to its response: who asks, the body, the question, the engine's answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{Method, Response};
+use sha2::{Digest, Sha256};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::engine::{ApplicationQuestion, ApplicationRequest};
+use crate::model::ApplicationSecret;
+
+use super::super::body_pieces::discard;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::address::Address;
+use super::answers::render;
+use super::body_bytes::{check_content_type, read_bytes};
+use super::caller::{SignedBody, Verified, find_caller, signature_refused};
+use super::owner::ApplicationOwner;
+use super::path_parts::PathParts;
+use super::problem::Problem;
+use super::problem_name::ProblemName;
+use super::query_parameters::QueryParameters;
+use super::questions::{Asked, ReadBody, read_question};
+
+/// What all these addresses share.
+#[derive(Debug)]
+pub(super) struct Applications<O> {
+    web: Arc<WebState<O>>,
+    /// A place for each request that may wait for something to say: half of the connections, so that others find room.
+    waits: Semaphore,
+}
+
+// === impl Applications ===
+
+impl<O: ApplicationOwner> Applications<O> {
+    pub(super) fn new(web: Arc<WebState<O>>) -> Self {
+        let waits = Semaphore::new(web.limits.connections / 2);
+        Self { web, waits }
+    }
+
+    /// Answers a request to an address.
+    pub(super) async fn serve(&self, address: Address, parts: PathParts, request: Request) -> Response<Body> {
+        let (head, mut body) = request.into_parts();
+        match self.answer(address, &parts, &head, &mut body).await {
+            Ok(response) => response,
+            Err(problem) => {
+                discard(body).await;
+                problem.response(head.uri.path())
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        address: Address,
+        parts: &PathParts,
+        head: &Parts,
+        body: &mut Body,
+    ) -> Result<Response<Body>, Problem> {
+        let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
+        if !address.methods().contains(method) {
+            return Err(Problem::of_method(head.method.as_str(), address.allow()));
+        }
+        let mut query = QueryParameters::of(&head.uri);
+        let access = self.web.owner.application_access().await;
+        let verified =
+            find_caller(&self.web.owner, access, head, &mut query, address, parts.application_asked()).await?;
+        let body = read_signed_body(head, body, address.has_body(method), &verified).await?;
+        let Asked { question, wait_ms, log } = read_question(address, method, parts, query, &body, new_secret()?)?;
+        let log = log.zip(match &question {
+            ApplicationQuestion::Logs(container) => Some(*container),
+            _ => None,
+        });
+        let place = self.wait_place(wait_ms);
+        let wait_ms = if place.is_some() { wait_ms } else { 0 };
+        let request = ApplicationRequest::Asked { caller: verified.caller, question: Box::new(question) };
+        let answered =
+            timeout(ANSWER_TIMEOUT + Duration::from_millis(wait_ms), self.web.owner.application(request, wait_ms))
+                .await;
+        drop(place);
+        let late = |_| {
+            let detail = "no answer in time; the request may have been performed, or may still be";
+            Problem::new(ProblemName::Unavailable, detail)
+        };
+        render(*answered.map_err(late)???, method, log)
+    }
+
+    /// A place to wait in; none if the request need not wait, or all are taken.
+    fn wait_place(&self, wait_ms: u64) -> Option<SemaphorePermit<'_>> {
+        if wait_ms == 0 {
+            return None;
+        }
+        self.waits.try_acquire().ok()
+    }
+}
+
+/// The body, which has to be the one that was signed.
+async fn read_signed_body(
+    head: &Parts,
+    body: &mut Body,
+    is_expected: bool,
+    verified: &Verified,
+) -> Result<ReadBody, Problem> {
+    let is_without_digest = verified.body == SignedBody::Digest(None);
+    let bytes = if is_expected {
+        if is_without_digest {
+            return Err(signature_refused());
+        }
+        check_content_type(&head.headers)?;
+        read_bytes(body).await?
+    } else if body.is_end_stream() {
+        Vec::new()
+    } else {
+        return Err(Problem::new(ProblemName::InvalidRequest, "expected no body here"));
+    };
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    match &verified.body {
+        SignedBody::Digest(Some(signed)) if *signed != hex(&digest) => Err(signature_refused()),
+        _ => Ok(ReadBody { bytes, digest }),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Random bytes for the secret of an application, should the request submit one.
+fn new_secret() -> Result<ApplicationSecret, Problem> {
+    let mut bytes = [0; 20];
+    let refused = |_| Problem::new(ProblemName::InternalError, "the system gives no random bytes");
+    getrandom::fill(&mut bytes).map_err(refused)?;
+    Ok(ApplicationSecret::new(bytes))
+}

@@ -1,22 +1,27 @@
 //! Requests about applications: one step of the engine each, answered once its facts are durable, and held while the
 //! engine has nothing to say.
 
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::engine::{
-    ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait, Event, Reply,
+    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
+    Event, Reply,
 };
 use crate::model::{ApplicationId, FactNumber};
+use crate::web::ApplicationReply;
 
 use super::answer_memory::MemoryReservation;
 use super::application_waits::{ApplicationWaits, TOGETHER, Waiting, application_of};
+use super::dispatch::Dispatcher;
 use super::owner::Owner;
 
-/// The engine's answer, or why it refuses. Never [`ApplicationAnswer::Waits`].
-pub(super) type ApplicationReply = Result<Box<ApplicationAnswer>, ApplicationRefusal>;
+/// What is left of a request once the engine has taken it in.
+type Answering = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Memory of a short answer that waits for the store, bytes.
 const ANSWER_BYTES: usize = 4 << 10;
@@ -44,33 +49,73 @@ struct TakenCall {
 
 impl ApplicationOfWeb {
     /// Passes the request to the engine; what takes longer becomes one of `in_hand`.
-    pub(super) fn ask(self, owner: &Rc<Owner>, waits: &Rc<ApplicationWaits>, in_hand: &mut JoinSet<()>) {
+    pub(super) fn ask(
+        mut self,
+        owner: &Rc<Owner>,
+        dispatcher: &Rc<Dispatcher>,
+        waits: &Rc<ApplicationWaits>,
+        in_hand: &mut JoinSet<()>,
+    ) {
+        match self.submitter().filter(|user| dispatcher.needs_groups_to_submit(user)) {
+            None => drop(self.take(owner, waits).map(|answering| in_hand.spawn_local(answering))),
+            Some(user) => {
+                let (owner, dispatcher, waits) = (owner.clone(), dispatcher.clone(), waits.clone());
+                in_hand.spawn_local(async move {
+                    let groups = dispatcher.groups_of(None, &user).await;
+                    self.set_groups(groups);
+                    if let Some(answering) = self.take(&owner, &waits) {
+                        answering.await;
+                    }
+                });
+            }
+        }
+    }
+
+    /// The user who submits an application.
+    fn submitter(&self) -> Option<Arc<str>> {
+        match &self.request {
+            ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, question }
+                if matches!(**question, ApplicationQuestion::Submit { .. }) =>
+            {
+                Some(caller.user.clone())
+            }
+            _ => None,
+        }
+    }
+
+    fn set_groups(&mut self, groups: Arc<[String]>) {
+        if let ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, .. } = &mut self.request {
+            caller.groups = groups;
+        }
+    }
+
+    /// The engine's step; what is left to do.
+    fn take(self, owner: &Rc<Owner>, waits: &Rc<ApplicationWaits>) -> Option<Answering> {
         let Self { request, wait_ms, reply } = self;
         let room = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded());
         let Some(mut reservation) = room else {
             let why = "too many changes wait for the state store: try again soon".to_owned();
             // The requester may have left.
             let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));
-            return;
+            return None;
         };
         let call = TakenCall::of(&request);
-        let Some((answer, wait_for)) = step(owner, request) else { return };
+        let (answer, wait_for) = step(owner, request)?;
         if let (Some(call), Ok(_)) = (call, &answer) {
             waits.take_over(call.application, call.attempt, call.response_id);
         }
         let (owner, waits) = (owner.clone(), waits.clone());
         if let Some(wait) = wait_of(&answer) {
-            in_hand.spawn_local(hold(owner, waits, wait, wait_ms, wait_for, reply));
-            return;
+            return Some(Box::pin(hold(owner, waits, wait, wait_ms, wait_for, reply)));
         }
         reserve_for(&owner, &answer, &mut reservation);
-        in_hand.spawn_local(async move {
+        Some(Box::pin(async move {
             if owner.wait_durable(wait_for).await.is_ok() {
                 // The requester may have left.
                 let _ = reply.send(answer);
             }
             drop(reservation);
-        });
+        }))
     }
 }
 

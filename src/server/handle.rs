@@ -23,13 +23,13 @@ use crate::market::{
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{
-    FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence, MarketReply,
-    NewUpload, OwnerGone, UploadSink,
+    ApplicationReply, FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
+    MarketPresence, MarketReply, NewUpload, OwnerGone, UploadSink,
 };
 
 use super::accounts::Accounts;
 use super::acl_file::AclFile;
-use super::application_requests::{ApplicationOfWeb, ApplicationReply};
+use super::application_requests::ApplicationOfWeb;
 use super::application_users::ApplicationUsers;
 use super::application_waits::ApplicationWaits;
 use super::broken_invariants::BrokenInvariants;
@@ -221,12 +221,7 @@ impl OwnerHandle {
         self.request(|reply| Request::Paged(request(reply))).await
     }
 
-    /// Passes a request about applications to the engine. It may wait for news so long; it is answered when everything
-    /// that the answer shows is durable.
-    ///
-    /// # Errors
-    /// [`OwnerGone`] if no answer will come. What was asked may have been done.
-    pub async fn ask_application(
+    pub(super) async fn ask_application(
         &self,
         request: ApplicationRequest,
         wait_ms: u64,
@@ -242,7 +237,6 @@ impl OwnerHandle {
 }
 
 /// There are no applications yet.
-impl crate::web::ApplicationOwner for OwnerHandle {}
 
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
@@ -469,7 +463,7 @@ impl Requests {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
-                Some(Request::Application(request)) => request.ask(&owner, &waits, &mut in_hand),
+                Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
                 Some(Request::CheckUpload(job, user, has_begun, reply)) => {
                     let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
                         true => Ok(()),

@@ -13,6 +13,7 @@ mod answer_memory;
 mod application_requests;
 mod application_users;
 mod application_waits;
+mod applications_of_web;
 mod audit_log;
 mod believed_hosts;
 mod broken_invariants;

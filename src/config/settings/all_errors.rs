@@ -9,8 +9,8 @@ use crate::config::web_hosts::web_host_names;
 
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
-    ContainerSettings, Directories, HttpLimits, JobChangeSettings, JobLimits, MarketSettings, MemorySettings, Queues, RpcSettings,
-    SchedulerKind, Settings, TrackerSettings, constraint, http_address, rpc_address,
+    ContainerSettings, Directories, HttpLimits, JobChangeSettings, JobLimits, MarketSettings, MemorySettings, Queues,
+    RpcSettings, SchedulerKind, Settings, TrackerSettings, constraint, http_address, rpc_address,
 };
 use super::{HeartbeatSettings, LoadOptions};
 

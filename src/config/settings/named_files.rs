@@ -41,7 +41,10 @@ pub(super) fn files_of_trackers(configuration: &Configuration, trackers: &Tracke
 }
 
 /// The error about the file of keys of applications, if any.
-pub(super) fn files_of_containers(configuration: &Configuration, containers: &ContainerSettings) -> Option<ConfigError> {
+pub(super) fn files_of_containers(
+    configuration: &Configuration,
+    containers: &ContainerSettings,
+) -> Option<ConfigError> {
     let path = containers.acl_file.as_deref().filter(|_| containers.is_enabled);
     let expected = "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`";
     check_readable(configuration, &keys::CONTAINERS_ACL_FILE, path, expected).err()

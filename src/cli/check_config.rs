@@ -10,6 +10,7 @@ use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor};
+use crate::config::settings::ApplicationKeys;
 use crate::config::{
     ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
@@ -113,6 +114,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         sections: values(&configuration, daemon),
         runs_as: daemon.runs_as(options, &configuration),
         staging: daemon.staging(options),
+        containers: daemon.containers(options),
         warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
@@ -123,9 +125,9 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
 
 /// The file of keys of applications, where it is not that of the market.
 fn keys_of_applications(settings: &Settings) -> Option<PathBuf> {
-    let of_market = settings.market.as_ref().map(|market| &market.acl_file);
-    let own = settings.containers.acl_file.as_ref().filter(|_| settings.containers.is_enabled);
-    own.filter(|own| of_market != Some(own)).cloned()
+    let ApplicationKeys::File(path) = settings.application_keys() else { return None };
+    let is_of_market = settings.market.as_ref().is_some_and(|market| market.acl_file == path);
+    (!is_of_market).then_some(path)
 }
 
 /// For a tasktracker that this process's user starts.
@@ -186,6 +188,16 @@ impl Daemon {
     fn staging(self, options: &LoadOptions) -> Option<String> {
         match self {
             Daemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
+            Daemon::TaskTracker => None,
+        }
+    }
+
+    /// Whose applications get containers.
+    fn containers(self, options: &LoadOptions) -> Option<String> {
+        match self {
+            Daemon::JobTracker => {
+                Settings::load(options).ok().map(|(settings, _)| settings.application_keys().to_string())
+            }
             Daemon::TaskTracker => None,
         }
     }

@@ -125,8 +125,9 @@ impl DaemonProcess<'_> {
             acl.warn_of_others();
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
-        let application_users = ApplicationUsers::open(settings, acl.as_ref())?;
-        tracing::info!("containers: {application_users}");
+        let application_keys = settings.application_keys();
+        let application_users = ApplicationUsers::open(&application_keys, acl.as_ref())?;
+        tracing::info!("{application_keys}");
         if self.control.is_none() {
             // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state, self.operator_stop()) {

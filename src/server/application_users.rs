@@ -1,10 +1,8 @@
 //! Whose requests about applications are taken, and how they are known.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::config::Settings;
-use crate::config::keys;
+use crate::config::settings::ApplicationKeys;
 
 use super::acl_file::{AclFile, AclFileError};
 
@@ -27,36 +25,25 @@ impl ApplicationUsers {
     ///
     /// # Errors
     /// The file of keys cannot be read.
-    pub(crate) fn open(settings: &Settings, of_market: Option<&Arc<AclFile>>) -> Result<Self, AclFileError> {
-        if !settings.containers.is_enabled {
-            return Ok(Self::Off);
-        }
-        let acl = match &settings.containers.acl_file {
-            None => of_market.cloned(),
-            Some(path) => match of_market.filter(|acl| acl.path() == path) {
-                Some(acl) => Some(acl.clone()),
-                None => {
-                    let acl = AclFile::open(path.clone())?;
-                    acl.warn_of_others();
-                    Some(Arc::new(acl))
-                }
-            },
+    pub(crate) fn open(keys: &ApplicationKeys, of_market: Option<&Arc<AclFile>>) -> Result<Self, AclFileError> {
+        let path = match keys {
+            ApplicationKeys::Off => return Ok(Self::Off),
+            ApplicationKeys::Loopback => return Ok(Self::Loopback),
+            ApplicationKeys::File(path) => path,
         };
-        Ok(acl.map_or(Self::Loopback, Self::Signed))
+        if let Some(acl) = of_market.filter(|acl| acl.path() == path) {
+            return Ok(Self::Signed(acl.clone()));
+        }
+        let acl = AclFile::open(path.clone())?;
+        acl.warn_of_others();
+        Ok(Self::Signed(Arc::new(acl)))
     }
-}
 
-/// For a line at the start.
-impl fmt::Display for ApplicationUsers {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What is wrong with the file; the last good list stays in force.
+    pub(super) fn error(&self) -> Option<String> {
         match self {
-            Self::Off => write!(out, "off ({})", keys::CONTAINERS_ENABLED.name),
-            Self::Signed(acl) => write!(out, "for applications of the users in {}, who sign", acl.path().display()),
-            Self::Loopback => write!(
-                out,
-                "for applications of this machine's users over loopback alone; a file of keys ({}) admits others",
-                keys::CONTAINERS_ACL_FILE.name
-            ),
+            Self::Signed(acl) => acl.error(),
+            Self::Off | Self::Loopback => None,
         }
     }
 }

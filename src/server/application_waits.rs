@@ -127,7 +127,7 @@ impl Drop for Waiting {
 mod tests {
     use super::*;
 
-    fn call(number: u64, attempt: u32, response_id: u64) -> ApplicationWait {
+    fn call(number: u32, attempt: u32, response_id: u64) -> ApplicationWait {
         ApplicationWait::Allocate { application: ApplicationId::new(1, number), attempt, response_id }
     }
 

@@ -364,7 +364,7 @@ impl crate::web::Owner for OwnerHandle {
         let is_serving = self.serving.load(Ordering::Relaxed);
         let Durable { health: store, missed_updates, .. } = self.store.borrow().clone();
         let store_error = missed_updates.complaint();
-        let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
+        let acl_error = self.acl.as_ref().and_then(|acl| acl.error()).or_else(|| self.application_users.error());
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
         let defect = self.broken_invariants.complaint();
         let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use containers::ContainerSettings;
+pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
@@ -296,6 +296,16 @@ impl Settings {
         warnings.extend(settings.directories.warning(&settings.configuration)?);
         warnings.extend(contradictions::of_jobtracker(&settings.configuration, settings.market.is_some()));
         Ok((settings, warnings))
+    }
+}
+
+// === impl Settings: applications ===
+
+impl Settings {
+    /// How users of applications are known.
+    #[must_use]
+    pub fn application_keys(&self) -> ApplicationKeys {
+        ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
 }
 

@@ -11,20 +11,22 @@ mod tests;
 
 pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig,
-    HostLists, Inspection, PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step,
-    SubmissionReply, SwitchReply, WorkerBeatEvent,
+    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event,
+    EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
+    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, SubmissionReply, SwitchReply, WorkerBeatEvent,
 };
 pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
     ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
-    Restored, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot,
-    WantedJobs, WorkerPage,
+    Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage,
+    TrackerSnapshot, WantedJobs, WorkerPage,
 };
 pub use state::{
-    ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus, Drain, Effect, Fact, FaultConfig, ForeignJob, ForeignState,
-    IdOwner, InheritedTrackerConnection, JobCost, Limits, LogLevel, Presence, Refusal, SchedulerChoice,
-    TrackerConnection,
+    Application, ApplicationChange, ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus,
+    Container, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact, FaultConfig, ForeignJob,
+    ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items, ItemsError,
+    JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, RequestRow, RestoredApplication,
+    SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
 };

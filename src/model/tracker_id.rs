@@ -14,6 +14,17 @@ impl TrackerId {
     /// The id of no tracker; precedes the first one.
     pub const NONE: TrackerId = TrackerId(0);
 
+    /// The tracker with this number, for a test.
+    #[cfg(test)]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number: trackers are in the order in which they registered, until the numbers wrap.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
     /// The id to try after this one.
     #[must_use]
     pub const fn next(self) -> Self {

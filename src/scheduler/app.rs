@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::{Kind, PerKind, TrackerId};
+use crate::model::{Kind, PerKind, PerPool, Pool, TrackerId};
 
 use super::constraint::AppDeadline;
+use super::container::demand::ContainerDemand;
 use super::key::AppKey;
-use super::request_table::RequestTable;
+use super::slot_table::SlotTable;
 use super::{AppId, GroupId};
 
 /// Identity and ordering of an app.
@@ -49,18 +50,20 @@ pub(super) struct App {
     /// The group in which it is ordered: its home, or the root.
     pub(super) leaf: GroupId,
     /// The key under which it stands in the order; none while it does not.
-    pub(super) ordered_by: PerKind<Option<AppKey>>,
+    pub(super) ordered_by: PerPool<Option<AppKey>>,
     /// Whether a limit keeps it out of the order.
-    pub(super) is_parked: PerKind<bool>,
+    pub(super) is_parked: PerPool<bool>,
     /// Nodes that are reserved for it.
     pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
-    pub(super) tables: PerKind<RequestTable>,
-    /// Attempts that hold slots.
-    pub(super) running: PerKind<u32>,
-    /// Slots that they hold.
-    pub(super) held: PerKind<u32>,
+    pub(super) tables: PerKind<SlotTable>,
+    /// What it asks for in containers and holds; none in jobs.
+    pub(super) containers: Option<Box<ContainerDemand>>,
+    /// Attempts that hold slots, and containers.
+    pub(super) running: PerPool<u32>,
+    /// Slots that they hold; those of a container are its dominant part.
+    pub(super) held: PerPool<u32>,
     /// Held slots that are being released.
-    pub(super) releasing: PerKind<u32>,
+    pub(super) releasing: PerPool<u32>,
     /// Most attempts at a time; none = no limit. Only the Fair scheduler keeps it.
     pub(super) max_running: PerKind<Option<u32>>,
     /// Its deadline; only the constraint scheduler keeps it.
@@ -104,13 +107,14 @@ impl App {
             spec,
             home,
             leaf,
-            ordered_by: PerKind::default(),
-            is_parked: PerKind::default(),
+            ordered_by: PerPool::default(),
+            is_parked: PerPool::default(),
             reserved_nodes: PerKind::default(),
             tables: PerKind::default(),
-            running: PerKind::default(),
-            held: PerKind::default(),
-            releasing: PerKind::default(),
+            containers: None,
+            running: PerPool::default(),
+            held: PerPool::default(),
+            releasing: PerPool::default(),
             max_running: PerKind::default(),
             deadline: None,
             size: AppSize::default(),
@@ -126,6 +130,22 @@ impl App {
         self.spec.slots_per_task[kind].get()
     }
 
+    /// Tasks that wait for a slot of a pool, or containers that may be granted at once.
+    pub(super) fn waiting(&self, pool: Pool) -> u64 {
+        match pool.kind() {
+            Some(kind) => self.tables[kind].waiting().into(),
+            None => self.containers.as_ref().map_or(0, |demand| demand.waiting()),
+        }
+    }
+
+    /// Slots that its next grant from a pool takes.
+    pub(super) fn slots_of_next(&self, pool: Pool) -> u32 {
+        match pool.kind() {
+            Some(kind) => self.slots_per_task(kind),
+            None => self.containers.as_ref().map_or(0, |demand| demand.slots_of_next()),
+        }
+    }
+
     /// Whether its tasks may run, or could if its end were not decided.
     pub(super) fn is_running(&self) -> bool {
         (!self.draining || self.is_kept) && self.size != AppSize::default()
@@ -133,6 +153,6 @@ impl App {
 
     /// Whether a removed app is not kept and holds no slot any more.
     pub(super) fn is_drained(&self) -> bool {
-        self.draining && !self.is_kept && self.running == PerKind::default()
+        self.draining && !self.is_kept && self.running == PerPool::default()
     }
 }

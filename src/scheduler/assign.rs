@@ -32,12 +32,16 @@ struct Search {
 impl Scheduler {
     /// Fills the free slots of a node. Granted tasks count as running when this returns.
     pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {
-        let NodeOffer { node: id, free, now } = offer;
+        let NodeOffer { node: id, now, .. } = offer;
+        let slot = self.containers.slot;
         let Some(node) = self.nodes.get_mut(&id) else { return AssignmentReport::default() };
+        let room = node.slot_room(slot);
+        let free = within(offer.free, room);
+        let offer = NodeOffer { free, ..offer };
         let in_use = PerKind::new(node.in_use(Kind::Map), node.in_use(Kind::Reduce));
         node.reported = Some((in_use, now));
         self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
-        let mut heartbeat = Heartbeat::new(id, now, free);
+        let mut heartbeat = Heartbeat::new(id, now, free, room);
         let mut searches = PerKind::new(self.start_search(Kind::Map, &offer), self.start_search(Kind::Reduce, &offer));
         for kind in Kind::ALL {
             heartbeat.is_open[kind] = searches[kind].as_ref().is_some_and(|search| search.limits.limit > 0);
@@ -65,7 +69,7 @@ impl Scheduler {
         if offer.free[kind] == 0 || !has_candidates {
             node.withheld[kind] = false;
             if offer.free[kind] > 0 {
-                self.sort_groups(kind);
+                self.sort_groups(kind.into());
             }
             return None;
         }
@@ -83,7 +87,7 @@ impl Scheduler {
         let slots = heartbeat.granted_slots[kind];
         self.violations
             .check(slots <= free, || format!("{slots} slots are granted of {free} free slots of {}", offer.node));
-        search.passed_over.into_iter().for_each(|app| self.enqueue(app, kind));
+        search.passed_over.into_iter().for_each(|app| self.enqueue(app, kind.into()));
     }
 
     /// Grants one task to the first app that may have it; false when the search is over.
@@ -95,9 +99,9 @@ impl Scheduler {
         source: &mut impl GrantSource,
     ) -> bool {
         if self.policy.asks_for_each_slot() {
-            search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind));
+            search.passed_over.drain(..).for_each(|app| self.enqueue(app, kind.into()));
         }
-        self.sort_groups(kind);
+        self.sort_groups(kind.into());
         if let Some(granted) = self.fill_reserved_slot(kind, heartbeat, source) {
             return granted;
         }
@@ -119,17 +123,17 @@ impl Scheduler {
             }
             match self.review(next.app, kind, heartbeat) {
                 Verdict::Ask(farthest) => {
-                    if self.ask(next.app, kind, farthest, heartbeat, source) {
+                    if self.ask_for_task(next.app, kind, farthest, heartbeat, source) {
                         return true;
                     }
                 }
                 Verdict::NotOnThisNode => {}
                 Verdict::ParkApp => {
-                    self.park_app(next.app, kind);
+                    self.park_app(next.app, kind.into());
                     continue;
                 }
                 Verdict::ParkGroup(group) => {
-                    if self.park_group(next.app, group, kind) {
+                    if self.park_group(next.app, group, kind.into()) {
                         continue;
                     }
                 }
@@ -139,7 +143,7 @@ impl Scheduler {
                 }
                 Verdict::Stop => return false,
             }
-            self.dequeue(next.app, kind);
+            self.dequeue(next.app, kind.into());
             search.passed_over.push(next.app);
             search.skipped += 1;
         }
@@ -160,7 +164,7 @@ impl Scheduler {
             return Some(false);
         }
         self.end_reservation(heartbeat.node, kind);
-        Some(self.ask(id, kind, Level::Any, heartbeat, source))
+        Some(self.ask_for_task(id, kind, Level::Any, heartbeat, source))
     }
 
     fn review(&self, id: AppId, kind: Kind, heartbeat: &Heartbeat) -> Verdict {
@@ -170,7 +174,7 @@ impl Scheduler {
     }
 
     /// Asks an app for a task, and counts it.
-    fn ask(
+    fn ask_for_task(
         &mut self,
         id: AppId,
         kind: Kind,
@@ -208,10 +212,20 @@ impl Scheduler {
     }
 }
 
+/// Free slots, no more of either kind than the bag of the node has room for.
+fn within(free: PerKind<u32>, room: Option<u32>) -> PerKind<u32> {
+    room.map_or(free, |room| PerKind::new(free.map.min(room), free.reduce.min(room)))
+}
+
 fn count_grant(kind: Kind, heartbeat: &mut Heartbeat, task: &GrantedTask) {
     heartbeat.granted[kind] += 1;
     heartbeat.granted_slots[kind] = heartbeat.granted_slots[kind].saturating_add(task.slots);
     heartbeat.free[kind] = heartbeat.free[kind].saturating_sub(task.slots);
+    if let Some(room) = &mut heartbeat.room {
+        *room = room.saturating_sub(task.slots);
+        heartbeat.free = within(heartbeat.free, Some(*room));
+        Kind::ALL.into_iter().for_each(|kind| heartbeat.is_open[kind] &= heartbeat.free[kind] > 0);
+    }
     let since = &mut heartbeat.since_off_switch[kind];
     *since = match *since {
         Some(tasks) => Some(tasks + 1),

@@ -1,6 +1,6 @@
 //! What a policy is notified of, and what it may answer: which keys move, which parked apps and groups return.
 
-use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
+use crate::model::{Kind, Now, PerKind, Pool, TrackerId, Violations};
 
 use super::{AppId, AppSize, GroupId, Level, TaskOrigin};
 
@@ -34,12 +34,12 @@ pub(super) enum Change {
     /// The waiting tasks of an app changed.
     Demand {
         app: AppId,
-        kind: Kind,
+        pool: Pool,
     },
     /// The slots that an app holds changed.
     Usage {
         app: AppId,
-        kind: Kind,
+        pool: Pool,
     },
     /// The slots of a node changed, a node was added or removed: shares of the cluster are different now.
     ClusterSlots,

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind, TrackerId, Violations, lower, raise};
+use crate::model::{Kind, PerKind, Pool, TrackerId, Violations, lower, raise};
 
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::fifo::{padding, share_of_load, submission_key};
 use super::group::Group;
-use super::key::{AppKey, GroupKey};
+use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy};
 use super::view::View;
@@ -98,11 +98,11 @@ impl Policy for CompatibleFifo {
         Leaf::Root
     }
 
-    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+    fn app_key(&self, app: &App, _pool: Pool) -> AppKey {
         submission_key(&app.spec)
     }
 
-    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
+    fn group_key(&self, _id: GroupId, _group: &Group, _pool: Pool, _first: FirstApp) -> GroupKey {
         GroupKey::default()
     }
 

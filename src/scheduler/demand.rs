@@ -1,6 +1,6 @@
 //! Demand and usage: each change updates the app, its group, its node and the cluster together.
 
-use crate::model::{Kind, TrackerId, lower, raise};
+use crate::model::{Kind, Pool, TrackerId, lower, raise};
 
 use super::change::Change;
 use super::{AppId, HostId, Scheduler};
@@ -13,16 +13,16 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
         app.tables[kind].add(hosts, count, &self.topology, &mut self.violations);
-        let (home, leaf) = (app.home, app.leaf);
-        self.groups.update_path(home, |group| raise(&mut group.waiting[kind], count, &mut self.violations));
-        raise(&mut self.totals.waiting[kind], count, &mut self.violations);
+        let (home, leaf, pool) = (app.home, app.leaf, Pool::from(kind));
+        self.groups.update_path(home, |group| raise(&mut group.waiting[pool], count, &mut self.violations));
+        raise(&mut self.totals.waiting[pool], count, &mut self.violations);
         if !was_waiting {
-            self.wake_path(leaf, kind);
+            self.wake_path(leaf, pool);
             if !self.is_asked_idle(id) {
-                self.enqueue(id, kind);
+                self.enqueue(id, pool);
             }
         }
-        self.notify(&Change::Demand { app: id, kind });
+        self.notify(&Change::Demand { app: id, pool });
     }
 
     /// Withdraws `count` tasks that were requested with the same `hosts`: killed, or done by another attempt.
@@ -37,12 +37,12 @@ impl Scheduler {
             return;
         }
         app.tables[kind].remove(hosts, count, &self.topology, &mut self.violations);
-        let (home, left) = (app.home, app.tables[kind].waiting());
-        self.count_waiting_down(home, kind, count);
+        let (home, left, pool) = (app.home, app.tables[kind].waiting(), Pool::from(kind));
+        self.count_waiting_down(home, pool, count.into());
         if left == 0 && !self.is_asked_idle(id) {
-            self.dequeue(id, kind);
+            self.dequeue(id, pool);
         }
-        self.notify(&Change::Demand { app: id, kind });
+        self.notify(&Change::Demand { app: id, pool });
     }
 
     /// Adds a second attempt for a task that is far behind, whichever that is when a slot is free; one at a time.
@@ -74,13 +74,16 @@ impl Scheduler {
             raise(&mut group.running[kind], 1_u32, &mut self.violations);
             raise(&mut group.held[kind], slots, &mut self.violations);
         });
-        if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.held[kind], slots, &mut self.violations);
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            raise(&mut entry.held[kind], slots, &mut self.violations);
+            if entry.bag.is_some() {
+                self.update_room(node);
+            }
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         raise(&mut self.totals.held[kind], slots, &mut self.violations);
-        self.rekey(home, kind);
-        self.notify(&Change::Usage { app: id, kind });
+        self.rekey(home, kind.into());
+        self.notify(&Change::Usage { app: id, pool: kind.into() });
     }
 
     /// Counts an attempt that has released its `slots`, as many as it was granted or added with.
@@ -97,14 +100,17 @@ impl Scheduler {
             lower(&mut group.running[kind], 1_u32, &mut self.violations);
             lower(&mut group.held[kind], slots, &mut self.violations);
         });
-        if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.held[kind], slots, &mut self.violations);
+        if let Some(entry) = self.nodes.get_mut(&node) {
+            lower(&mut entry.held[kind], slots, &mut self.violations);
+            if entry.bag.is_some() {
+                self.update_room(node);
+            }
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         lower(&mut self.totals.held[kind], slots, &mut self.violations);
-        self.rekey(home, kind);
-        self.wake_after_release(id, kind);
-        self.notify(&Change::Usage { app: id, kind });
+        self.rekey(home, kind.into());
+        self.wake_after_release(id, kind.into());
+        self.notify(&Change::Usage { app: id, pool: kind.into() });
         self.forget_drained(id);
     }
 }

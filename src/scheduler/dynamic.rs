@@ -8,12 +8,12 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, OrderClass, PerKind};
+use crate::model::{Kind, OrderClass, PerKind, Pool};
 
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::group::Group;
-use super::key::{AppKey, GroupKey, Ratio};
+use super::key::{AppKey, FirstApp, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::preemption::Claim;
@@ -41,12 +41,17 @@ const UNFUNDED: u8 = 2;
 impl Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
-    fn key_with(&self, leaf: GroupId, kind: Kind, held: u32, first: AppKey) -> GroupKey {
+    ///
+    /// Slots are bought one by one, so a queue is under its quota while one more fits, whatever its first app asks.
+    fn key_with(&self, leaf: GroupId, pool: Pool, held: u32, first: FirstApp) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
+        let first = first.key;
+        // No containers are bought yet.
+        let quota = pool.kind().map_or(0, |kind| quota[kind]);
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
         }
-        match NonZeroU64::new(quota[kind].into()) {
+        match NonZeroU64::new(quota.into()) {
             Some(quota) if u64::from(held) < quota.get() => {
                 GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(held.into(), quota), first, ..GroupKey::default() }
             }
@@ -62,7 +67,7 @@ impl Policy for Dynamic {
 
     /// Submission order inside a queue, after the jobs that slots are bought for until a deadline, the earliest first. Job
     /// priorities are not bought, so they do not count.
-    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+    fn app_key(&self, app: &App, _pool: Pool) -> AppKey {
         let (class, start_ms) = match app.deadline {
             Some(deadline) => (ORDERED, deadline.due_us),
             None => (IN_TURN, app.spec.start_ms),
@@ -78,8 +83,8 @@ impl Policy for Dynamic {
 
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
-    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
-        self.key_with(id, kind, group.held[kind], first)
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
+        self.key_with(id, pool, group.held[pool], first)
     }
 
     fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
@@ -114,7 +119,6 @@ impl Policy for Dynamic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::PerKind;
 
     const RICH: GroupId = GroupId::ROOT.next();
     const POOR: GroupId = RICH.next();
@@ -130,14 +134,14 @@ mod tests {
         policy
     }
 
-    fn submitted(start_ms: i64, order: u64) -> AppKey {
-        AppKey { start_ms, order, ..AppKey::default() }
+    fn submitted(start_ms: i64, order: u64) -> FirstApp {
+        FirstApp { key: AppKey { start_ms, order, ..AppKey::default() }, slots: 1 }
     }
 
     #[test]
     fn under_quota_the_smallest_fill_comes_first() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.key_with(group, Kind::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Pool::Map, running, submitted(0, 0));
         assert!(key(POOR, 1) < key(RICH, 3));
         assert!(key(RICH, 1) < key(POOR, 1));
     }
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn equal_fill_goes_by_submission_then_id() {
         let policy = policy(8, 4);
-        let key = |group, running, first| policy.key_with(group, Kind::Map, running, first);
+        let key = |group, running, first| policy.key_with(group, Pool::Map, running, first);
         assert!(key(POOR, 2, submitted(5, 9)) < key(RICH, 4, submitted(6, 1)));
         assert!(key(POOR, 2, submitted(5, 1)) < key(RICH, 4, submitted(5, 2)));
     }
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn at_quota_the_rate_decides_and_quota_before_it() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.key_with(group, Kind::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Pool::Map, running, submitted(0, 0));
         assert!(key(RICH, 8) < key(POOR, 4));
         assert!(key(RICH, 80) < key(POOR, 4));
         assert!(key(POOR, 3) < key(RICH, 8));
@@ -164,7 +168,7 @@ mod tests {
         let mut policy = Dynamic::default();
         let same = Allocation { quota: PerKind::default(), rate_units: 7 };
         policy.set_allocations(&[(RICH, same), (POOR, same)]);
-        let key = |group, first| policy.key_with(group, Kind::Map, 0, first);
+        let key = |group, first| policy.key_with(group, Pool::Map, 0, first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
         assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
     }
@@ -174,7 +178,7 @@ mod tests {
         let mut policy = policy(0, 0);
         let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
         policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
-        let key = |group| policy.key_with(group, Kind::Map, 0, submitted(0, 0));
+        let key = |group| policy.key_with(group, Pool::Map, 0, submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));
     }
@@ -182,7 +186,7 @@ mod tests {
     #[test]
     fn each_kind_has_its_own_quota() {
         let policy = policy(8, 4);
-        let key = |kind| policy.key_with(RICH, kind, 0, submitted(0, 0)).class;
-        assert_eq!((key(Kind::Map), key(Kind::Reduce)), (UNDER_QUOTA, FUNDED));
+        let key = |pool| policy.key_with(RICH, pool, 0, submitted(0, 0)).class;
+        assert_eq!((key(Pool::Map), key(Pool::Reduce)), (UNDER_QUOTA, FUNDED));
     }
 }

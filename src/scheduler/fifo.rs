@@ -7,11 +7,11 @@
 //! task that still waits can only use this slot: its input, its failures or a dead tracker keep it from the others. The
 //! original, which `compatible_fifo` follows, lets it wait longer.
 
-use crate::model::Kind;
+use crate::model::{Kind, Pool};
 
 use super::app::App;
 use super::group::Group;
-use super::key::{AppKey, GroupKey};
+use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::{AppSpec, GroupId};
@@ -55,11 +55,11 @@ impl Policy for Fifo {
         Leaf::Root
     }
 
-    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+    fn app_key(&self, app: &App, _pool: Pool) -> AppKey {
         submission_key(&app.spec)
     }
 
-    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
+    fn group_key(&self, _id: GroupId, _group: &Group, _pool: Pool, _first: FirstApp) -> GroupKey {
         GroupKey::default()
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind, Violations, lower, raise};
+use crate::model::{PerPool, Pool, Violations, lower, raise};
 
 use super::GroupId;
 
@@ -31,13 +31,14 @@ pub(super) struct Group {
     /// Whether it closes with its last app though it is listed.
     is_temporary: bool,
     pub(super) apps: u32,
-    /// Attempts that hold slots.
-    pub(super) running: PerKind<u32>,
+    /// Attempts that hold slots, and containers.
+    pub(super) running: PerPool<u32>,
     /// Slots that they hold.
-    pub(super) held: PerKind<u32>,
+    pub(super) held: PerPool<u32>,
     /// Held slots that are being released.
-    pub(super) releasing: PerKind<u32>,
-    pub(super) waiting: PerKind<u32>,
+    pub(super) releasing: PerPool<u32>,
+    /// Tasks that wait for a slot, and containers that are wanted.
+    pub(super) waiting: PerPool<u64>,
     /// Tasks of its apps that are neither done nor running, runnable or not.
     pub(super) pending: u64,
 }
@@ -55,10 +56,10 @@ pub(super) struct Groups {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupSums {
     pub(super) apps: u32,
-    pub(super) running: PerKind<u32>,
-    pub(super) held: PerKind<u32>,
-    pub(super) releasing: PerKind<u32>,
-    pub(super) waiting: PerKind<u32>,
+    pub(super) running: PerPool<u32>,
+    pub(super) held: PerPool<u32>,
+    pub(super) releasing: PerPool<u32>,
+    pub(super) waiting: PerPool<u64>,
     pub(super) pending: u64,
 }
 
@@ -127,10 +128,10 @@ impl Groups {
             unlisted,
             is_temporary: false,
             apps: 0,
-            running: PerKind::default(),
-            held: PerKind::default(),
-            releasing: PerKind::default(),
-            waiting: PerKind::default(),
+            running: PerPool::default(),
+            held: PerPool::default(),
+            releasing: PerPool::default(),
+            waiting: PerPool::default(),
             pending: 0,
         };
         self.by_id.insert(id, group);
@@ -194,26 +195,26 @@ impl Groups {
         self.by_name.iter().filter_map(|(name, id)| Some((name.as_str(), *id, self.by_id.get(id)?)))
     }
 
-    /// Slots that a group holds; zero for one that is not open, and for the root, which has no order to keep.
     /// Apps in a group, with removed ones that still hold slots.
     pub(super) fn app_count(&self, id: GroupId) -> u32 {
         self.by_id.get(&id).map_or(0, |group| group.apps)
     }
 
-    pub(super) fn held(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |group| group.held)
+    /// Slots that a group holds; zero for one that is not open, and for the root, which has no order to keep.
+    pub(super) fn held(&self, id: GroupId) -> PerPool<u32> {
+        self.by_id.get(&id).map_or(PerPool::default(), |group| group.held)
     }
 
     /// Slots that a group holds and that are not being released.
-    pub(super) fn retained(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |Group { held, releasing, .. }| {
-            let retained = |kind| held[kind].saturating_sub(releasing[kind]);
-            PerKind::new(retained(Kind::Map), retained(Kind::Reduce))
+    pub(super) fn retained(&self, id: GroupId) -> PerPool<u32> {
+        self.by_id.get(&id).map_or(PerPool::default(), |Group { held, releasing, .. }| {
+            let retained = |pool: Pool| held[pool].saturating_sub(releasing[pool]);
+            PerPool::new(retained(Pool::Map), retained(Pool::Reduce), retained(Pool::Container))
         })
     }
 
-    pub(super) fn waiting(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |group| group.waiting)
+    pub(super) fn waiting(&self, id: GroupId) -> PerPool<u64> {
+        self.by_id.get(&id).map_or(PerPool::default(), |group| group.waiting)
     }
 
     /// All open groups, unlisted ones included, by id.

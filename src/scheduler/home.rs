@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Kind, Violations, lower, raise};
+use crate::model::{Pool, Violations, lower, raise};
 
 use super::app::App;
 use super::change::Change;
@@ -29,7 +29,7 @@ impl Scheduler {
         (app.home, app.leaf) = (home, leaf);
         self.groups.add_app(home, &mut self.violations);
         self.groups.update_path(home, |group| add_sums(app, group, &mut self.violations));
-        Kind::ALL.into_iter().for_each(|kind| self.rekey(home, kind));
+        Pool::ALL.into_iter().for_each(|pool| self.rekey(home, pool));
     }
 
     /// Stops counting an app in its home. It stands in no order any more.
@@ -38,9 +38,9 @@ impl Scheduler {
         let home = app.home;
         self.groups.update_path(home, |group| subtract_sums(app, group, &mut self.violations));
         let closed = self.groups.remove_app(home, &mut self.violations);
-        for kind in Kind::ALL {
-            self.rekey(home, kind);
-            self.wake_path(home, kind);
+        for pool in Pool::ALL {
+            self.rekey(home, pool);
+            self.wake_path(home, pool);
         }
         if let Some(group) = closed {
             self.forget_group(group);
@@ -62,20 +62,20 @@ fn pending(app: &App) -> u64 {
 
 fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     raise(&mut group.pending, pending(app), violations);
-    for kind in Kind::ALL {
-        raise(&mut group.running[kind], app.running[kind], violations);
-        raise(&mut group.held[kind], app.held[kind], violations);
-        raise(&mut group.releasing[kind], app.releasing[kind], violations);
-        raise(&mut group.waiting[kind], app.tables[kind].waiting(), violations);
+    for pool in Pool::ALL {
+        raise(&mut group.running[pool], app.running[pool], violations);
+        raise(&mut group.held[pool], app.held[pool], violations);
+        raise(&mut group.releasing[pool], app.releasing[pool], violations);
+        raise(&mut group.waiting[pool], app.waiting(pool), violations);
     }
 }
 
 fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     lower(&mut group.pending, pending(app), violations);
-    for kind in Kind::ALL {
-        lower(&mut group.running[kind], app.running[kind], violations);
-        lower(&mut group.held[kind], app.held[kind], violations);
-        lower(&mut group.releasing[kind], app.releasing[kind], violations);
-        lower(&mut group.waiting[kind], app.tables[kind].waiting(), violations);
+    for pool in Pool::ALL {
+        lower(&mut group.running[pool], app.running[pool], violations);
+        lower(&mut group.held[pool], app.held[pool], violations);
+        lower(&mut group.releasing[pool], app.releasing[pool], violations);
+        lower(&mut group.waiting[pool], app.waiting(pool), violations);
     }
 }

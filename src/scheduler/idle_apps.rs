@@ -15,12 +15,12 @@ impl Scheduler {
 
     /// Adds an app to the orders of the kinds for which none of its tasks waits.
     pub(super) fn enqueue_idle(&mut self, id: AppId) {
-        self.idle_kinds(id).for_each(|kind| self.enqueue(id, kind));
+        self.idle_kinds(id).for_each(|kind| self.enqueue(id, kind.into()));
     }
 
     /// Removes an app from the orders of the kinds for which none of its tasks waits.
     pub(super) fn dequeue_idle(&mut self, id: AppId) {
-        self.idle_kinds(id).for_each(|kind| self.dequeue(id, kind));
+        self.idle_kinds(id).for_each(|kind| self.dequeue(id, kind.into()));
     }
 
     fn idle_kinds(&self, id: AppId) -> impl Iterator<Item = Kind> + use<> {

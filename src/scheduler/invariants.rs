@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, PerKind, TrackerId, Violations};
+use crate::model::{Kind, PerKind, Pool, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
@@ -34,21 +34,13 @@ impl Scheduler {
             });
             self.check_releasing(name, group, violations);
         }
+        for pool in Pool::ALL {
+            self.check_order(pool, violations);
+        }
         for kind in Kind::ALL {
             let on_nodes: u64 = self.nodes.values().map(|node| u64::from(node.held[kind])).sum();
             violations.check(on_nodes <= self.totals.held[kind], || {
                 format!("apps hold {on_nodes} {kind:?} slots of nodes, but {} in all", self.totals.held[kind])
-            });
-            let is_asked =
-                |app: &&App| app.tables[kind].waiting() > 0 || app.is_running() && self.policy.asks_idle_apps();
-            let waiting = self.apps.values().filter(is_asked).count();
-            let ordered = self.orders[kind].apps();
-            let parked = self.apps.values().filter(|app| app.is_parked[kind]).count();
-            let listed = self.parked_apps[kind].len();
-            violations
-                .check(parked == listed, || format!("{parked} apps are parked for {kind:?} slots, listed {listed}"));
-            violations.check(waiting == ordered + parked, || {
-                format!("{waiting} apps wait for {kind:?} slots, the order has {ordered}, parked are {parked}")
             });
         }
         for (id, node) in &self.nodes {
@@ -60,16 +52,29 @@ impl Scheduler {
         }
     }
 
+    fn check_order(&self, pool: Pool, violations: &mut Violations) {
+        let asks_idle_apps = self.policy.asks_idle_apps() && pool != Pool::Container;
+        let is_asked = |app: &&App| app.waiting(pool) > 0 || asks_idle_apps && app.is_running();
+        let waiting = self.apps.values().filter(is_asked).count();
+        let ordered = self.orders[pool].apps();
+        let parked = self.apps.values().filter(|app| app.is_parked[pool]).count();
+        let listed = self.parked_apps[pool].len();
+        violations.check(parked == listed, || format!("{parked} apps are parked for {pool:?} slots, listed {listed}"));
+        violations.check(waiting == ordered + parked, || {
+            format!("{waiting} apps wait for {pool:?} slots, the order has {ordered}, parked are {parked}")
+        });
+    }
+
     /// The slots of each node that attempts of apps hold, in any order.
     pub fn held_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
         self.nodes.iter().map(|(id, node)| (*id, node.held))
     }
 
     fn check_releasing(&self, name: &str, group: &Group, violations: &mut Violations) {
-        for kind in Kind::ALL {
-            let (releasing, held) = (group.releasing[kind], group.held[kind]);
+        for pool in Pool::ALL {
+            let (releasing, held) = (group.releasing[pool], group.held[pool]);
             violations
-                .check(releasing <= held, || format!("queue {name} releases {releasing} of {held} {kind:?} slots"));
+                .check(releasing <= held, || format!("queue {name} releases {releasing} of {held} {pool:?} slots"));
         }
     }
 
@@ -80,13 +85,13 @@ impl Scheduler {
             for group in self.groups.path(app.home) {
                 let sum = sums.entry(group).or_default();
                 sum.apps += 1;
-                for kind in Kind::ALL {
-                    sum.running[kind] += app.running[kind];
-                    sum.held[kind] += app.held[kind];
-                    sum.releasing[kind] += app.releasing[kind];
-                    sum.waiting[kind] += app.tables[kind].waiting();
-                    sum.pending += u64::from(app.pending[kind]);
+                for pool in Pool::ALL {
+                    sum.running[pool] += app.running[pool];
+                    sum.held[pool] += app.held[pool];
+                    sum.releasing[pool] += app.releasing[pool];
+                    sum.waiting[pool] += app.waiting(pool);
                 }
+                Kind::ALL.into_iter().for_each(|kind| sum.pending += u64::from(app.pending[kind]));
             }
         }
         sums
@@ -181,7 +186,7 @@ mod tests {
                 "apps hold 1 Map slots of nodes",
             ),
             (
-                |scheduler, app, _| scheduler.enqueue(app, Kind::Map),
+                |scheduler, app, _| scheduler.enqueue(app, Pool::Map),
                 "0 apps wait for Map slots, the order has 1, parked are 0",
             ),
         ];

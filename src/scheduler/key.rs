@@ -25,6 +25,14 @@ pub(super) struct AppKey {
     pub(super) order: u64,
 }
 
+/// The first app of a group, as far as it places the group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FirstApp {
+    pub(super) key: AppKey,
+    /// Slots that its next grant takes.
+    pub(super) slots: u32,
+}
+
 /// Sort key of a group among its siblings, smallest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
@@ -39,6 +47,15 @@ pub(super) struct GroupKey {
     /// Breaks the remaining ties: rank of the name, or of the declaration. Where groups are sorted at fixed moments
     /// ([`Policy::sorts_at_fixed_moments`](super::policy::Policy::sorts_at_fixed_moments)), the rank of the last sort.
     pub(super) rank: i64,
+}
+
+// === impl GroupKey ===
+
+impl GroupKey {
+    /// By the first app alone: submission order, whatever the group holds.
+    pub(super) fn by_first(first: FirstApp) -> Self {
+        Self { first: first.key, ..Self::default() }
+    }
 }
 
 // === impl Ratio ===

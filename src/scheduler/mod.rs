@@ -19,6 +19,7 @@ pub mod capacity;
 mod change;
 mod compatible_fifo;
 pub mod constraint;
+mod container;
 mod demand;
 mod detail;
 mod dynamic;
@@ -38,6 +39,7 @@ mod move_app;
 mod node;
 mod notify;
 mod order;
+mod ordering;
 mod parking;
 mod place_in_line;
 mod policy;
@@ -52,6 +54,7 @@ mod request_table;
 mod reservation;
 mod reserving;
 mod scheduling_info;
+mod slot_table;
 mod state;
 mod temporary_groups;
 mod topology;
@@ -64,6 +67,11 @@ mod tests;
 
 pub use admission::{AppRefusal, NewApp};
 pub use app::{AppSize, AppSpec};
+pub use container::{
+    AskError, AskedRow, ContainerGrant, ContainerReason, ContainerSource, ContainerUsage, CountedRows,
+    DEFAULT_LOCALITY_DELAY, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, RequestType, RowName, UnreportedGrant,
+    WaitingContainers,
+};
 pub use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;
 pub use grant::{AssignmentReport, Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};

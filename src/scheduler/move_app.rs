@@ -1,6 +1,6 @@
 //! An app moves to another group, with all that it waits for and holds.
 
-use crate::model::Kind;
+use crate::model::Pool;
 
 use super::change::Change;
 use super::{AppId, GroupId, Scheduler};
@@ -41,7 +41,7 @@ impl Scheduler {
         if self.groups.get(to).is_none() {
             return Err(MoveAppError::GroupNotOpen { app: id, group: to });
         }
-        Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
+        Pool::ALL.into_iter().for_each(|pool| self.dequeue(id, pool));
         self.leave_home(id);
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.group = to;

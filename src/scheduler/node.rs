@@ -1,7 +1,8 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Kind, Now, PerKind, Violations, lower, raise};
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, Violations, lower, raise};
 
+use super::container::bag::Bag;
 use super::order::OrderEntry;
 use super::reservation::Reservation;
 use super::{HostId, RackId};
@@ -18,12 +19,12 @@ pub struct Totals {
     pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
     pub occupied: PerKind<u64>,
-    /// Attempts of apps that hold slots, wherever they are.
-    pub running: PerKind<u64>,
+    /// Attempts of apps that hold slots, and containers, wherever they are.
+    pub running: PerPool<u64>,
     /// Slots that they hold.
-    pub held: PerKind<u64>,
-    /// Tasks that wait.
-    pub waiting: PerKind<u64>,
+    pub held: PerPool<u64>,
+    /// Tasks that wait, and containers that are wanted.
+    pub waiting: PerPool<u64>,
 }
 
 #[derive(Debug)]
@@ -42,9 +43,11 @@ pub(super) struct Node {
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
-    pub(super) resume: PerKind<Option<OrderEntry>>,
+    pub(super) resume: PerPool<Option<OrderEntry>>,
     /// The app that its free slots are kept for.
     pub(super) reserved: PerKind<Option<Reservation>>,
+    /// Memory and cores that its tasks share with containers; none: nothing but its slots limits them.
+    pub(super) bag: Option<Box<Bag>>,
 }
 
 // === impl Node ===
@@ -60,8 +63,9 @@ impl Node {
             releasing: PerKind::default(),
             reported: None,
             withheld: PerKind::default(),
-            resume: PerKind::default(),
+            resume: PerPool::default(),
             reserved: PerKind::default(),
+            bag: None,
         }
     }
 
@@ -90,6 +94,16 @@ impl Node {
             totals.slots[kind] += u64::from(self.slots[kind]);
             totals.occupied[kind] += u64::from(self.occupied[kind]);
         }
+    }
+
+    /// Slots in use of both kinds.
+    pub(super) fn tasks(&self) -> u32 {
+        self.in_use(Kind::Map).saturating_add(self.in_use(Kind::Reduce))
+    }
+
+    /// Slots that its bag has room for; none without a bag.
+    pub(super) fn slot_room(&self, slot: Capability) -> Option<u32> {
+        Some(self.bag.as_ref()?.free(self.tasks(), slot).whole_slots(slot))
     }
 
     /// Slots in use by attempts of any role.

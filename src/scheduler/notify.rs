@@ -1,6 +1,6 @@
 //! The policy is notified of each change, and what it requests is carried out once, after the call.
 
-use crate::model::{Kind, Now};
+use crate::model::{Now, Pool};
 
 use super::change::{Change, Moves, Reaction};
 use super::policy::Policy;
@@ -53,7 +53,7 @@ impl Scheduler {
     fn carry_out(&mut self, moves: &mut Moves) {
         moves.apps.drain(..).for_each(|app| self.rekey_app(app));
         for group in moves.groups.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.rekey(group, kind));
+            Pool::ALL.into_iter().for_each(|pool| self.rekey(group, pool));
         }
         if std::mem::take(&mut moves.all) {
             let mut apps: Vec<AppId> = self.apps.keys().copied().collect();
@@ -62,10 +62,10 @@ impl Scheduler {
             self.rekey_groups();
         }
         for app in moves.wake_apps.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.wake_app(app, kind));
+            Pool::ALL.into_iter().for_each(|pool| self.wake_app(app, pool));
         }
         for group in moves.wake_groups.drain(..) {
-            Kind::ALL.into_iter().for_each(|kind| self.wake_group(group, kind));
+            Pool::ALL.into_iter().for_each(|pool| self.wake_group(group, pool));
         }
         moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
     }

@@ -1,4 +1,4 @@
-//! The order in which groups and their apps are tried, for one kind of slot: a tree of ordered sets.
+//! The order in which groups and their apps are tried, for one pool: a tree of ordered sets.
 //!
 //! Invariant: a group stands in its parent's set exactly while an app below it may be asked and the group is not parked,
 //! under the key computed from its first app. So the first entries lead to the next app to try, however many apps and
@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::key::{AppKey, GroupKey, Ratio};
+use super::key::{AppKey, FirstApp, GroupKey, Ratio};
 use super::rank_table::RankTable;
 use super::{AppId, GroupId};
 
@@ -15,8 +15,8 @@ pub(super) trait GroupTree {
     /// The parent of a group; none for one below the root, and for the root.
     fn parent_of(&self, group: GroupId) -> Option<GroupId>;
 
-    /// The key of a group with its current usage, whose first app has the key `first`.
-    fn key_of(&self, group: GroupId, first: AppKey) -> GroupKey;
+    /// The key of a group with its current usage and its first app.
+    fn key_of(&self, group: GroupId, first: FirstApp) -> GroupKey;
 }
 
 /// An app with its leaf, ordered by leaf and app alone: an order that group keys do not change.
@@ -45,14 +45,15 @@ struct OrderedGroup {
     parent: Option<GroupId>,
     /// The key under which it stands in its parent's set; none while it does not.
     key: Option<GroupKey>,
-    /// Key of its first app; stored, because each tick reads it for every group.
-    first: AppKey,
+    /// Its first app; stored, because each tick reads it for every group.
+    first: FirstApp,
     members: Members,
 }
 
 #[derive(Debug, PartialEq)]
 enum Members {
-    Apps(BTreeSet<(AppKey, AppId)>),
+    /// Each with the slots that its next grant takes.
+    Apps(BTreeMap<(AppKey, AppId), u32>),
     Groups(BTreeSet<(GroupKey, GroupId)>),
 }
 
@@ -64,11 +65,17 @@ impl Order {
         Self { ranks: Some(RankTable::default()), ..Self::default() }
     }
 
-    /// Adds an app.
-    pub(super) fn insert(&mut self, leaf: GroupId, key: AppKey, app: AppId, tree: &impl GroupTree) {
+    /// Adds an app, or sets the slots that its next grant takes.
+    pub(super) fn insert(
+        &mut self,
+        leaf: GroupId,
+        FirstApp { key, slots }: FirstApp,
+        app: AppId,
+        tree: &impl GroupTree,
+    ) {
         let group = self.groups.entry(leaf).or_insert_with(|| OrderedGroup::of_apps(tree.parent_of(leaf)));
         if let Members::Apps(apps) = &mut group.members {
-            apps.insert((key, app));
+            apps.insert((key, app), slots);
         }
         self.rekey(leaf, tree);
     }
@@ -129,7 +136,7 @@ impl Order {
     }
 
     /// Brings a group to the position of its first app; returns its parent.
-    fn settle(&mut self, id: GroupId, first: AppKey, tree: &impl GroupTree) -> Option<GroupId> {
+    fn settle(&mut self, id: GroupId, first: FirstApp, tree: &impl GroupTree) -> Option<GroupId> {
         let entry = self.groups.get_mut(&id)?;
         let (parent, before) = (entry.parent, entry.key);
         let is_parked = !self.parked.is_empty() && self.parked.contains(&(top_of(id, tree), id));
@@ -183,10 +190,10 @@ impl Order {
         }
     }
 
-    /// The key of the first app below a group, parked groups left out; none when there is none.
-    fn first_in(&self, id: GroupId) -> Option<AppKey> {
+    /// The first app below a group, parked groups left out; none when there is none.
+    fn first_in(&self, id: GroupId) -> Option<FirstApp> {
         match &self.groups.get(&id)?.members {
-            Members::Apps(apps) => apps.first().map(|(key, _)| *key),
+            Members::Apps(apps) => apps.first_key_value().map(|(&(key, _), &slots)| FirstApp { key, slots }),
             Members::Groups(groups) => groups.first().and_then(|(_, child)| Some(self.groups.get(child)?.first)),
         }
     }
@@ -226,7 +233,7 @@ impl Order {
     pub(super) fn sort(&mut self, tree: &impl GroupTree) {
         let Some(ranks) = &mut self.ranks else { return };
         let (groups, top) = (&mut self.groups, &mut self.top);
-        let first_of = |id: GroupId| groups.get(&id).map_or(AppKey::default(), |entry| entry.first);
+        let first_of = |id: GroupId| groups.get(&id).map_or(FirstApp::default(), |entry| entry.first);
         for (id, after) in ranks.sort(|id| tree.key_of(id, first_of(id))) {
             let Some(entry) = groups.get_mut(&id) else { continue };
             if let Some(before) = entry.key {
@@ -246,7 +253,7 @@ impl Order {
 
     /// The key of a group and the number of groups before it, or before those that it is in. One that does not stand
     /// here has the key that it would have with the first app `first`.
-    pub(super) fn place_of(&self, group: GroupId, first: AppKey, tree: &impl GroupTree) -> (GroupKey, usize) {
+    pub(super) fn place_of(&self, group: GroupId, first: FirstApp, tree: &impl GroupTree) -> (GroupKey, usize) {
         let key_of = |id: GroupId| match self.groups.get(&id) {
             Some(entry) => entry.key.unwrap_or_else(|| tree.key_of(id, entry.first.min(first))),
             None => tree.key_of(id, first),
@@ -267,7 +274,7 @@ impl Order {
         let (mut groups, mut found) = (vec![group], Vec::new());
         while let Some(id) = groups.pop() {
             match self.groups.get(&id).map(|entry| &entry.members) {
-                Some(Members::Apps(apps)) => found.extend(apps.iter().copied()),
+                Some(Members::Apps(apps)) => found.extend(apps.keys().copied()),
                 Some(Members::Groups(inner)) => groups.extend(inner.iter().map(|(_, id)| *id)),
                 None => {}
             }
@@ -297,7 +304,7 @@ impl Order {
             match &self.groups.get(&id)?.members {
                 Members::Groups(groups) => siblings = groups,
                 Members::Apps(apps) => {
-                    let &(app_key, app) = apps.first()?;
+                    let (&(app_key, app), _) = apps.first_key_value()?;
                     return Some(OrderEntry { leaf: id, app_key, app });
                 }
             }
@@ -313,9 +320,9 @@ impl Order {
             if !self.stands(entry) {
                 return None;
             }
-            let &(app_key, app) = match leaf == from.leaf {
+            let (&(app_key, app), _) = match leaf == from.leaf {
                 true => apps.range((from.app_key, from.app)..).next()?,
-                false => apps.first()?,
+                false => apps.first_key_value()?,
             };
             Some(OrderEntry { leaf, app_key, app })
         })
@@ -345,7 +352,7 @@ fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
 
 impl OrderedGroup {
     fn of_apps(parent: Option<GroupId>) -> Self {
-        Self { parent, key: None, first: AppKey::default(), members: Members::Apps(BTreeSet::new()) }
+        Self { parent, key: None, first: FirstApp::default(), members: Members::Apps(BTreeMap::new()) }
     }
 
     fn of_groups(parent: Option<GroupId>) -> Self {
@@ -391,8 +398,8 @@ mod tests {
             self.parents.get(&group).copied()
         }
 
-        fn key_of(&self, group: GroupId, first: AppKey) -> GroupKey {
-            GroupKey { class: self.classes.get(&group).copied().unwrap_or(0), first, ..GroupKey::default() }
+        fn key_of(&self, group: GroupId, first: FirstApp) -> GroupKey {
+            GroupKey { class: self.classes.get(&group).copied().unwrap_or(0), first: first.key, ..GroupKey::default() }
         }
     }
 
@@ -404,7 +411,7 @@ mod tests {
         let mut order = Order::default();
         for &(leaf, number) in entries {
             let (key, id) = app(number);
-            order.insert(leaf, key, id, &flat());
+            order.insert(leaf, FirstApp { key, slots: 1 }, id, &flat());
         }
         order
     }
@@ -469,7 +476,7 @@ mod tests {
         let mut order = Order::default();
         for (leaf, number) in [(LEFT, 1), (RIGHT, 2), (other, 3)] {
             let (key, id) = app(number);
-            order.insert(leaf, key, id, &tree);
+            order.insert(leaf, FirstApp { key, slots: 1 }, id, &tree);
         }
         let first = |order: &Order| order.first().map(|entry| entry.app.get());
         assert!(order.park(LEFT, &tree) && !order.park(LEFT, &tree));
@@ -491,7 +498,7 @@ mod tests {
         let mut order = Order::default();
         for (leaf, number) in [(LEFT, 1), (RIGHT, 2)] {
             let (key, id) = app(number);
-            order.insert(leaf, key, id, &tree);
+            order.insert(leaf, FirstApp { key, slots: 1 }, id, &tree);
         }
         assert!(order.park(LEFT, &tree) && order.park(RIGHT, &tree));
         assert!(order.is_empty());

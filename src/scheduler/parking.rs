@@ -3,7 +3,7 @@
 //! Without it the groups served least, which are those that limits block, would fill the front of the order, and each
 //! heartbeat would meet them again.
 
-use crate::model::Kind;
+use crate::model::Pool;
 
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
@@ -12,83 +12,83 @@ use super::{AppId, GroupId, Scheduler};
 
 impl Scheduler {
     /// Parks an app.
-    pub(super) fn park_app(&mut self, id: AppId, kind: Kind) {
-        self.dequeue(id, kind);
+    pub(super) fn park_app(&mut self, id: AppId, pool: Pool) {
+        self.dequeue(id, pool);
         if let Some(app) = self.apps.get_mut(&id) {
-            app.is_parked[kind] = true;
-            self.parked_apps[kind].insert((self.groups.top_of(app.leaf), id));
+            app.is_parked[pool] = true;
+            self.parked_apps[pool].insert((self.groups.top_of(app.leaf), id));
         }
     }
 
     /// Marks an app as not parked; whether it was.
-    pub(super) fn unpark_app(&mut self, id: AppId, kind: Kind) -> bool {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_parked[kind]) else { return false };
-        app.is_parked[kind] = false;
-        self.parked_apps[kind].remove(&(self.groups.top_of(app.leaf), id))
+    pub(super) fn unpark_app(&mut self, id: AppId, pool: Pool) -> bool {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_parked[pool]) else { return false };
+        app.is_parked[pool] = false;
+        self.parked_apps[pool].remove(&(self.groups.top_of(app.leaf), id))
     }
 
     /// Parks a group on the path of an app; false when it is not there.
-    pub(super) fn park_group(&mut self, app: AppId, group: GroupId, kind: Kind) -> bool {
+    pub(super) fn park_group(&mut self, app: AppId, group: GroupId, pool: Pool) -> bool {
         let Some(leaf) = self.apps.get(&app).map(|app| app.leaf) else { return false };
         let is_on_path = self.groups.is_within(leaf, group);
         self.violations.check(is_on_path, || format!("{group} is parked for {app}, which is not in it"));
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        is_on_path && self.orders[kind].park(group, &keys)
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        is_on_path && self.orders[pool].park(group, &keys)
     }
 
     /// Returns a parked app to the order.
-    pub(super) fn wake_app(&mut self, id: AppId, kind: Kind) {
-        if self.unpark_app(id, kind) {
-            self.enqueue(id, kind);
+    pub(super) fn wake_app(&mut self, id: AppId, pool: Pool) {
+        if self.unpark_app(id, pool) {
+            self.enqueue(id, pool);
         }
     }
 
     /// What an app holds became less: it may be permitted again, as may all groups that it is in.
-    pub(super) fn wake_after_release(&mut self, id: AppId, kind: Kind) {
-        self.wake_app(id, kind);
+    pub(super) fn wake_after_release(&mut self, id: AppId, pool: Pool) {
+        self.wake_app(id, pool);
         if let Some(app) = self.apps.get(&id) {
-            self.wake_path(app.leaf, kind);
+            self.wake_path(app.leaf, pool);
         }
     }
 
     /// Returns a group and all above it to the order.
-    pub(super) fn wake_path(&mut self, group: GroupId, kind: Kind) {
-        if !self.orders[kind].has_parked() {
+    pub(super) fn wake_path(&mut self, group: GroupId, pool: Pool) {
+        if !self.orders[pool].has_parked() {
             return;
         }
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.groups.path(group).for_each(|id| self.orders[kind].wake(id, &keys));
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.groups.path(group).for_each(|id| self.orders[pool].wake(id, &keys));
     }
 
     /// Returns a group to the order.
-    pub(super) fn wake_group(&mut self, group: GroupId, kind: Kind) {
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.orders[kind].wake(group, &keys);
+    pub(super) fn wake_group(&mut self, group: GroupId, pool: Pool) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].wake(group, &keys);
     }
 
     /// Returns all parked apps and groups below a group, and itself, to the order. Linear in what is parked below the
     /// same group of the root.
     pub(super) fn wake_all_below(&mut self, group: GroupId) {
-        for kind in Kind::ALL {
+        for pool in Pool::ALL {
             let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
-            let apps: Vec<AppId> = self.parked_apps_in(top, kind).collect();
-            for id in self.orders[kind].parked_in(top) {
+            let apps: Vec<AppId> = self.parked_apps_in(top, pool).collect();
+            for id in self.orders[pool].parked_in(top) {
                 if self.is_below(id, group) {
-                    self.wake_group(id, kind);
+                    self.wake_group(id, pool);
                 }
             }
             for id in apps {
                 if self.apps.get(&id).is_some_and(|app| self.is_below(app.leaf, group)) {
-                    self.wake_app(id, kind);
+                    self.wake_app(id, pool);
                 }
             }
         }
     }
 
     /// The parked apps inside a group below the root; with the root all there are.
-    pub(super) fn parked_apps_in(&self, top: GroupId, kind: Kind) -> impl Iterator<Item = AppId> {
+    pub(super) fn parked_apps_in(&self, top: GroupId, pool: Pool) -> impl Iterator<Item = AppId> {
         // The root's id is the smallest.
-        let parked = self.parked_apps[kind].range((top, AppId::new(0))..);
+        let parked = self.parked_apps[pool].range((top, AppId::new(0))..);
         parked.take_while(move |(of, _)| top == GroupId::ROOT || *of == top).map(|(_, app)| *app)
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Kind, OrderClass};
+use crate::model::{OrderClass, Pool};
 
 use super::app::App;
-use super::key::{AppKey, GroupKey};
+use super::key::{AppKey, FirstApp, GroupKey};
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
@@ -25,7 +25,7 @@ pub struct QueuePosition {
 #[derive(Debug)]
 pub struct PlacesInLine<'a> {
     scheduler: &'a Scheduler,
-    kind: Kind,
+    pool: Pool,
     groups: BTreeMap<GroupId, GroupInLine>,
     /// Apps that wait to begin, in order.
     to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>>,
@@ -42,23 +42,24 @@ struct GroupInLine {
 // === impl PlacesInLine ===
 
 impl PlacesInLine<'_> {
-    /// The position of an app that waits for slots of the kind or to begin; none for one that does not. One that a limit
+    /// The position of an app that waits for a grant from the pool or to begin; none for one that does not. One that a limit
     /// keeps out of the order has the position that it would have without the limit; one that waits to begin comes after
     /// all that have begun.
     pub fn position(&mut self, id: AppId) -> Option<QueuePosition> {
         let Scheduler { policy, groups, orders, apps, .. } = self.scheduler;
-        let kind = self.kind;
+        let pool = self.pool;
         let app = apps.get(&id)?;
-        let is_to_begin = app.tables[kind].waiting() == 0;
+        let is_to_begin = app.waiting(pool) == 0;
         if is_to_begin && !self.scheduler.is_to_begin(id) {
             return None;
         }
-        let key = app.ordered_by[kind].unwrap_or_else(|| policy.app_key(app, kind));
+        let key = app.ordered_by[pool].unwrap_or_else(|| policy.app_key(app, pool));
         let group = line_of(app);
         let in_line = self.groups.entry(group).or_insert_with(|| {
-            let tree = KeyedGroups { policy: &**policy, groups, kind };
-            let (key, groups_before) = orders[kind].place_of(group, key, &tree);
-            GroupInLine { key, groups_before, apps: self.scheduler.line_of(group, kind) }
+            let tree = KeyedGroups { policy: &**policy, groups, pool };
+            let (key, groups_before) =
+                orders[pool].place_of(group, FirstApp { key, slots: app.slots_of_next(pool) }, &tree);
+            GroupInLine { key, groups_before, apps: self.scheduler.line_of(group, pool) }
         });
         Some(QueuePosition {
             groups_before: in_line.groups_before,
@@ -81,33 +82,33 @@ fn line_of(app: &App) -> GroupId {
 // === impl Scheduler: places in line ===
 
 impl Scheduler {
-    /// Positions of apps that wait for slots of a kind, or to begin.
-    pub fn places_in_line(&self, kind: Kind) -> PlacesInLine<'_> {
+    /// Positions of apps that wait for grants from a pool, or to begin.
+    pub fn places_in_line(&self, pool: impl Into<Pool>) -> PlacesInLine<'_> {
         let mut to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>> = BTreeMap::new();
         for (id, app) in self.to_begin.iter().filter_map(|id| Some((*id, self.apps.get(id)?))) {
             to_begin.entry(line_of(app)).or_default().push((self.policy.begin_key(app), id));
         }
         to_begin.values_mut().for_each(|line| line.sort_unstable());
-        PlacesInLine { scheduler: self, kind, groups: BTreeMap::new(), to_begin }
+        PlacesInLine { scheduler: self, pool: pool.into(), groups: BTreeMap::new(), to_begin }
     }
 
     /// The waiting apps of a group in their order, parked ones included.
-    fn line_of(&self, group: GroupId, kind: Kind) -> Vec<(AppKey, AppId)> {
-        let (order, top) = (&self.orders[kind], self.groups.top_of(group));
+    fn line_of(&self, group: GroupId, pool: Pool) -> Vec<(AppKey, AppId)> {
+        let (order, top) = (&self.orders[pool], self.groups.top_of(group));
         let is_here = |id: GroupId| group == GroupId::ROOT || self.groups.is_within(id, group);
         let parked = order.parked_in(top).into_iter().filter(|&id| is_here(id));
         let starts: BTreeSet<GroupId> = parked.chain([group]).collect();
         let mut line: Vec<_> = starts.into_iter().flat_map(|id| order.apps_in(id)).collect();
-        line.extend(self.parked_apps_in(top, kind).filter_map(|id| {
+        line.extend(self.parked_apps_in(top, pool).filter_map(|id| {
             let app = self.apps.get(&id).filter(|app| is_here(app.leaf))?;
-            Some((self.policy.app_key(app, kind), id))
+            Some((self.policy.app_key(app, pool), id))
         }));
         line.sort_unstable();
         line
     }
 
     /// The position of one app.
-    pub fn queue_position(&self, id: AppId, kind: Kind) -> Option<QueuePosition> {
-        self.places_in_line(kind).position(id)
+    pub fn queue_position(&self, id: AppId, pool: impl Into<Pool>) -> Option<QueuePosition> {
+        self.places_in_line(pool).position(id)
     }
 }

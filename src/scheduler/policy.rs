@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, OrderClass, PerKind, Violations};
+use crate::model::{Kind, Now, OrderClass, PerKind, Pool, Violations};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
@@ -23,7 +23,7 @@ use super::fair::pool_claims::PoolClaims;
 use super::group::Group;
 use super::heartbeat::Heartbeat;
 use super::hold::Hold;
-use super::key::{AppKey, GroupKey};
+use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
 use super::preemption::Claim;
 use super::verdict::Verdict;
@@ -111,17 +111,18 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// The sort key of an app in its leaf. Recomputed when the app starts to wait, when its priority changes, and on
     /// request ([`Reaction::rekey_app`]); a policy whose keys follow usage requests that at each [`Change::Usage`].
-    fn app_key(&self, app: &App, kind: Kind) -> AppKey;
+    fn app_key(&self, app: &App, pool: Pool) -> AppKey;
 
     /// The sort key of an app among those of its line that wait to begin.
     fn begin_key(&self, app: &App) -> AppKey {
-        self.app_key(app, Kind::Map)
+        self.app_key(app, Pool::Map)
     }
 
     /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
-    /// first child. Recomputed when usage changes below the group, when `first` does, and on request
-    /// ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
-    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey;
+    /// first child. A group is under a quota if what it holds and the slots of `first` are within it. Recomputed when
+    /// usage changes below the group, when `first` does, and on request ([`Reaction::rekey_group`],
+    /// [`Reaction::rekey_all`]).
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey;
 
     /// Limits on the grants of a heartbeat of `node` with `free` slots; asked once a heartbeat and kind, if slots are
     /// free and an app waits.

@@ -49,7 +49,7 @@ impl Scheduler {
 
     /// Slots that a group holds and that are not being released.
     pub fn retained(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.retained(group)
+        self.groups.retained(group).slots()
     }
 
     /// Slots of a node that are free or being released; zero for an unknown node.

@@ -1,6 +1,6 @@
 //! Removing apps: first their demand, when their end is decided, then what they hold.
 
-use crate::model::{Kind, PerKind};
+use crate::model::{PerKind, Pool};
 
 use super::change::Change;
 use super::{AppId, AppSize, Scheduler};
@@ -19,12 +19,14 @@ impl Scheduler {
             self.notify(&Change::Size { app: id, size: AppSize::default() });
             self.end_reservations_of_app(id);
         }
+        self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
         let home = app.home;
-        let tables = std::mem::take(&mut app.tables);
-        for kind in Kind::ALL {
-            self.count_waiting_down(home, kind, tables[kind].waiting());
+        let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
+        app.tables = PerKind::default();
+        for (pool, waiting) in waiting {
+            self.count_waiting_down(home, pool, waiting);
         }
         if !keeps {
             self.leave_orders(id);
@@ -53,7 +55,7 @@ impl Scheduler {
         if let Some(app) = self.apps.get_mut(&id) {
             app.size = AppSize::default();
         }
-        Kind::ALL.into_iter().for_each(|kind| self.dequeue(id, kind));
+        Pool::ALL.into_iter().for_each(|pool| self.dequeue(id, pool));
         self.count_pending(id, PerKind::default());
     }
 

@@ -1,6 +1,6 @@
 //! Another policy takes over while apps live: demand and usage stay as they are, keys and orders are computed again.
 
-use crate::model::{Kind, PerKind, TrackerId};
+use crate::model::{PerPool, Pool, TrackerId};
 
 use super::change::Change;
 use super::group::Groups;
@@ -28,12 +28,12 @@ impl Scheduler {
             self.let_go(id);
             self.end_reservations_of_app(id);
         }
-        self.orders = PerKind::default();
-        self.parked_apps = PerKind::default();
+        self.orders = PerPool::default();
+        self.parked_apps = PerPool::default();
         for &id in &apps {
             if let Some(app) = self.apps.get_mut(&id) {
-                app.ordered_by = PerKind::default();
-                app.is_parked = PerKind::default();
+                app.ordered_by = PerPool::default();
+                app.is_parked = PerPool::default();
             }
             self.leave_home(id);
         }
@@ -66,17 +66,21 @@ impl Scheduler {
         self.notify(&Change::AppAdded(id));
         self.notify(&Change::Size { app: id, size });
         self.enqueue_waiting(id);
-        for kind in Kind::ALL {
-            self.notify(&Change::Usage { app: id, kind });
-            self.notify(&Change::Demand { app: id, kind });
+        for pool in Pool::ALL {
+            self.notify(&Change::Usage { app: id, pool });
+            self.notify(&Change::Demand { app: id, pool });
         }
     }
 
-    /// Adds an app to the order of each kind that it waits for, or is asked for anyway.
+    /// Adds an app to the order of each pool that it waits for, or is asked for anyway.
     pub(super) fn enqueue_waiting(&mut self, id: AppId) {
-        let (waiting, is_asked_idle) = (self.app_waiting(id), self.is_asked_idle(id));
-        for kind in Kind::ALL.into_iter().filter(|&kind| waiting[kind] > 0 || is_asked_idle) {
-            self.enqueue(id, kind);
+        let Some(app) = self.apps.get(&id) else { return };
+        let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
+        let is_asked_idle = self.is_asked_idle(id);
+        for (pool, waiting) in waiting {
+            if waiting > 0 || is_asked_idle && pool != Pool::Container {
+                self.enqueue(id, pool);
+            }
         }
     }
 
@@ -84,12 +88,12 @@ impl Scheduler {
     /// order by leaf and key: it moves to where its app is now.
     fn enter_node(&mut self, id: TrackerId) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        for kind in Kind::ALL {
-            let Some(place) = &mut node.resume[kind] else { continue };
+        for pool in Pool::ALL {
+            let Some(place) = &mut node.resume[pool] else { continue };
             let app = self.apps.get(&place.app).filter(|_| *place != OrderEntry::FRONT);
             *place = app.map_or(OrderEntry::FRONT, |app| OrderEntry {
                 leaf: app.leaf,
-                app_key: self.policy.app_key(app, kind),
+                app_key: self.policy.app_key(app, pool),
                 app: place.app,
             });
         }

@@ -1,171 +1,146 @@
-//! The waiting tasks of one app and kind: a count for each host, each rack and anywhere.
+//! A request table: how many grants are wanted on each host, in each rack and anywhere. The three levels describe the
+//! same grants, so a table's size depends on hosts and racks, never on tasks.
 //!
-//! Invariant: the row of a host counts the waiting tasks with a copy of their input on it, the row of a rack those with
-//! a copy in it (a task counts once for each distinct rack), and the row for anywhere all waiting tasks. There are no
-//! rows of zero.
+//! A table serves jobs and applications. The rows of a job are exact counts and vanish at zero ([`Rows::raise`],
+//! [`Rows::lower`]). The rows of an application are what it sets, and stay at zero as closed gates ([`Rows::set`],
+//! [`Rows::lower_gate`]); a name without a row is an open gate.
 
+use std::borrow::Borrow;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{Violations, lower, raise};
 
-use super::{HostId, Level, RackId, Topology};
+/// The rows of one request, by names or numbers of hosts and racks.
+#[derive(Debug)]
+pub(super) struct RequestTable<H, R> {
+    pub(super) hosts: Rows<H>,
+    pub(super) racks: Rows<R>,
+    /// All that is wanted.
+    pub(super) anywhere: u32,
+}
 
-/// The rows of one app and kind. An update costs O(copies), memory O(hosts + racks).
-#[derive(Debug, Default)]
-pub(super) struct RequestTable {
-    anywhere: u32,
-    /// Those of them without hosts.
-    unplaced: u32,
-    /// Whether one of these is a second attempt, whose task has its input somewhere.
-    has_second_attempt: bool,
-    // Never iterated, so their order cannot matter.
-    hosts: FxHashMap<HostId, u32>,
-    racks: FxHashMap<RackId, u32>,
+/// Rows of one level.
+#[derive(Debug)]
+pub(super) struct Rows<K> {
+    // Sorted wherever it is iterated.
+    counts: FxHashMap<K, u32>,
+    /// Those of them at zero.
+    closed: usize,
+}
+
+/// What a row says of its host or rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// There is no row.
+    Open,
+    /// The row is zero: no more here.
+    Closed,
+    /// So many more, at least one.
+    Wanted(u32),
 }
 
 // === impl RequestTable ===
 
-impl RequestTable {
-    pub(super) fn waiting(&self) -> u32 {
-        self.anywhere
+impl<H, R> Default for RequestTable<H, R> {
+    fn default() -> Self {
+        Self { hosts: Rows::default(), racks: Rows::default(), anywhere: 0 }
+    }
+}
+
+// === impl Rows ===
+
+impl<K> Default for Rows<K> {
+    fn default() -> Self {
+        Self { counts: FxHashMap::default(), closed: 0 }
+    }
+}
+
+impl<K: Hash + Eq> Rows<K> {
+    /// How many rows there are, closed ones included.
+    pub(super) fn len(&self) -> usize {
+        self.counts.len()
     }
 
-    /// Distinct hosts with the input of a waiting task.
-    pub(super) fn hosts(&self) -> usize {
-        self.hosts.len()
-    }
-
-    /// Adds `count` tasks with their input on `hosts`; no hosts: no preference.
-    pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
-        if count == 0 {
-            return;
-        }
-        raise(&mut self.anywhere, count, violations);
-        if hosts.is_empty() {
-            raise(&mut self.unplaced, count, violations);
-        }
-        for host in distinct(hosts.iter().copied()) {
-            raise(self.hosts.entry(host).or_default(), count, violations);
-        }
-        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
-            raise(self.racks.entry(rack).or_default(), count, violations);
-        }
-    }
-
-    /// Removes `count` tasks that were added with the same `hosts`.
-    pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology, violations: &mut Violations) {
-        lower(&mut self.anywhere, count, violations);
-        if hosts.is_empty() {
-            lower(&mut self.unplaced, count, violations);
-        }
-        for host in distinct(hosts.iter().copied()) {
-            lower_row(&mut self.hosts, host, count, violations);
-        }
-        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
-            lower_row(&mut self.racks, rack, count, violations);
+    /// What the row of a host or rack says.
+    pub(super) fn gate<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Gate
+    where
+        K: Borrow<Q>,
+    {
+        match self.counts.get(key) {
+            None => Gate::Open,
+            Some(0) => Gate::Closed,
+            Some(&count) => Gate::Wanted(count),
         }
     }
 
-    /// Says whether one of the tasks without hosts is a second attempt.
-    pub(super) fn set_second_attempt(&mut self, has_second_attempt: bool) {
-        self.has_second_attempt = has_second_attempt;
+    /// Adds to an exact count.
+    pub(super) fn raise(&mut self, key: K, count: u32, violations: &mut Violations) {
+        raise(self.counts.entry(key).or_default(), count, violations);
     }
 
-    /// Whether a task waits whose input is on no host.
-    pub(super) fn has_unplaced(&self) -> bool {
-        self.unplaced > u32::from(self.has_second_attempt)
-    }
-
-    /// The nearest level at which a task waits for a node on `host` in `rack`; [`Level::Any`] when none waits.
-    pub(super) fn best_level(&self, host: HostId, rack: RackId) -> Level {
-        if self.hosts.contains_key(&host) {
-            Level::Node
-        } else if self.racks.contains_key(&rack) {
-            Level::Rack
-        } else {
-            Level::Any
+    /// Subtracts from an exact count, which vanishes at zero.
+    pub(super) fn lower(&mut self, key: K, count: u32, violations: &mut Violations) {
+        let row = self.counts.get_mut(&key);
+        violations.check(row.is_some(), || format!("no row to take {count} waiting tasks from"));
+        let Some(row) = row else { return };
+        lower(row, count, violations);
+        if *row == 0 {
+            self.counts.remove(&key);
         }
     }
 }
 
-fn lower_row<K: Hash + Eq>(rows: &mut FxHashMap<K, u32>, key: K, count: u32, violations: &mut Violations) {
-    let row = rows.get_mut(&key);
-    violations.check(row.is_some(), || format!("no row to take {count} waiting tasks from"));
-    let Some(row) = row else { return };
-    lower(row, count, violations);
-    if *row == 0 {
-        rows.remove(&key);
+impl<K: Hash + Eq + Ord + Clone> Rows<K> {
+    /// Sets a gate, to zero too.
+    pub(super) fn set(&mut self, key: K, count: u32) {
+        if self.counts.insert(key, count) == Some(0) {
+            self.closed -= 1;
+        }
+        self.closed += usize::from(count == 0);
+    }
+
+    /// Lowers a gate by one; at zero it is closed and stays so.
+    pub(super) fn lower_gate<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some(count) = self.counts.get_mut(key).filter(|count| **count > 0) {
+            *count -= 1;
+            self.closed += usize::from(*count == 0);
+        }
+    }
+
+    /// How many rows want something.
+    pub(super) fn wanted(&self) -> usize {
+        self.counts.len() - self.closed
+    }
+
+    /// The hosts or racks of rows that want something, in order.
+    pub(super) fn wanted_keys(&self) -> Vec<K> {
+        let wanted = self.counts.iter().filter(|(_, count)| **count > 0);
+        let mut keys: Vec<K> = wanted.map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// All rows, in order.
+    pub(super) fn sorted(&self) -> Vec<(K, u32)> {
+        let mut rows: Vec<(K, u32)> = self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
+        rows.sort_unstable();
+        rows
     }
 }
 
-/// A split may name a host twice, and two hosts of it may share a rack: each counts once.
-fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
-    let mut keys: Vec<K> = keys.collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
+// === impl Gate ===
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn topology(hosts: usize, racks: usize) -> (Topology, Vec<HostId>) {
-        let mut topology = Topology::default();
-        let ids = (0..hosts).map(|i| topology.intern_host(&format!("h{i}"), &format!("/r{}", i % racks))).collect();
-        (topology, ids)
-    }
-
-    #[test]
-    fn a_task_counts_once_for_each_host_and_rack() {
-        let (topology, h) = topology(4, 2);
-        let mut table = RequestTable::default();
-        table.add(&[h[0], h[0], h[2]], 3, &topology, &mut Violations::default());
-        assert_eq!(table.waiting(), 3);
-        assert_eq!(table.hosts[&h[0]], 3);
-        assert_eq!(table.racks[&topology.rack_of(h[0])], 3);
-        table.remove(&[h[0], h[0], h[2]], 3, &topology, &mut Violations::default());
-        assert_eq!(table.waiting(), 0);
-        assert!(table.hosts.is_empty() && table.racks.is_empty());
-    }
-
-    #[test]
-    fn the_best_level_is_the_nearest_row() {
-        let (topology, h) = topology(4, 2);
-        let level = |table: &RequestTable, host: HostId| table.best_level(host, topology.rack_of(host));
-        let mut table = RequestTable::default();
-        table.add(&[h[0]], 1, &topology, &mut Violations::default());
-        assert_eq!(level(&table, h[0]), Level::Node);
-        assert_eq!(level(&table, h[2]), Level::Rack);
-        assert_eq!(level(&table, h[1]), Level::Any);
-    }
-
-    proptest! {
-        #[test]
-        fn rows_equal_a_recount_of_the_tasks(
-            tasks in prop::collection::vec((prop::collection::vec(0usize..6, 0..4), any::<bool>()), 0..40)
-        ) {
-            let (topology, h) = topology(6, 3);
-            let mut table = RequestTable::default();
-            let sets: Vec<(Vec<HostId>, bool)> =
-                tasks.into_iter().map(|(set, stays)| (set.into_iter().map(|i| h[i]).collect(), stays)).collect();
-            sets.iter().for_each(|(set, _)| table.add(set, 1, &topology, &mut Violations::default()));
-            sets.iter().filter(|(_, stays)| !stays).for_each(|(set, _)| table.remove(set, 1, &topology, &mut Violations::default()));
-
-            let left: Vec<&Vec<HostId>> = sets.iter().filter(|(_, stays)| *stays).map(|(set, _)| set).collect();
-            prop_assert_eq!(table.waiting() as usize, left.len());
-            for &host in &h {
-                let on_host = left.iter().filter(|set| set.contains(&host)).count() as u32;
-                prop_assert_eq!(table.hosts.get(&host).copied().unwrap_or(0), on_host);
-                let rack = topology.rack_of(host);
-                let in_rack = left.iter().filter(|set| set.iter().any(|&h| topology.rack_of(h) == rack)).count() as u32;
-                prop_assert_eq!(table.racks.get(&rack).copied().unwrap_or(0), in_rack);
-            }
-            prop_assert!(table.hosts.values().chain(table.racks.values()).all(|&row| row > 0));
+impl Gate {
+    /// How many are wanted here.
+    pub(super) fn wanted(self) -> u32 {
+        match self {
+            Gate::Open | Gate::Closed => 0,
+            Gate::Wanted(count) => count,
         }
     }
 }

@@ -53,7 +53,7 @@ impl Scheduler {
         let id = reservation.app;
         if let Some(app) = self.apps.get_mut(&id) {
             app.reserved_nodes[kind].remove(&node);
-            self.wake_after_release(id, kind);
+            self.wake_after_release(id, kind.into());
             self.notify(&Change::ReservationEnded { app: id, kind });
         }
     }

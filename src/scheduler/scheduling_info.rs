@@ -57,9 +57,9 @@ impl Scheduler {
             id,
             parent: group.parent.and_then(|parent| self.groups.name(parent)),
             apps: group.apps,
-            running: group.running,
-            held: group.held,
-            waiting: group.waiting,
+            running: group.running.slots(),
+            held: group.held.slots(),
+            waiting: group.waiting.slots().narrow(),
             detail: self.policy.group_detail(id, now),
         })
     }

@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
+use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations, lower, raise};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
 use super::constraint::{AppDeadline, ConstraintConfig, TimedWork, WhatIf};
+use super::container::state::ContainerState;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
-use super::key::{AppKey, GroupKey};
+use super::key::{FirstApp, GroupKey};
 use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
@@ -71,10 +72,11 @@ pub struct Scheduler {
     last_node: TrackerId,
     /// Apps that wait to begin.
     pub(super) to_begin: BTreeSet<AppId>,
-    pub(super) orders: PerKind<Order>,
+    pub(super) orders: PerPool<Order>,
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
-    pub(super) parked_apps: PerKind<BTreeSet<(GroupId, AppId)>>,
+    pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
+    pub(super) containers: ContainerState,
     /// Requests of the policy; empty between two calls.
     pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
@@ -88,18 +90,19 @@ impl fmt::Debug for Scheduler {
 }
 
 /// Empty orders, sorted as the policy demands.
-pub(super) fn orders_for(policy: &dyn Policy) -> PerKind<Order> {
-    match policy.sorts_at_fixed_moments() {
-        true => PerKind::new(Order::sorted_at_fixed_moments(), Order::sorted_at_fixed_moments()),
-        false => PerKind::default(),
-    }
+pub(super) fn orders_for(policy: &dyn Policy) -> PerPool<Order> {
+    let order = || match policy.sorts_at_fixed_moments() {
+        true => Order::sorted_at_fixed_moments(),
+        false => Order::default(),
+    };
+    PerPool::new(order(), order(), order())
 }
 
-/// The tree of groups with their keys for one kind, as the policy computes them.
+/// The tree of groups with their keys for one pool, as the policy computes them.
 pub(super) struct KeyedGroups<'a> {
     pub(super) policy: &'a dyn Policy,
     pub(super) groups: &'a Groups,
-    pub(super) kind: Kind,
+    pub(super) pool: Pool,
 }
 
 // === impl KeyedGroups ===
@@ -110,8 +113,8 @@ impl GroupTree for KeyedGroups<'_> {
     }
 
     /// The root has no siblings, so any key does.
-    fn key_of(&self, id: GroupId, first: AppKey) -> GroupKey {
-        self.groups.get(id).map_or(GroupKey::default(), |group| self.policy.group_key(id, group, self.kind, first))
+    fn key_of(&self, id: GroupId, first: FirstApp) -> GroupKey {
+        self.groups.get(id).map_or(GroupKey::default(), |group| self.policy.group_key(id, group, self.pool, first))
     }
 }
 
@@ -159,8 +162,9 @@ impl Scheduler {
             nodes_by_host: FxHashMap::default(),
             last_node: TrackerId::NONE,
             to_begin: BTreeSet::new(),
-            parked_apps: PerKind::default(),
+            parked_apps: PerPool::default(),
             totals: Totals::default(),
+            containers: ContainerState::default(),
             moves: Moves::default(),
             ended_reservations: Vec::new(),
             violations: Violations::default(),
@@ -226,7 +230,7 @@ impl Scheduler {
     }
 
     pub(super) fn forget_group(&mut self, group: GroupId) {
-        Kind::ALL.into_iter().for_each(|kind| self.orders[kind].forget(group));
+        Pool::ALL.into_iter().for_each(|pool| self.orders[pool].forget(group));
         self.notify(&Change::GroupClosed(group));
     }
 
@@ -254,17 +258,22 @@ impl Scheduler {
 
     /// All groups, by name.
     pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
-        self.groups.iter().map(|(name, id, group)| GroupUsage { name, id, held: group.held, pending: group.pending })
+        self.groups.iter().map(|(name, id, group)| GroupUsage {
+            name,
+            id,
+            held: group.held.slots(),
+            pending: group.pending,
+        })
     }
 
     /// Slots that a group holds.
     pub fn usage(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.held(group)
+        self.groups.held(group).slots()
     }
 
     /// Tasks of a group that wait for a slot.
     pub fn waiting(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.waiting(group)
+        self.groups.waiting(group).slots().narrow()
     }
 }
 
@@ -300,19 +309,21 @@ impl Scheduler {
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
-    pub fn move_node(&mut self, node: TrackerId, host: HostId) {
+    pub fn move_node(&mut self, id: TrackerId, host: HostId) {
         let rack = self.topology.rack_of(host);
-        if let Some(node) = self.nodes.get_mut(&node) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             let before = std::mem::replace(&mut node.host, host);
             node.rack = rack;
             self.count_node_down(before);
             self.count_node_up(host);
+            self.update_room(id);
         }
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, id: TrackerId) {
         self.end_reservations_of_node(id);
+        self.forget_room(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
             self.count_node_down(node.host);
@@ -322,18 +333,24 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
-    pub fn occupy_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
-        if let Some(node) = self.nodes.get_mut(&node) {
+    pub fn occupy_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
             raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
+            if node.bag.is_some() {
+                self.update_room(id);
+            }
         }
     }
 
     /// Setup or cleanup attempts release their slots.
-    pub fn release_slots(&mut self, node: TrackerId, kind: Kind, slots: u32) {
-        if let Some(node) = self.nodes.get_mut(&node) {
+    pub fn release_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
             lower(&mut node.occupied[kind], slots, &mut self.violations);
             lower(&mut self.totals.occupied[kind], slots, &mut self.violations);
+            if node.bag.is_some() {
+                self.update_room(id);
+            }
         }
     }
 
@@ -349,10 +366,10 @@ impl Scheduler {
         self.nodes.values().for_each(|node| node.add_to(&mut totals));
         totals.hosts = self.nodes.values().map(|node| node.host).collect::<BTreeSet<HostId>>().len() as u64;
         for app in self.apps.values() {
-            for kind in Kind::ALL {
-                totals.running[kind] += u64::from(app.running[kind]);
-                totals.held[kind] += u64::from(app.held[kind]);
-                totals.waiting[kind] += u64::from(app.tables[kind].waiting());
+            for pool in Pool::ALL {
+                totals.running[pool] += u64::from(app.running[pool]);
+                totals.held[pool] += u64::from(app.held[pool]);
+                totals.waiting[pool] += app.waiting(pool);
             }
         }
         totals
@@ -402,6 +419,7 @@ impl Scheduler {
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.slots_per_task = slots;
         }
+        [Pool::Map, Pool::Reduce].into_iter().for_each(|pool| self.update_slots_of_next(id, pool));
     }
 
     /// Sets the part of the trackers that must pass an app over before it gets a far map, millionths
@@ -510,69 +528,11 @@ impl Scheduler {
 
     /// Attempts of an app that hold slots.
     pub fn app_running(&self, id: AppId) -> PerKind<u32> {
-        self.apps.get(&id).map_or(PerKind::default(), |app| app.running)
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.running.slots())
     }
 
     /// Slots that an app holds.
     pub fn app_usage(&self, id: AppId) -> PerKind<u32> {
-        self.apps.get(&id).map_or(PerKind::default(), |app| app.held)
-    }
-}
-
-// === impl Scheduler: keeping the order ===
-
-impl Scheduler {
-    /// Subtracts tasks of a group that stop waiting.
-    pub(super) fn count_waiting_down(&mut self, home: GroupId, kind: Kind, count: u32) {
-        self.groups.update_path(home, |group| lower(&mut group.waiting[kind], count, &mut self.violations));
-        lower(&mut self.totals.waiting[kind], count, &mut self.violations);
-    }
-
-    /// Adds an app to the order; a parked one stays out.
-    pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_parked[kind]) else { return };
-        let key = self.policy.app_key(app, kind);
-        app.ordered_by[kind] = Some(key);
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.orders[kind].insert(app.leaf, key, id, &keys);
-    }
-
-    pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
-        self.unpark_app(id, kind);
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        let Some(key) = app.ordered_by[kind].take() else { return };
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.orders[kind].remove(app.leaf, key, id, &keys);
-    }
-
-    /// Updates the position of a group after its usage changed, and of all above it.
-    pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.orders[kind].rekey(group, &keys);
-    }
-
-    /// Updates the position of an app after its key changed.
-    pub(super) fn rekey_app(&mut self, id: AppId) {
-        for kind in Kind::ALL {
-            let Some(app) = self.apps.get(&id) else { return };
-            if app.ordered_by[kind].is_some_and(|before| before != self.policy.app_key(app, kind)) {
-                self.dequeue(id, kind);
-                self.enqueue(id, kind);
-            }
-        }
-    }
-
-    /// Updates the positions of all groups.
-    pub(super) fn rekey_groups(&mut self) {
-        for kind in Kind::ALL {
-            let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-            self.orders[kind].rekey_all(&keys);
-        }
-    }
-
-    /// Sorts the groups below the root, under a policy that does so at fixed moments.
-    pub(super) fn sort_groups(&mut self, kind: Kind) {
-        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, kind };
-        self.orders[kind].sort(&keys);
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
     }
 }

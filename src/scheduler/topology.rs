@@ -152,6 +152,11 @@ impl Topology {
         self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
 
+    /// The id of a rack, when a host is known in it.
+    pub fn rack(&self, name: &str) -> Option<RackId> {
+        self.rack_by_name.get(name).copied()
+    }
+
     /// The name of a host, as first given; empty when unknown.
     pub fn host_name(&self, host: HostId) -> &str {
         self.hosts.get(&host).map_or("", |host| &host.name)

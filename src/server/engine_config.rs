@@ -12,8 +12,8 @@ use crate::config::settings::{
     QueueState, Queues, SchedulerKind, TrackerSettings,
 };
 use crate::engine::{
-    EngineConfig, EventLogConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig,
-    QueueConfig, SchedulerChoice,
+    ContainerSettings, EngineConfig, EventLogConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits,
+    PolicyConfig, QueueConfig, SchedulerChoice,
 };
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
@@ -63,6 +63,7 @@ pub fn engine_config(
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,
         limits: limits(settings),
+        containers: ContainerSettings::default(),
         heartbeat: HeartbeatConfig {
             min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
             in_second: settings.heartbeat.heartbeats_in_second,

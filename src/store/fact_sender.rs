@@ -54,6 +54,7 @@ pub(super) fn weight(facts: &[Fact]) -> u64 {
     let one = |fact: &Fact| match fact {
         Fact::Market(MarketFact::Tick(tick)) => 1 + tick.queue_ticks.len() as u64,
         Fact::JobsCharged { jobs, .. } => 1 + jobs.len() as u64,
+        Fact::Applications(changes) => 1 + changes.len() as u64,
         _ => 1,
     };
     facts.iter().map(one).sum()

@@ -5,10 +5,11 @@
 
 use rusqlite::Connection;
 
-use crate::engine::Fact;
+use crate::engine::{ApplicationChange, Fact};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 
+use super::application_retention::delete_applications;
 use super::ledger_compaction::compact_ledger;
 use super::options::Retention;
 use super::past_pruning::prune_past;
@@ -30,6 +31,7 @@ pub(super) struct Housekeeping {
     retention: Retention,
     is_ledger_due: bool,
     are_jobs_due: bool,
+    are_applications_due: bool,
     /// Day of the last tick recorded, from the epoch.
     tick_day: Option<i64>,
     /// Day of the last end of a job recorded.
@@ -49,6 +51,7 @@ impl Housekeeping {
             retention,
             is_ledger_due: true,
             are_jobs_due: true,
+            are_applications_due: true,
             tick_day: None,
             end_day: None,
             finished: None,
@@ -70,6 +73,13 @@ impl Housekeeping {
                     self.finished = self.finished.map(|finished| finished + 1);
                     self.are_jobs_due |= self.finished.is_none_or(|finished| finished > self.retention.most());
                 }
+                Fact::Applications(changes) => {
+                    let ends = |change: &ApplicationChange| match change {
+                        ApplicationChange::Stands { standing, .. } => standing.state.is_over(),
+                        _ => false,
+                    };
+                    self.are_applications_due |= changes.iter().any(ends);
+                }
                 _ => {}
             }
         }
@@ -77,7 +87,7 @@ impl Housekeeping {
 
     /// Whether a step should run when the writer is idle.
     pub(super) fn is_due(&self) -> bool {
-        self.is_ledger_due || self.are_jobs_due
+        self.is_ledger_due || self.are_jobs_due || self.are_applications_due
     }
 
     /// Whether a step should run after this commit, idle or not.
@@ -103,6 +113,13 @@ impl Housekeeping {
             let done = deleted.and_then(|has_more| Ok(prune_past(database, STEP_ROWS)? | has_more));
             self.are_jobs_due = done.unwrap_or_else(|error| {
                 tracing::warn!("cannot delete finished jobs beyond the limit, next try when a job ends: {error}");
+                false
+            });
+        }
+        if self.are_applications_due {
+            let done = delete_applications(database, &self.retention, STEP_JOB_ROWS);
+            self.are_applications_due = done.unwrap_or_else(|error| {
+                tracing::warn!("cannot delete applications beyond the limit, next try when one ends: {error}");
                 false
             });
         }

@@ -72,3 +72,101 @@ CREATE TABLE IF NOT EXISTS allowance (
     periods INTEGER NOT NULL,        -- how many have passed, which is the number of the last
     due_ms INTEGER NOT NULL          -- when the next one ends
 ) STRICT, WITHOUT ROWID;
+
+-- Applications that ask for containers.
+CREATE TABLE IF NOT EXISTS application (
+    application TEXT PRIMARY KEY,
+    start_ms INTEGER NOT NULL,       -- of the run that gave the id
+    number INTEGER NOT NULL,         -- in that run
+    user TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    accept_order INTEGER NOT NULL,   -- among submissions, jobs' too
+    state TEXT NOT NULL,
+    finished_ms INTEGER,             -- NULL: it is not over
+    submitted TEXT NOT NULL,         -- JSON: what it was submitted with
+    secret BLOB NOT NULL,            -- what it signs with
+    standing TEXT NOT NULL,          -- JSON: how it stands
+    answer BLOB,                     -- the last answer of allocate, as it was sent
+    stamp_ms INTEGER                 -- the last timestamp that it signed
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS application_over ON application (finished_ms) WHERE finished_ms IS NOT NULL;
+
+-- Launch contexts of applications; 0: that of the master.
+CREATE TABLE IF NOT EXISTS application_context (
+    application TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    context TEXT NOT NULL,           -- JSON
+    PRIMARY KEY (application, number)
+) STRICT, WITHOUT ROWID;
+
+-- Names of launch contexts.
+CREATE TABLE IF NOT EXISTS application_spec (
+    application TEXT NOT NULL,
+    name TEXT NOT NULL,
+    context INTEGER NOT NULL,
+    PRIMARY KEY (application, name)
+) STRICT, WITHOUT ROWID;
+
+-- Rows of requests: how many containers are wanted where.
+CREATE TABLE IF NOT EXISTS application_request (
+    application TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    request_id INTEGER NOT NULL,     -- -1: the request for a master
+    memory_mb INTEGER NOT NULL,
+    vcores INTEGER NOT NULL,
+    place TEXT NOT NULL,             -- a host, a rack, or *
+    containers INTEGER NOT NULL,     -- 0: a closed gate
+    relaxes INTEGER NOT NULL,        -- 1: containers may come from farther away
+    PRIMARY KEY (application, priority, request_id, memory_mb, vcores, place)
+) STRICT, WITHOUT ROWID;
+
+-- What starts containers of a type when they are granted.
+CREATE TABLE IF NOT EXISTS application_launch (
+    application TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    request_id INTEGER NOT NULL,
+    memory_mb INTEGER NOT NULL,
+    vcores INTEGER NOT NULL,
+    launch TEXT NOT NULL,            -- JSON, with the items as they were asked for
+    taken INTEGER NOT NULL,          -- how many of the items were taken, in their order
+    PRIMARY KEY (application, priority, request_id, memory_mb, vcores)
+) STRICT, WITHOUT ROWID;
+
+-- Items that did not end well at once.
+CREATE TABLE IF NOT EXISTS application_item (
+    application TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    request_id INTEGER NOT NULL,
+    memory_mb INTEGER NOT NULL,
+    vcores INTEGER NOT NULL,
+    item INTEGER NOT NULL,           -- 4294967295: all containers without an item
+    trouble TEXT NOT NULL,           -- JSON: failures, other ends, where it is
+    PRIMARY KEY (application, priority, request_id, memory_mb, vcores, item)
+) STRICT, WITHOUT ROWID;
+
+-- Hosts and racks that applications want nothing of.
+CREATE TABLE IF NOT EXISTS application_blacklist (
+    application TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (application, name)
+) STRICT, WITHOUT ROWID;
+
+-- Containers.
+CREATE TABLE IF NOT EXISTS container (
+    application TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    is_failed INTEGER NOT NULL,      -- 1: it ended by its own fault
+    is_preempted INTEGER NOT NULL,   -- 1: its slots went to another queue
+    memory_mb INTEGER NOT NULL,
+    vcores INTEGER NOT NULL,
+    granted_ms INTEGER NOT NULL,
+    ended_ms INTEGER,                -- NULL: it lives
+    record TEXT NOT NULL,            -- JSON: all of it; its state is in the column
+    told_attempt INTEGER,            -- the answer that named it to its application
+    told_response INTEGER,
+    status_attempt INTEGER,          -- the answer that had its status
+    status_response INTEGER,
+    PRIMARY KEY (application, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS container_live ON container (application, number) WHERE ended_ms IS NULL;

@@ -46,6 +46,7 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
             "servlet" => Consumer::Servlet,
             "job" => Consumer::Job,
             "upload" => Consumer::Upload,
+            "application" => Consumer::Application,
             _ => return Err(loader.wrong("stamp.consumer", consumer, "servlet or job")),
         };
         facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use crate::engine::{ClassCosts, Drain, ForeignState, Presence, Restored, RestoredJobs, SchedulerChoice};
+use crate::engine::{
+    ClassCosts, Drain, ForeignState, Presence, Restored, RestoredApplications, RestoredJobs, SchedulerChoice,
+};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -17,7 +19,7 @@ use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
-use super::{loaded_costs, loaded_drains, loaded_jobs, loaded_market, loaded_presences};
+use super::{loaded_applications, loaded_costs, loaded_drains, loaded_jobs, loaded_market, loaded_presences};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -34,6 +36,8 @@ pub struct LoadedState {
     pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
     /// Jobs, and the last heartbeat responses that launched their attempts.
     pub jobs: LoadedJobs,
+    /// Applications and their containers, without stamps.
+    pub applications: RestoredApplications,
     /// The last choice of a scheduler, if there was one.
     pub choice: Option<SchedulerChoice>,
     /// What jobs have cost, by class.
@@ -78,6 +82,10 @@ impl LoadedState {
             costs: self.costs,
             presences: self.presences,
             drains: self.drains,
+            applications: RestoredApplications {
+                stamps: RestoredApplications::stamps_among(&self.market),
+                ..self.applications
+            },
             market: self.market,
             foreign_state: ForeignState::default(),
             jobs: RestoredJobs {
@@ -110,12 +118,13 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             .into_iter()
             .map(|text| loader.parse("daemon_run.identifier", text, "digits"))
             .collect::<Result<_, _>>()?,
-        max_order: max_order.cast_unsigned(),
+        max_order: max_order.cast_unsigned().max(loaded_applications::last_order(&loader)?),
         pending_kill_jobs: pending_kill_jobs
             .into_iter()
             .map(|(job, tracker)| Ok((loader.parse("pending_kill_job.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
         jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
+        applications: loaded_applications::load(&loader, options.finished_jobs)?,
         choice: scheduler_choice(&loader)?,
         costs: loaded_costs::load(&loader)?,
         presences: loaded_presences::load(&loader)?,

@@ -4,6 +4,7 @@
 //! [`Durable`] which of them survive a crash. Invariants: facts become durable in their order and none is skipped; the
 //! durable number never decreases; only the writer thread writes to `state.db`.
 
+mod application_retention;
 mod backup;
 mod budget_file;
 mod counter_names;
@@ -19,6 +20,7 @@ mod housekeeping;
 mod in_memory_store;
 mod json_text;
 mod ledger_compaction;
+mod loaded_applications;
 mod loaded_attempts;
 mod loaded_costs;
 mod loaded_counters;
@@ -42,6 +44,7 @@ mod schema;
 mod split_encoding;
 mod state_store;
 mod statement;
+mod stored_containers;
 mod tick_pruning;
 mod writer;
 
@@ -68,3 +71,4 @@ pub use schema::check_schema;
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_store::Store;
 pub use statement::LedgerReader;
+pub use stored_containers::{StoredContainerReader, StoredContainers};

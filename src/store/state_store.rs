@@ -22,6 +22,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
 use super::statement::LedgerReader;
+use super::stored_containers::StoredContainerReader;
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].
@@ -97,6 +98,11 @@ impl Store {
     /// Reads finished jobs, on any thread.
     pub fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.path)
+    }
+
+    /// A reader of complete containers.
+    pub fn stored_containers(&self) -> StoredContainerReader {
+        StoredContainerReader::new(&self.path)
     }
 
     /// Counts of the writer's work.

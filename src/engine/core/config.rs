@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::state::{Limits, SchedulerChoice};
+use crate::engine::state::{ContainerSettings, Limits, SchedulerChoice};
 use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
 use crate::model::{Identifier, Kind, PerKind};
@@ -42,6 +42,8 @@ pub struct EngineConfig {
     pub max_tasks_per_job: Option<u32>,
     /// Limits for all jobs and trackers.
     pub limits: Limits,
+    /// Containers and the applications that ask for them.
+    pub containers: ContainerSettings,
     /// The heartbeat interval.
     pub heartbeat: HeartbeatConfig,
     /// A tracker is lost after this time without a heartbeat, ms (`mapred.tasktracker.expiry.interval`).
@@ -78,6 +80,7 @@ impl EngineConfig {
             daemon_user: "mapred".to_owned(),
             max_tasks_per_job: None,
             limits: Limits::default(),
+            containers: ContainerSettings::default(),
             heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
             tracker_expiry_ms: 600_000,
             hosts: HostLists::default(),

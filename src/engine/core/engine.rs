@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal, Rounds, Submissions,
-    Tracker, TrackerRecovery, Trackers,
+    Applications, Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal,
+    Rounds, Submissions, Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
 use crate::model::{FactNumber, Now};
@@ -26,6 +26,7 @@ pub struct Engine {
     pub(in crate::engine) host_faults: HostFaults,
     pub(in crate::engine) launching: Launching,
     pub(in crate::engine) submissions: Submissions,
+    pub(in crate::engine) applications: Applications,
     pub(in crate::engine) market: Option<MarketState>,
     /// Recurring work of the ruling policy.
     pub(in crate::engine) rounds: Rounds,

@@ -1,18 +1,293 @@
-//! Requests about applications, and beats of workers about their containers.
+//! Requests about applications: who asks, whether they may, what the state answers.
 
-use crate::engine::core::{ApplicationRequest, BeatRefusal, BeatReply, Engine, Reply, Wait, WorkerBeatEvent};
-use crate::engine::state::ApplicationRefusal;
-use crate::model::Now;
+use std::sync::Arc;
 
-// === impl Engine: applications ===
+use crate::api::applications::{AllocateCall, ApplicationReport, Submission};
+use crate::engine::core::{
+    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
+    ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, Wait,
+};
+use crate::engine::state::{
+    Application, ApplicationRefusal, BodyFault, CallResult, Caller, NewApplication, Refusal, WantedContainers,
+};
+use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
+
+type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
+
+// === impl Engine: requests about applications ===
 
 impl Engine {
-    pub(super) fn on_application_request(&mut self, _request: ApplicationRequest, _now: Now) -> (Reply, Wait) {
-        let refusal = ApplicationRefusal::Unavailable("containers are switched off".to_owned());
-        (Reply::Application(Err(refusal)), Wait::Nothing)
+    pub(super) fn on_application_request(&mut self, request: ApplicationRequest, now: Now) -> (Reply, Wait) {
+        let answered = match request {
+            ApplicationRequest::Secret(id) => {
+                let secret = self.applications.get(id).map(|application| application.submitted.secret);
+                Ok(ApplicationAnswer::Secret(secret))
+            }
+            _ if !self.applications.settings.is_enabled => {
+                Err(ApplicationRefusal::Unavailable("containers are switched off".to_owned()))
+            }
+            ApplicationRequest::Waited { wait, is_over } => self.answer_wait(wait, is_over, now),
+            ApplicationRequest::Asked { caller, question } => {
+                self.use_stamp(&caller, now).and_then(|()| self.answer_question(&caller, *question, now))
+            }
+        };
+        let wait = match &answered {
+            Ok(ApplicationAnswer::Waits(_) | ApplicationAnswer::Secret(_)) => Wait::Nothing,
+            // Reads show what is durable, and a refusal may have used a stamp.
+            _ => Wait::All,
+        };
+        (Reply::Application(answered.map(Box::new)), wait)
     }
 
-    pub(super) fn on_worker_beat(&mut self, _beat: WorkerBeatEvent, _now: Now) -> (Reply, Wait) {
-        (Reply::Beat(BeatReply::Refused(BeatRefusal::SwitchedOff)), Wait::Nothing)
+    fn use_stamp(&mut self, caller: &ApplicationCaller, now: Now) -> Result<(), ApplicationRefusal> {
+        match caller {
+            ApplicationCaller::User { signed: None, .. } => Ok(()),
+            ApplicationCaller::User { caller, signed: Some(SignedTime { key_id, timestamp_ms }), .. } => {
+                self.applications.stamp_user(&caller.user, *key_id, *timestamp_ms, now)
+            }
+            ApplicationCaller::Application { application, timestamp_ms } => {
+                self.applications.stamp_application(*application, *timestamp_ms, now)
+            }
+        }
+    }
+
+    fn answer_question(&mut self, asker: &ApplicationCaller, question: ApplicationQuestion, now: Now) -> Answered {
+        match question {
+            ApplicationQuestion::NewId => {
+                let application = self.applications.new_id(&user_of(asker)?.user, now)?;
+                let settings = &self.applications.settings;
+                let (maximum, minimum) = (settings.maximum, settings.minimum);
+                Ok(ApplicationAnswer::NewId { application, maximum, minimum })
+            }
+            ApplicationQuestion::Submit { submission, digest, secret } => {
+                self.submit_application(user_of(asker)?, *submission, digest, secret, now)
+            }
+            ApplicationQuestion::Register { application, call } => {
+                self.may_use(asker, application)?;
+                Ok(ApplicationAnswer::Registered(Box::new(self.applications.register(application, call, now)?)))
+            }
+            ApplicationQuestion::Allocate { application, call, digest } => {
+                self.may_use(asker, application)?;
+                self.answer_call(application, *call, digest, now)
+            }
+            ApplicationQuestion::Unregister { application, call } => {
+                self.may_use(asker, application)?;
+                self.applications.unregister(application, call, now).map(ApplicationAnswer::Unregistered)
+            }
+            ApplicationQuestion::List(filter) => self.list_applications(asker, &filter, now),
+            ApplicationQuestion::Show { application, known_version } => {
+                self.may_use(asker, application)?;
+                match known_version {
+                    Some(known_version) => {
+                        self.answer_wait(ApplicationWait::Show { application, known_version }, false, now)
+                    }
+                    None => self.show_application(application, now),
+                }
+            }
+            ApplicationQuestion::State(application) => {
+                self.may_use(asker, application)?;
+                let (state, is_ending) = self.applications.state_of(application)?;
+                Ok(ApplicationAnswer::State { state, is_ending })
+            }
+            ApplicationQuestion::Kill(application) => {
+                self.may_use(asker, application)?;
+                let (state, is_ending) = self.applications.kill_application(application, &name_of(asker), now)?;
+                Ok(ApplicationAnswer::State { state, is_ending })
+            }
+            ApplicationQuestion::Containers { application, filter } => {
+                self.may_use(asker, application)?;
+                self.list_containers(application, &filter)
+            }
+            ApplicationQuestion::Container(id) => {
+                self.may_use(asker, id.application)?;
+                let container = self.applications.container(id).ok_or(ApplicationRefusal::NoSuchContainer(id))?;
+                Ok(ApplicationAnswer::Container(Box::new(self.applications.container_report(container))))
+            }
+            ApplicationQuestion::Signal { container, signal } => {
+                let owner = &self.may_use(asker, container.application)?.submitted.user;
+                let user = name_of(asker);
+                let is_other = matches!(asker, ApplicationCaller::User { caller, .. } if caller.user != *owner);
+                let administrator = Some(user.as_ref()).filter(|_| is_other);
+                let is_sudden = signal == ContainerSignal::Forceful;
+                let was_complete = self.applications.signal(container, is_sudden, administrator, now)?;
+                Ok(ApplicationAnswer::Signalled { was_complete })
+            }
+            ApplicationQuestion::Logs(container) => {
+                self.may_use(asker, container.application)?;
+                self.log_place(container, now)
+            }
+            ApplicationQuestion::Nodes => {
+                user_of(asker)?;
+                Ok(ApplicationAnswer::Nodes(self.node_reports(now)))
+            }
+            ApplicationQuestion::Node(id) => {
+                user_of(asker)?;
+                let node = self.node_reports(now).into_iter().find(|node| node.id == id);
+                node.map(|node| ApplicationAnswer::Node(Box::new(node))).ok_or(ApplicationRefusal::NoSuchNode(id))
+            }
+            ApplicationQuestion::Info => Ok(ApplicationAnswer::Info(Box::new(self.cluster_info(now)))),
+        }
+    }
+
+    /// The application, if the caller may see and change it: its owner, itself, and administrators.
+    fn may_use(&self, asker: &ApplicationCaller, id: ApplicationId) -> Result<&Application, ApplicationRefusal> {
+        let application = self.applications.get(id).ok_or(ApplicationRefusal::NoSuchApplication(id))?;
+        let may = match asker {
+            ApplicationCaller::Application { application, .. } => *application == id,
+            ApplicationCaller::User { caller, is_administrator, .. } => {
+                *is_administrator || caller.user == application.submitted.user || self.is_administrator(caller)
+            }
+        };
+        if may { Ok(application) } else { Err(ApplicationRefusal::Forbidden(format!("{id} belongs to another user"))) }
+    }
+
+    fn submit_application(
+        &mut self,
+        caller: &Caller,
+        submission: Submission,
+        digest: [u8; 32],
+        secret: ApplicationSecret,
+        now: Now,
+    ) -> Answered {
+        let id = submission.application_id;
+        let is_there = self.applications.submitted_before(id, &caller.user, &digest)?.is_some();
+        if !is_there {
+            self.check_safe_mode().map_err(|refusal| ApplicationRefusal::Unavailable(refusal.to_string()))?;
+            let queue = self.queue_of_application(caller, submission.queue.as_deref())?;
+            let (user, order) = (&caller.user, self.submissions.next_order());
+            self.applications.submit(NewApplication { submission, user, queue, digest, secret, order }, now)?;
+        }
+        let application = self.applications.get(id).ok_or(ApplicationRefusal::NoSuchApplication(id))?;
+        let (state, secret) = (application.standing.state, application.submitted.secret);
+        Ok(ApplicationAnswer::Submitted { application: id, state, secret })
+    }
+
+    /// The queue of an application: the one that it names, else that of its owner under a market, else `default`.
+    fn queue_of_application(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, ApplicationRefusal> {
+        let own = match &self.config.policy {
+            PolicyConfig::Dynamic { .. } | PolicyConfig::Fair(_) => &*caller.user,
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => "default",
+        };
+        let name = named.unwrap_or(own);
+        let wrong = |detail: String| {
+            ApplicationRefusal::InvalidRequest(vec![BodyFault { pointer: "#/queue".to_owned(), detail }])
+        };
+        match &self.config.policy {
+            PolicyConfig::Dynamic { .. } if self.cluster.scheduler.group(name).is_none() => {
+                return Err(wrong(format!("there is no queue {name:?}")));
+            }
+            PolicyConfig::Dynamic { .. } if *name != *caller.user && !self.is_administrator(caller) => {
+                return Err(ApplicationRefusal::Forbidden(format!("the queue {name:?} is another's")));
+            }
+            PolicyConfig::Dynamic { .. } | PolicyConfig::Fair(_) => {}
+            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
+                self.check_queue(name, caller).map_err(|refusal| match refusal {
+                    Refusal::AccessDenied(text) => ApplicationRefusal::Forbidden(text),
+                    other => wrong(other.to_string()),
+                })?;
+            }
+        }
+        Ok(Arc::from(name))
+    }
+
+    fn answer_call(&mut self, application: ApplicationId, call: AllocateCall, digest: [u8; 32], now: Now) -> Answered {
+        let (attempt, response_id, wait_ms) = (call.attempt, call.response_id, call.wait_ms);
+        match self.applications.allocate(application, call, digest, now)? {
+            CallResult::Answer(answer) => Ok(ApplicationAnswer::Allocated(answer)),
+            CallResult::TakenIn => {
+                let wait = ApplicationWait::Allocate { application, attempt, response_id };
+                self.answer_wait(wait, wait_ms == 0, now)
+            }
+        }
+    }
+
+    fn answer_wait(&mut self, wait: ApplicationWait, is_over: bool, now: Now) -> Answered {
+        match wait {
+            ApplicationWait::Allocate { application, attempt, response_id } => {
+                self.grant_containers(now);
+                let headroom = self.headroom_of(application);
+                let result = self.applications.answer_call(application, attempt, response_id, is_over, headroom)?;
+                Ok(match result {
+                    CallResult::Answer(answer) => ApplicationAnswer::Allocated(answer),
+                    CallResult::TakenIn => ApplicationAnswer::Waits(wait),
+                })
+            }
+            ApplicationWait::Show { application, known_version } => {
+                let is_same = self.applications.version(application) == known_version;
+                if is_same && !is_over && self.applications.get(application).is_some() {
+                    return Ok(ApplicationAnswer::Waits(wait));
+                }
+                self.show_application(application, now)
+            }
+        }
+    }
+
+    fn show_application(&self, id: ApplicationId, now: Now) -> Answered {
+        let application = self.applications.get(id).ok_or(ApplicationRefusal::NoSuchApplication(id))?;
+        Ok(ApplicationAnswer::Application(Box::new(self.report_application(application, now))))
+    }
+
+    fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {
+        let why = self.why_containers_wait(application);
+        self.applications.report(application, None, why, now)
+    }
+
+    fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {
+        let caller = user_of(asker)?;
+        let is_administrator = matches!(asker, ApplicationCaller::User { is_administrator: true, .. });
+        let sees_all = is_administrator || self.is_administrator(caller);
+        let matching = |application: &&Application| {
+            (sees_all || application.submitted.user == caller.user)
+                && (filter.states.is_empty() || filter.states.contains(&application.standing.state))
+                && filter.user.as_deref().is_none_or(|user| *user == *application.submitted.user)
+                && filter.queue.as_deref().is_none_or(|queue| *queue == *application.submitted.queue)
+                && filter.after.is_none_or(|after| application.id() < after)
+        };
+        let mut found = self.applications.iter().rev().filter(matching);
+        let applications: Vec<ApplicationReport> =
+            found.by_ref().take(filter.limit).map(|application| self.report_application(application, now)).collect();
+        let next = found.next().and(applications.last()).map(|last| last.id);
+        Ok(ApplicationAnswer::Applications { applications, next })
+    }
+
+    fn list_containers(&self, application: ApplicationId, filter: &ContainerFilter) -> Answered {
+        let ContainerFilter { states, failed_only, limit, after } = filter;
+        let after = after.map_or(0, |after| after.number);
+        let wanted = WantedContainers { states, failed_only: *failed_only, limit: *limit, after };
+        let (containers, next) = self.applications.containers(application, wanted)?;
+        let known = self.applications.get(application);
+        let stored_through = known.map_or(0, |known| known.counts.stored_through);
+        Ok(ApplicationAnswer::Containers { containers, next, stored_through })
+    }
+
+    /// Where the logs of a container are: its worker serves them, also of those that ended, while it is there.
+    fn log_place(&self, id: ContainerId, now: Now) -> Answered {
+        let container = self.applications.container(id).ok_or(ApplicationRefusal::NoSuchContainer(id))?;
+        let application =
+            self.applications.get(id.application).ok_or(ApplicationRefusal::NoSuchApplication(id.application))?;
+        let node = container.node.id.to_string();
+        if self.trackers.id_of(&container.node.tracker).is_none() {
+            return Err(ApplicationRefusal::LogsLost { container: id, node });
+        }
+        let expires_ms = now.wall_ms.saturating_add(LOG_TICKET_MS);
+        let ticket = LogKey::of_token(application.submitted.secret.as_bytes()).container_ticket(id, expires_ms);
+        Ok(ApplicationAnswer::Logs { node_http_address: node, expires_ms, ticket })
+    }
+}
+
+/// The user that asks; applications may not ask this.
+fn user_of(asker: &ApplicationCaller) -> Result<&Caller, ApplicationRefusal> {
+    match asker {
+        ApplicationCaller::User { caller, .. } => Ok(caller),
+        ApplicationCaller::Application { application, .. } => Err(ApplicationRefusal::Forbidden(format!(
+            "the secret of {application} is good for its own addresses alone"
+        ))),
+    }
+}
+
+fn name_of(asker: &ApplicationCaller) -> Arc<str> {
+    match asker {
+        ApplicationCaller::User { caller, .. } => Arc::clone(&caller.user),
+        ApplicationCaller::Application { application, .. } => application.to_string().into(),
     }
 }

@@ -46,7 +46,8 @@ impl Engine {
         if !self.outbox.event_lines.are_kept() {
             return;
         }
-        let (runnable, running) = (self.cluster.scheduler.runnable_tasks(), self.cluster.scheduler.totals().running);
+        let scheduler = &self.cluster.scheduler;
+        let (runnable, running) = (scheduler.runnable_tasks(), scheduler.totals().running.slots());
         self.outbox.event_lines.append(&LogEvent::Heartbeat { tracker });
         self.outbox.event_lines.append(&LogEvent::RunnableTasks { runnable, running });
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::core::{Engine, HeartbeatAnswer, Reply, Wait};
 use crate::engine::state::{Fact, HeartbeatSender, LastAnswer, LogLevel, ReportFreshness, Tracker};
 use crate::mapreduce::{AttemptOrder, Launch};
-use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerPool, TrackerId};
 use crate::scheduler::AppId;
 use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
 
@@ -149,7 +149,10 @@ impl Engine {
             // They made room, and this tracker may set up what begins now.
             self.begin_jobs(now);
         }
-        self.answer(id, request.response_id.wrapping_add(1), accepts, orders, now)
+        let answer = self.answer(id, request.response_id.wrapping_add(1), accepts, orders, now);
+        // Slots are granted first; containers begin by a beat of their own.
+        self.offer_to_containers(id, now);
+        answer
     }
 
     /// Most unknown attempts that are processed in one heartbeat of a tracker.
@@ -337,7 +340,7 @@ impl Engine {
     fn next_interval_ms(&self, id: TrackerId) -> i32 {
         let has_attempts = self.trackers.get(id).is_some_and(|tracker| !tracker.attempts.is_empty());
         let totals = self.cluster.scheduler.totals();
-        let has_waiting = totals.waiting != PerKind::default()
+        let has_waiting = totals.waiting != PerPool::default()
             || !self.cluster.housekeeping.setup.is_empty()
             || !self.cluster.housekeeping.cleanup.is_empty()
             || Kind::ALL.iter().any(|kind| !self.cluster.housekeeping.task_cleanup[*kind].is_empty());

@@ -121,6 +121,7 @@ impl Engine {
         let counted = if status.health.healthy && !tracker.is_drained { reported } else { PerKind::default() };
         self.cluster.nodes.set_free_disk(id, u64::try_from(status.resources.available_space_bytes).ok());
         update_complaint(&mut tracker.complaint, &status.health);
+        update_beat_digest(&mut tracker.beat_digest, &status.health);
         let is_changed = tracker.slots != counted || tracker.healthy != status.health.healthy;
         tracker.healthy = status.health.healthy;
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
@@ -158,6 +159,13 @@ fn update_complaint(complaint: &mut String, health: &HealthStatus) {
     let report = cut(report, HEALTH_REPORT_BYTES);
     if complaint != report {
         report.clone_into(complaint);
+    }
+}
+
+/// Keeps what a healthy worker says of the secret of its beats.
+fn update_beat_digest(known: &mut Option<Arc<str>>, health: &HealthStatus) {
+    if let Some(digest) = health.beat_digest().filter(|digest| known.as_deref() != Some(*digest)) {
+        *known = Some(Arc::from(digest));
     }
 }
 

@@ -19,6 +19,7 @@ use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kin
 use crate::wire::CompletionStatus;
 
 use super::foreign_jobtracker::NOT_RECOVERED;
+use super::restore_applications::RestoredApplications;
 
 /// State of earlier runs from the store.
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ pub struct Restored {
     pub drains: Vec<Drain>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
+    /// Applications and their containers.
+    pub applications: RestoredApplications,
     /// Jobs and the trackers' knowledge of them.
     pub jobs: RestoredJobs,
     /// State of other JobTrackers that used the system directory meanwhile.
@@ -98,6 +101,7 @@ impl Engine {
         let mut expected: BTreeSet<Arc<str>> = pending_kill_jobs.iter().map(|(_, tracker)| tracker.clone()).collect();
         expected.extend(held_attempts.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
         expected.extend(handed_over.into_iter().flatten());
+        expected.extend(self.applications.trackers_with_containers().cloned());
         self.expect_trackers(&expected, &reopened, launch_answers, now);
         let trackers = self.locate_trackers(&reopened);
         let mut unrecovered = Vec::new();

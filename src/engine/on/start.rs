@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox,
-    Presences, Round, Rounds, Submissions, Trackers,
+    Applications, Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState,
+    Outbox, Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -12,6 +12,7 @@ use crate::scheduler::Scheduler;
 
 use super::preemption_round::preemption_round;
 use super::restore::Restored;
+use super::restore_applications::RestoredApplications;
 
 // === impl Engine: start ===
 
@@ -30,6 +31,8 @@ impl Engine {
             interner: restored.interner,
             counter_limits: config.limits.counters,
         };
+        let start_ms = unused_start_ms(&restored.applications, now);
+        let applications = Applications::new(config.containers.clone(), start_ms, restored.last_fact);
         let mut outbox = Outbox::after(restored.last_fact);
         let run_fact = outbox.record(Fact::RunStarted { identifier: config.identifier, start_ms: now.wall_ms });
         // What was chosen before no longer counts, even when the configuration names its class again.
@@ -50,6 +53,7 @@ impl Engine {
             host_faults: HostFaults::default(),
             launching: Launching::default(),
             submissions: Submissions::after(restored.last_order),
+            applications,
             market,
             rounds: Rounds {
                 // The first tick comes one whole interval after the start: downtime is not charged.
@@ -65,8 +69,15 @@ impl Engine {
         };
         engine.restore_market(&restored.market, now);
         engine.open_queues();
+        engine.restore_applications(restored.applications, now);
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
         engine.follow_event_log(now);
         engine
     }
+}
+
+/// The start of this run in the ids of its applications: the time, unless the clock was set back behind that of an
+/// earlier run.
+fn unused_start_ms(restored: &RestoredApplications, now: Now) -> u64 {
+    u64::try_from(now.wall_ms).unwrap_or(0).max(restored.last_start_ms.saturating_add(1))
 }

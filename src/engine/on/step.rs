@@ -21,6 +21,7 @@ impl Engine {
         self.begin_jobs(now);
         self.charge_reservations(now);
         self.record_job_facts();
+        self.settle_applications(now);
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),
@@ -98,6 +99,7 @@ impl Engine {
                 self.expire_trackers_when_due(durable, now);
                 self.retire_when_due(durable, now);
                 self.check_stragglers_when_due(now);
+                self.applications.expire_when_due(now);
                 (Reply::Done, Wait::Nothing)
             }
         }
@@ -109,6 +111,7 @@ impl Engine {
         let stragglers = housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
         let retirement = self.jobs.finished.retirement_due_mono_ms().unwrap_or(u64::MAX);
         let rounds = self.rounds.due_mono_ms().min(self.next_allowance_mono_ms());
+        let rounds = rounds.min(self.applications.next_due_mono_ms());
         Some(rounds.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 }

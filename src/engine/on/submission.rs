@@ -241,7 +241,7 @@ impl Engine {
         Ok(())
     }
 
-    fn check_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
+    pub(super) fn check_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
         let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
         if !queue.running {
             return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));

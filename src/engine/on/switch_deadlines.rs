@@ -14,7 +14,7 @@ impl Engine {
         let PolicyConfig::Constraint(config) = policy else { return Vec::new() };
         let scheduler = &self.cluster.scheduler;
         let totals = scheduler.totals();
-        let mut others = totals.held;
+        let mut others = totals.held.slots();
         let mut jobs = Vec::new();
         for job in self.jobs.iter().filter(|job| !job.is_over()) {
             let Some(deadline) = job.deadline() else { continue };

@@ -94,6 +94,7 @@ impl Engine {
         if tracker.has_launch_answer {
             self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });
         }
+        self.applications.lose_worker(name, now);
         let info = self.cluster.nodes.remove(id);
         self.cluster.scheduler.remove_node(id);
         if let Some(info) = info {

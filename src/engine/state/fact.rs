@@ -7,6 +7,7 @@ use crate::market::MarketFact;
 use crate::model::{Identifier, JobId};
 use crate::scheduler::constraint::JobClass;
 
+use super::applications::ApplicationChange;
 use super::cost_histories::ClassCosts;
 use super::drains::Drain;
 use super::job_costs::JobCost;
@@ -92,6 +93,8 @@ pub enum Fact {
         /// The charged jobs, each with its total cost so far.
         jobs: Vec<JobCost>,
     },
+    /// Changes of applications and their containers that one event made: durable together.
+    Applications(Vec<ApplicationChange>),
     /// A fact of a job.
     Job(JobFact),
 }

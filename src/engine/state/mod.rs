@@ -33,7 +33,12 @@ mod tracker_connection;
 mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
-pub use applications::{ApplicationRefusal, BodyFault};
+pub use applications::{
+    Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, Container,
+    ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble, Items,
+    ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, RequestRow, RestoredApplication,
+    Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
+};
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};

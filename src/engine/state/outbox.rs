@@ -41,6 +41,11 @@ impl Outbox {
         self.last_fact
     }
 
+    /// The number that the next fact gets.
+    pub fn next_fact(&self) -> FactNumber {
+        FactNumber(self.last_fact.0 + 1)
+    }
+
     /// Appends an effect.
     pub fn request(&mut self, effect: Effect) {
         self.effects.push(effect);

@@ -27,6 +27,8 @@ pub struct Tracker {
     pub refuses_work: bool,
     /// The report of its health script; empty while it is healthy.
     pub complaint: String,
+    /// The SHA-256 of the secret of its worker's beats, hex digits, as its heartbeats say it.
+    pub beat_digest: Option<Arc<str>>,
     /// The connection of its last heartbeat.
     pub connection: u64,
     /// Where `connection` comes from; none before the first heartbeat since a restart.
@@ -120,6 +122,7 @@ impl Tracker {
             is_drained: false,
             refuses_work: false,
             complaint: String::new(),
+            beat_digest: None,
             connection: 0,
             address: None,
             connected_mono_ms: 0,

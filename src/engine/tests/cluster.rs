@@ -143,6 +143,7 @@ impl Cluster {
         }
         self.assert_leaving();
         self.assert_status();
+        self.assert_requests();
         (reply, wait_for)
     }
 
@@ -155,6 +156,19 @@ impl Cluster {
         let busy = |kind: Kind| self.engine.trackers.iter().map(|tracker| u64::from(tracker.busy[kind])).sum::<u64>();
         for kind in Kind::ALL {
             assert_eq!(self.engine.trackers.busy_slots()[kind], busy(kind), "{kind:?}: slots in use");
+        }
+    }
+
+    /// The scheduler counts what applications ask for and hold.
+    fn assert_requests(&self) {
+        let Engine { applications, cluster, .. } = &self.engine;
+        for application in applications.iter() {
+            let Some(app) = applications.app(application.id()) else { continue };
+            let rows: u64 = cluster.scheduler.rows_of(app).iter().map(|row| u64::from(row.count)).sum();
+            let asked = application.tables.values().flat_map(|table| table.rows.values());
+            assert_eq!(rows, asked.map(|row| u64::from(row.count)).sum::<u64>(), "{}", application.id());
+            let running = cluster.scheduler.app_containers(app).running;
+            assert_eq!(running as usize, application.counts.live.len(), "{}", application.id());
         }
     }
 
@@ -360,6 +374,11 @@ impl Cluster {
         }
         self.obey(index, &response, &sent);
         (response, wait_for)
+    }
+
+    /// A tracker gets an answer to a heartbeat without reports.
+    pub fn obeyed(&mut self, index: usize, answer: HeartbeatAnswer) {
+        self.obey(index, &decode(answer), &[]);
     }
 
     fn obey(&mut self, index: usize, response: &HeartbeatResponse, sent: &[TaskStatus]) {

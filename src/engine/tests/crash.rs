@@ -23,6 +23,7 @@ impl Cluster {
         let after = self.cut_off(outage_ms, fate);
         let before = std::mem::replace(&mut self.engine, after);
         self.assert_same_jobs(&before);
+        self.assert_same_applications(&before);
         self.take_start_facts();
     }
 
@@ -69,6 +70,16 @@ impl Cluster {
         let (first, facts) = self.engine.take_start_facts();
         assert_eq!(first, FactNumber(self.facts.len() as u64 + 1));
         self.facts.extend(facts);
+    }
+
+    /// Applications are what they were, apart from complete containers that nobody asks for again.
+    fn assert_same_applications(&self, before: &Engine) {
+        for old in before.applications.iter() {
+            let Some(new) = self.engine.applications.get(old.id()) else { continue };
+            assert_eq!(old.durable(), new.durable());
+        }
+        let unfinished = |engine: &Engine| engine.applications.iter().filter(|one| !one.is_over()).count();
+        assert_eq!(unfinished(before), unfinished(&self.engine));
     }
 
     /// Unfinished jobs are what they were, in all that decisions depend on.

@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod applications;
 mod audit;
 mod bounds;
 mod capacity;

@@ -35,6 +35,8 @@ pub enum Consumer {
     Job,
     /// Files of jobs over HTTP.
     Upload,
+    /// Requests about applications.
+    Application,
 }
 
 /// The last accepted signature of a user's key with one consumer.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind};
+use crate::model::{Kind, Now, PerKind, Pool};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
@@ -17,7 +17,7 @@ use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
 use crate::scheduler::hold::{Hold, LocalityEnd};
-use crate::scheduler::key::{AppKey, GroupKey, Ratio};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
@@ -333,15 +333,16 @@ impl Policy for Capacity {
         Leaf::Child(Arc::clone(&app.user))
     }
 
-    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+    fn app_key(&self, app: &App, _pool: Pool) -> AppKey {
         let queue = self.queues.get(&app.spec.group);
         let class = if queue.is_some_and(|queue| queue.settings().supports_priority()) { app.spec.priority } else { 0 };
         AppKey { class, ratio: Ratio::MIN, start_ms: app.spec.start_ms, order: app.spec.order }
     }
 
     /// Users of a queue follow their first jobs, so that all jobs of the queue are asked in one order.
-    fn group_key(&self, id: GroupId, _group: &Group, kind: Kind, first: AppKey) -> GroupKey {
-        let Some(queue) = self.queues.get(&id) else { return GroupKey { first, ..GroupKey::default() } };
+    fn group_key(&self, id: GroupId, _group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
+        let queue = self.queues.get(&id);
+        let Some((queue, kind)) = queue.zip(pool.kind()) else { return GroupKey::by_first(first) };
         let slots = &queue.slots[kind];
         let (part, whole) = slots.share().fill(slots.occupied());
         GroupKey { ratio: Ratio::new(u64::from(part), whole.into()), rank: queue.rank, ..GroupKey::default() }
@@ -411,10 +412,17 @@ impl Policy for Capacity {
             Change::AppEnded(id) => self.end_app(id, reaction),
             Change::Size { app, size } => self.count_size(app, size, view, reaction),
             Change::Priority { app, .. } => self.move_job(app, view),
-            Change::Demand { app, kind } => self.count_activity(app, kind, view, reaction),
-            Change::Usage { app, kind } | Change::Reserved { app, kind } => {
-                self.count_holding(app, kind, view, reaction);
+            Change::Demand { app, pool } => {
+                if let Some(kind) = pool.kind() {
+                    self.count_activity(app, kind, view, reaction);
+                }
             }
+            Change::Usage { app, pool } => {
+                if let Some(kind) = pool.kind() {
+                    self.count_holding(app, kind, view, reaction);
+                }
+            }
+            Change::Reserved { app, kind } => self.count_holding(app, kind, view, reaction),
             Change::ReservationEnded { app, kind } => {
                 self.count_used_reservation(app, kind);
                 self.count_holding(app, kind, view, reaction);
@@ -477,7 +485,7 @@ impl Policy for Capacity {
         let slots = |kind| app.slots_per_task(kind);
         let reserved = |kind: Kind| reserved_nodes(app, kind);
         let report = JobReport {
-            running: app.running,
+            running: app.running.slots(),
             slots_per_task: PerKind::new(slots(Kind::Map), slots(Kind::Reduce)),
             reserved_nodes: PerKind::new(reserved(Kind::Map), reserved(Kind::Reduce)),
         };

@@ -16,7 +16,7 @@ impl Constraint {
         for (&id, job) in &self.jobs {
             let promise = job.promise();
             ledger.set(id, promise);
-            let of_app = view.app(id).map_or(PerKind::default(), |app| app.held);
+            let of_app = view.app(id).map_or(PerKind::default(), |app| app.held.slots());
             for kind in Kind::ALL {
                 violations.check(job.held()[kind] == of_app[kind], || {
                     format!("{id} holds {of_app:?} slots, with its deadline {:?}", job.held())

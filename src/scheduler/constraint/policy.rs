@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind, Violations};
+use crate::model::{Kind, Now, PerKind, Pool, Violations};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
@@ -16,7 +16,7 @@ use crate::scheduler::detail::AppDetail;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::key::{AppKey, GroupKey};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
@@ -295,8 +295,9 @@ impl Policy for Constraint {
         Leaf::Root
     }
 
-    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
-        let Some(job) = self.jobs.get(&app.spec.id) else {
+    fn app_key(&self, app: &App, pool: Pool) -> AppKey {
+        let job = self.jobs.get(&app.spec.id);
+        let Some((job, kind)) = job.zip(pool.kind()) else {
             let submission = submission_key(&app.spec);
             return AppKey { class: BEST_EFFORT.saturating_add(submission.class), ..submission };
         };
@@ -312,7 +313,7 @@ impl Policy for Constraint {
         submission_key(&app.spec)
     }
 
-    fn group_key(&self, _id: GroupId, _group: &Group, _kind: Kind, _first: AppKey) -> GroupKey {
+    fn group_key(&self, _id: GroupId, _group: &Group, _pool: Pool, _first: FirstApp) -> GroupKey {
         GroupKey::default()
     }
 
@@ -347,7 +348,8 @@ impl Policy for Constraint {
             Change::Size { app: id, size } if view.app(id).is_some_and(App::is_running) => {
                 self.renew(id, |job| job.set_left(size.left));
             }
-            Change::Usage { app: id, kind } => {
+            Change::Usage { app: id, pool } => {
+                let Some(kind) = pool.kind() else { return };
                 let (held, now_us) = (view.app(id).map_or(0, |app| app.held[kind]), self.now_us());
                 self.renew(id, |job| job.set_held(kind, held, now_us));
                 if self.jobs.contains_key(&id) {

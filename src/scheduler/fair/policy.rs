@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind};
+use crate::model::{Kind, Now, PerKind, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
 use crate::scheduler::detail::{AppDetail, GroupDetail};
@@ -15,7 +15,7 @@ use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
 use crate::scheduler::hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
-use crate::scheduler::key::{AppKey, GroupKey, Ratio};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
 use crate::scheduler::verdict::Verdict;
@@ -200,9 +200,9 @@ impl Policy for Fair {
         }
     }
 
-    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
-        let submission = submission_key(&app.spec);
-        let Some(job) = self.jobs.get(&app.spec.id) else { return submission };
+    fn app_key(&self, app: &App, pool: Pool) -> AppKey {
+        let (submission, job) = (submission_key(&app.spec), self.jobs.get(&app.spec.id));
+        let Some((job, kind)) = job.zip(pool.kind()) else { return submission };
         if self.options.ordering == JobOrdering::Deficit {
             let JobDeficit { deficit, min, .. } = job.deficit[kind];
             let class = u8::from(app.running[kind] >= min);
@@ -222,7 +222,8 @@ impl Policy for Fair {
         submission_key(&app.spec)
     }
 
-    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, _first: AppKey) -> GroupKey {
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
+        let Some(kind) = pool.kind() else { return GroupKey::by_first(first) };
         let Some(pool) = self.pools.index(id) else { return GroupKey::default() };
         let rank = self.pools.standing(pool, kind, self.pools.running(pool, group)[kind]).rank();
         let name_rank = self.pools.name_rank(pool);
@@ -294,7 +295,7 @@ impl Policy for Fair {
             Change::Size { app, size } => self.on_size(app, size, view, reaction),
             Change::Priority { app, priority, .. } => self.reorder_job(app, priority),
             Change::Usage { app, .. } => {
-                self.pools.renew_leftover(app, view.app(app).map(|app| app.running));
+                self.pools.renew_leftover(app, view.app(app).map(|app| app.running.slots()));
                 reaction.rekey_app(app);
             }
             Change::HeartbeatStarted { in_use, now, .. } => {

@@ -169,7 +169,7 @@ impl Pools {
 
     /// Running tasks of a pool with this group.
     pub(super) fn running(&self, pool: usize, group: &Group) -> PerKind<u32> {
-        self.leftovers.count_in(pool, group.running)
+        self.leftovers.count_in(pool, group.running.slots())
     }
 
     /// Running tasks of all pools, of so many of all jobs.

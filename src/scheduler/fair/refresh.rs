@@ -68,7 +68,7 @@ impl Fair {
         view: &View<'_>,
         elapsed_ms: u64,
     ) -> Vec<PerKind<JobDeficit>> {
-        let running = |id: &AppId| view.app(*id).map_or(PerKind::default(), |app| app.running);
+        let running = |id: &AppId| view.app(*id).map_or(PerKind::default(), |app| app.running.slots());
         let deficit = |id: &AppId| self.jobs.get(id).map_or(PerKind::default(), |job| job.deficit);
         let mut deficits: Vec<_> = ids.iter().map(|id| (deficit(id), running(id))).collect();
         for kind in Kind::ALL {
@@ -151,7 +151,7 @@ impl Fair {
     pub(super) fn end_job(&mut self, id: AppId, view: &View<'_>) {
         let Some(job) = self.jobs.get(&id) else { return };
         self.ended.push(id);
-        self.pools.leave_over(id, job.pool, view.app(id).map_or(PerKind::default(), |app| app.running));
+        self.pools.leave_over(id, job.pool, view.app(id).map_or(PerKind::default(), |app| app.running.slots()));
     }
 
     fn forget_ended_job(&mut self, id: AppId, reaction: &mut Reaction<'_>) {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::model::{Kind, Now};
+use crate::model::{Kind, Now, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::Reaction;
 use crate::scheduler::fifo::Fifo;
 use crate::scheduler::group::Group;
-use crate::scheduler::key::{AppKey, GroupKey};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
 use crate::scheduler::view::View;
@@ -41,12 +41,12 @@ impl Policy for GatedFifo {
         self.fifo.leaf_of(app)
     }
 
-    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
-        self.fifo.app_key(app, kind)
+    fn app_key(&self, app: &App, pool: Pool) -> AppKey {
+        self.fifo.app_key(app, pool)
     }
 
-    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
-        self.fifo.group_key(id, group, kind, first)
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
+        self.fifo.group_key(id, group, pool, first)
     }
 
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {

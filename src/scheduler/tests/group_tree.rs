@@ -9,12 +9,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
+use crate::model::{Kind, Now, PerKind, Pool, TrackerId, Violations};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::key::{AppKey, GroupKey, Ratio};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
 use crate::scheduler::verdict::Verdict;
@@ -46,18 +46,18 @@ impl Policy for Limited {
         Leaf::Child(app.user.clone())
     }
 
-    fn app_key(&self, app: &App, kind: Kind) -> AppKey {
-        let ratio = weighted(app.running[kind], u64::from(app.spec.priority) + 1);
+    fn app_key(&self, app: &App, pool: Pool) -> AppKey {
+        let ratio = weighted(app.running[pool], u64::from(app.spec.priority) + 1);
         AppKey { class: 0, ratio, start_ms: 0, order: app.spec.order }
     }
 
-    fn group_key(&self, id: GroupId, group: &Group, kind: Kind, first: AppKey) -> GroupKey {
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
         match self.bought.get(&id) {
             Some(bought) => {
-                let ratio = weighted(group.running[kind], bought.rate_units as u64);
+                let ratio = weighted(group.running[pool], bought.rate_units as u64);
                 GroupKey { class: 1, ratio, ..GroupKey::default() }
             }
-            None => GroupKey { first, ..GroupKey::default() },
+            None => GroupKey::by_first(first),
         }
     }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
+use crate::model::{Kind, Now, PerKind, Pool, TrackerId, Violations};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::key::{AppKey, GroupKey, Ratio};
+use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
 use crate::scheduler::verdict::Verdict;
@@ -47,12 +47,12 @@ impl Policy for Scripted {
         Leaf::Group
     }
 
-    fn app_key(&self, app: &App, _kind: Kind) -> AppKey {
+    fn app_key(&self, app: &App, _pool: Pool) -> AppKey {
         AppKey { order: app.spec.order, ..AppKey::default() }
     }
 
-    fn group_key(&self, _id: GroupId, group: &Group, kind: Kind, _first: AppKey) -> GroupKey {
-        GroupKey { ratio: Ratio::new(group.running[kind].into(), NonZeroU64::MIN), ..GroupKey::default() }
+    fn group_key(&self, _id: GroupId, group: &Group, pool: Pool, _first: FirstApp) -> GroupKey {
+        GroupKey { ratio: Ratio::new(group.running[pool].into(), NonZeroU64::MIN), ..GroupKey::default() }
     }
 
     fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {

@@ -116,7 +116,8 @@ impl AttemptModel {
             | Fact::WorkerDrained(_)
             | Fact::WorkerResumed { .. }
             | Fact::Market(_)
-            | Fact::JobsCharged { .. } => Ok(()),
+            | Fact::JobsCharged { .. }
+            | Fact::Applications(_) => Ok(()),
         }
     }
 
@@ -284,7 +285,7 @@ impl AttemptModel {
             }
             Kind::ALL.into_iter().for_each(|kind| sum[kind] += u64::from(usage[kind]));
         }
-        let counted = scheduler.totals().running;
+        let counted = scheduler.totals().running.slots();
         if counted == sum {
             Ok(())
         } else {

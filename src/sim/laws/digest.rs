@@ -101,6 +101,7 @@ impl Digest {
                 self.word(costs.last_end_ms.cast_unsigned());
             }
             Fact::CostsForgotten(class) => self.bytes(class.user.as_bytes()),
+            Fact::Applications(changes) => self.bytes(format!("{changes:?}").as_bytes()),
             Fact::Market(fact) => self.market_fact(fact),
             Fact::JobsCharged { tick, jobs } => {
                 self.word(*tick);

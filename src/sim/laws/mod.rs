@@ -257,7 +257,7 @@ impl LawChecker {
         let inspection = engine.inspect();
         let totals = inspection.scheduler().totals();
         let none = PerKind::default();
-        if (totals.running, totals.waiting, totals.occupied) != (none, none, none) {
+        if (totals.running.slots(), totals.waiting.slots(), totals.occupied) != (none, none, none) {
             return Err(self.violation(Law::End, format!("no job is left, but {totals:?}")));
         }
         if inspection.pending_kill_jobs() > 0 {

@@ -337,7 +337,9 @@ impl Auditor {
         }
         let is_due = match (consumer, intent) {
             (Consumer::Job, Intent::Submission(submitter)) => submitter == user,
-            (Consumer::Servlet | Consumer::Upload, Intent::Request { user: signer, .. }) => signer == user,
+            (Consumer::Servlet | Consumer::Upload | Consumer::Application, Intent::Request { user: signer, .. }) => {
+                signer == user
+            }
             _ => false,
         };
         self.used_stamp = Some((*consumer, user.clone()));

@@ -285,5 +285,6 @@ fn consumer(consumer: Consumer) -> &'static str {
         Consumer::Servlet => "servlet",
         Consumer::Job => "job",
         Consumer::Upload => "upload",
+        Consumer::Application => "application",
     }
 }

@@ -1,5 +1,6 @@
 //! Applies each fact to the rows of the database.
 
+mod applications;
 mod costs;
 mod drains;
 mod job;
@@ -73,6 +74,7 @@ pub(super) fn record(
         }
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
+        Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }

@@ -1,5 +1,41 @@
-//! Applications that ask for containers, their containers, and what their workers are to be given of them.
+//! Applications that ask for containers, their containers, and the workers that run them.
 
+mod allocate;
+mod answer;
+mod application;
+mod ask;
+mod beat;
+mod change;
+mod check_rows;
+mod container;
+mod container_end;
+mod granting;
+mod items;
+mod master;
+mod program;
+mod record;
 mod refusal;
+mod report;
+mod request_table;
+mod response_ids;
+mod restored;
+mod settings;
+mod submit;
+mod table;
+mod worker;
 
+pub use allocate::CallResult;
+pub use answer::Headroom;
+pub use application::{Application, ContainerTotals};
+pub use beat::{BeatNotes, NoFirstBeat, WorkerPlace};
+pub use change::ApplicationChange;
+pub use container::{Container, ContainerNode, Kill, Launched, LoweredRows};
+pub use items::{Items, ItemsError};
+pub use record::{GrantSource, ItemStanding, ItemTrouble, Master, Standing, SubmittedApplication, TakenIn, TypeLaunch};
 pub use refusal::{ApplicationRefusal, BodyFault};
+pub use report::WantedContainers;
+pub use request_table::RequestRow;
+pub use restored::RestoredApplication;
+pub use settings::ContainerSettings;
+pub use submit::NewApplication;
+pub use table::Applications;

@@ -1,0 +1,252 @@
+//! Containers and the scheduler: what of the applications' changes it must know, and what it grants.
+
+use std::sync::Arc;
+
+use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
+use crate::engine::core::Engine;
+use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
+use crate::model::{ApplicationId, Capability, Now, TrackerId};
+use crate::scheduler::{AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName};
+
+/// Takes what the scheduler grants.
+struct ContainerTaker<'a> {
+    applications: &'a mut Applications,
+    now: Now,
+}
+
+impl ContainerSource for ContainerTaker<'_> {
+    fn take_container(&mut self, grant: &ContainerGrant) -> bool {
+        let application = self.applications.of_app(grant.app);
+        application.is_some_and(|application| self.applications.grant(application, grant, self.now).is_some())
+    }
+}
+
+// === impl Engine: containers ===
+
+impl Engine {
+    /// After each event: what can be granted is granted, what has changed becomes one fact, and who waits learns of it.
+    pub(super) fn settle_applications(&mut self, now: Now) {
+        if !self.applications.settings.is_enabled {
+            return;
+        }
+        self.grant_containers(now);
+        if self.applications.has_changes() {
+            let changes = self.applications.take_changes(self.outbox.next_fact());
+            self.outbox.record(Fact::Applications(changes));
+        }
+        for application in self.applications.take_news() {
+            self.outbox.request(Effect::ApplicationHasNews(application));
+        }
+        for tracker in self.applications.take_worker_news() {
+            self.outbox.request(Effect::WorkerHasNews { tracker });
+        }
+    }
+
+    /// Grants what is wanted and fits.
+    pub(super) fn grant_containers(&mut self, now: Now) {
+        self.pass_on_changes();
+        if self.is_in_safe_mode() {
+            return;
+        }
+        let mut taker = ContainerTaker { applications: &mut self.applications, now };
+        self.cluster.scheduler.grant_containers(&mut taker);
+        self.applications.mark_passed_on();
+    }
+
+    /// Offers a node to containers: once in each heartbeat of its tracker.
+    pub(super) fn offer_to_containers(&mut self, node: TrackerId, now: Now) {
+        self.pass_on_changes();
+        let may_take = self.may_take_containers(node, now);
+        self.cluster.scheduler.set_takes_containers(node, may_take);
+        if may_take && !self.is_in_safe_mode() {
+            let mut taker = ContainerTaker { applications: &mut self.applications, now };
+            self.cluster.scheduler.grant_containers_on(node, &mut taker);
+            self.applications.mark_passed_on();
+        }
+    }
+
+    /// Whether a node may get containers: its worker has listed what it has and is well, and so is its tracker.
+    pub(super) fn may_take_containers(&self, node: TrackerId, now: Now) -> bool {
+        let Some(tracker) = self.trackers.get(node) else { return false };
+        let worker = self.applications.worker(&tracker.name);
+        worker.is_some_and(|worker| worker.complaint.is_none()) && self.can_take_work(tracker, now)
+    }
+
+    /// Gives the scheduler the changes of this step that it did not make.
+    pub(super) fn pass_on_changes(&mut self) {
+        let changes = self.applications.pass_on();
+        let mut rows: Vec<(ApplicationId, AskedRow)> = Vec::new();
+        for change in &changes {
+            match change {
+                ApplicationChange::RowSet { application, request, place, count, relaxes } => {
+                    rows.push((*application, self.asked_row(*application, *request, place, *count, *relaxes)));
+                    continue;
+                }
+                ApplicationChange::TypeDropped { application, request } => {
+                    rows.push((*application, self.asked_row(*application, *request, &Placement::Any, 0, true)));
+                    continue;
+                }
+                _ => self.ask_scheduler(std::mem::take(&mut rows)),
+            }
+            self.pass_on_change(change);
+        }
+        self.ask_scheduler(rows);
+        // After all of them: an app ends once each of its containers has.
+        for application in changes.iter().filter_map(ApplicationChange::application) {
+            self.end_app_when_done(application);
+        }
+    }
+
+    fn pass_on_change(&mut self, change: &ApplicationChange) {
+        match change {
+            ApplicationChange::Submitted { submitted, .. } => self.enter_application(submitted.id),
+            ApplicationChange::Stands { application, standing } if standing.state.is_over() => {
+                if let Some(app) = self.applications.app(*application) {
+                    self.cluster.scheduler.remove_app(app);
+                }
+            }
+            ApplicationChange::Blacklisted { application, name, is_on } => {
+                let Some(app) = self.applications.app(*application) else { return };
+                let name = [Arc::from(name.as_str())];
+                let (additions, removals): (&[_], &[_]) = if *is_on { (&name, &[]) } else { (&[], &name) };
+                self.cluster.scheduler.blacklist(app, additions, removals);
+            }
+            ApplicationChange::Container(container) if !container.is_live() => {
+                let node = self.applications.take_place(container.id).unwrap_or(TrackerId::NONE);
+                if let Some(app) = self.applications.app(container.id.application) {
+                    self.cluster.scheduler.end_container(app, node, container.request);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the app of an application that is over once nothing of it lives.
+    fn end_app_when_done(&mut self, application: ApplicationId) {
+        let is_done = self.applications.get(application).is_none_or(|one| one.is_over() && one.live().next().is_none());
+        if is_done && let Some(app) = self.applications.leave_app(application) {
+            self.cluster.scheduler.end_app(app);
+        }
+    }
+
+    fn ask_scheduler(&mut self, rows: Vec<(ApplicationId, AskedRow)>) {
+        let mut rows = rows.into_iter().peekable();
+        while let Some((application, row)) = rows.next() {
+            let mut asked = vec![row];
+            while let Some((_, row)) = rows.next_if(|(next, _)| *next == application) {
+                asked.push(row);
+            }
+            let Some(app) = self.applications.app(application) else { continue };
+            if self.applications.get(application).is_none_or(Application::is_over) {
+                continue;
+            }
+            // The numbers are what is left already: nothing is deducted again.
+            let result = self.cluster.scheduler.ask(app, &asked, &[]);
+            self.outbox.violations.check(result.is_ok(), || format!("{application} cannot ask: {result:?}"));
+        }
+    }
+
+    fn asked_row(
+        &self,
+        application: ApplicationId,
+        request: RequestType,
+        place: &Placement,
+        count: u32,
+        relaxes: bool,
+    ) -> AskedRow {
+        let table = self.applications.get(application).and_then(|one| one.tables.get(&request));
+        let most = table.and_then(|table| table.launch.as_ref()).and_then(|launch| launch.max_running);
+        AskedRow {
+            request,
+            name: row_name(place),
+            count,
+            relax_locality: relaxes,
+            max_running: most.and_then(std::num::NonZeroU32::new),
+        }
+    }
+
+    /// Adds an application to the scheduler, without its requests.
+    pub(super) fn enter_application(&mut self, id: ApplicationId) {
+        let Some(application) = self.applications.get(id) else { return };
+        let submitted = Arc::clone(&application.submitted);
+        let app = self.jobs.next_app_id();
+        let group = self.open_pool(&submitted.queue);
+        let spec = AppSpec {
+            id: app,
+            group,
+            user: Arc::clone(&submitted.user),
+            priority: submitted.priority as u8,
+            start_ms: submitted.submitted_ms,
+            order: submitted.order,
+            slots_per_task: AppSpec::ONE_SLOT,
+        };
+        let scheduler = &mut self.cluster.scheduler;
+        let added = scheduler.add_app(spec);
+        self.outbox.violations.check(added.is_ok(), || format!("{id} cannot be added: {added:?}"));
+        scheduler.resume_app(app);
+        scheduler.set_strict_gates(app, submitted.strict_gates);
+        self.applications.enter_app(id, app);
+    }
+
+    /// Adds an application of an earlier run to the scheduler, with its requests and containers.
+    pub(super) fn reenter_application(&mut self, id: ApplicationId) {
+        self.enter_application(id);
+        let (Some(app), Some(application)) = (self.applications.app(id), self.applications.get(id)) else { return };
+        let rows: Vec<AskedRow> = application
+            .tables
+            .iter()
+            .flat_map(|(request, table)| {
+                table.rows.iter().map(|(place, row)| self.asked_row(id, *request, place, row.count, row.relaxes))
+            })
+            .collect();
+        let names: Vec<Arc<str>> = application.blacklist.iter().map(|name| Arc::from(name.as_str())).collect();
+        let requests: Vec<RequestType> = application.live().map(|container| container.request).collect();
+        let is_over = application.is_over();
+        let scheduler = &mut self.cluster.scheduler;
+        scheduler.blacklist(app, &names, &[]);
+        scheduler.restore_rows(app, &rows);
+        for request in requests {
+            scheduler.restore_container(app, TrackerId::NONE, request);
+        }
+        if is_over {
+            scheduler.remove_app(app);
+            self.end_app_when_done(id);
+        }
+    }
+
+    /// What is free for an application now.
+    pub(super) fn headroom_of(&self, application: ApplicationId) -> Headroom {
+        let scheduler = &self.cluster.scheduler;
+        let limit = self.applications.app(application).map_or(Capability::default(), |app| scheduler.headroom(app));
+        Headroom { limit, nodes: u32::try_from(scheduler.container_nodes()).unwrap_or(u32::MAX) }
+    }
+
+    /// Why requests of an application wait.
+    pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
+        let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
+        let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
+        waiting
+            .map(|waiting| WaitingRequest {
+                priority: waiting.request.priority,
+                capability: waiting.request.capability,
+                reason: match waiting.reason {
+                    _ if self.is_in_safe_mode() => WaitingReason::SafeMode,
+                    ContainerReason::MaxRunning => WaitingReason::MaxRunning,
+                    ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
+                    ContainerReason::Gates => WaitingReason::Gates,
+                    ContainerReason::LocalityDelay => WaitingReason::LocalityDelay,
+                    ContainerReason::NoneFree => WaitingReason::NoneFree,
+                    ContainerReason::Others => WaitingReason::EarlierJobs,
+                },
+            })
+            .collect()
+    }
+}
+
+fn row_name(place: &Placement) -> RowName {
+    match place {
+        Placement::Host(name) => RowName::Host(name.as_str().into()),
+        Placement::Rack(name) => RowName::Rack(name.as_str().into()),
+        Placement::Any => RowName::Any,
+    }
+}

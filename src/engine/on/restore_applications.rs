@@ -1,0 +1,56 @@
+//! Restores the applications of earlier runs: they are as they were, and their workers are expected.
+
+use crate::engine::core::Engine;
+use crate::engine::state::{ApplicationChange, RestoredApplication};
+use crate::market::{Consumer, MarketFact, Stamp};
+use crate::model::{ApplicationId, Now};
+
+/// Applications of earlier runs from the store.
+#[derive(Debug, Default)]
+pub struct RestoredApplications {
+    /// All that are not over or have live containers, and the newest of the others.
+    pub applications: Vec<RestoredApplication>,
+    /// The latest start in an id; 0: there was none.
+    pub last_start_ms: u64,
+    /// The last signatures of users.
+    pub stamps: Vec<Stamp>,
+}
+
+// === impl RestoredApplications ===
+
+impl RestoredApplications {
+    /// The stamps of requests about applications, among all that are stored.
+    #[must_use]
+    pub fn stamps_among(facts: &[MarketFact]) -> Vec<Stamp> {
+        let stamps = facts.iter().filter_map(|fact| match fact {
+            MarketFact::Stamp(stamp) if stamp.consumer == Consumer::Application => Some(stamp.clone()),
+            _ => None,
+        });
+        stamps.collect()
+    }
+}
+
+// === impl Engine: restored applications ===
+
+impl Engine {
+    /// Restores applications; before jobs, whose trackers are then expected together with theirs.
+    pub(super) fn restore_applications(&mut self, restored: RestoredApplications, now: Now) {
+        let RestoredApplications { applications, stamps, .. } = restored;
+        self.cluster.scheduler.set_slot_size(self.applications.settings.slot);
+        self.cluster.scheduler.set_locality_delay(self.applications.settings.locality_delay);
+        for stamp in stamps {
+            self.applications.apply(&ApplicationChange::Stamped(stamp));
+        }
+        let ids: Vec<ApplicationId> =
+            applications.into_iter().map(|application| self.applications.restore(application, now)).collect();
+        for id in ids {
+            let needs_app = self
+                .applications
+                .get(id)
+                .is_some_and(|application| !application.is_over() || application.live().next().is_some());
+            if needs_app {
+                self.reenter_application(id);
+            }
+        }
+    }
+}

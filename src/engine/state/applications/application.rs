@@ -1,0 +1,420 @@
+//! One application: its standing, requests, contexts and containers, and how changes apply to them.
+
+use super::master::is_master;
+use crate::scheduler::RequestType;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::api::applications::{ContainerState, Placement};
+use crate::model::{ApplicationId, Capability, ContainerExit, LaunchContext};
+
+use super::change::ApplicationChange;
+use super::container::{Container, ContainerStep};
+use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
+use super::request_table::{RequestRow, RequestTable};
+use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
+
+/// One application.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Application {
+    /// What it was submitted with.
+    pub submitted: Arc<SubmittedApplication>,
+    /// How it stands.
+    pub standing: Standing,
+    /// Contexts by number.
+    pub contexts: BTreeMap<u64, Arc<LaunchContext>>,
+    /// Names of contexts.
+    pub specs: BTreeMap<String, u64>,
+    /// Its requests.
+    pub tables: BTreeMap<RequestType, RequestTable>,
+    /// Items that did not end well at once.
+    pub troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
+    /// Hosts and racks that it wants nothing of.
+    pub blacklist: BTreeSet<String>,
+    /// Containers by number: all that live, and some that are complete.
+    pub containers: BTreeMap<u64, Container>,
+    /// The last answer as it was sent.
+    pub last_answer: Option<Arc<[u8]>>,
+    /// The last timestamp that was signed with its secret, epoch ms; `i64::MIN`: none.
+    pub stamp_ms: i64,
+    /// What follows from the containers.
+    pub counts: ContainerCounts,
+}
+
+/// What follows from the containers of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerCounts {
+    /// Numbers of live containers.
+    pub live: BTreeSet<u64>,
+    /// Numbers of containers that no answer has named.
+    pub untold: BTreeSet<u64>,
+    /// Numbers of complete containers whose status no answer has.
+    pub unreported: BTreeSet<u64>,
+    /// Complete containers in memory, in the order of their ends.
+    pub complete: VecDeque<u64>,
+    /// Live containers of each type.
+    pub live_of: BTreeMap<RequestType, u32>,
+    /// Live containers that run a context, by its number.
+    pub context_uses: BTreeMap<u64, u32>,
+    /// Items that wait again, by when they came to wait.
+    pub waiting: BTreeMap<RequestType, BTreeSet<(u64, u32)>>,
+    /// Memory and cores of live containers.
+    pub memory_mb: u64,
+    /// See `memory_mb`.
+    pub vcores: u64,
+    /// The highest number that a container has had.
+    pub last_number: u64,
+    /// The highest number of a complete container that is in the store alone.
+    pub stored_through: u64,
+    /// What the containers that are complete leave.
+    pub totals: ContainerTotals,
+}
+
+/// Sums over the complete containers of an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerTotals {
+    /// How many.
+    pub complete: u64,
+    /// Those that failed by their own fault.
+    pub failed: u64,
+    /// Those taken for others.
+    pub preempted: u64,
+    /// Memory times the time from grant to end, MB x ms.
+    pub memory_mb_ms: u64,
+    /// Cores times the time from grant to end, ms.
+    pub vcore_ms: u64,
+}
+
+// === impl ContainerTotals ===
+
+impl ContainerTotals {
+    /// Adds a complete container.
+    pub fn add(&mut self, container: &Container) {
+        let Some(end) = &container.end else { return };
+        let held_ms = end.ended_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
+        let Capability { memory_mb, vcores } = container.request.capability;
+        self.complete += 1;
+        self.failed += u64::from(container.has_failed());
+        self.preempted += u64::from(end.exit == ContainerExit::PREEMPTED);
+        self.memory_mb_ms = self.memory_mb_ms.saturating_add(held_ms.saturating_mul(u64::from(memory_mb)));
+        self.vcore_ms = self.vcore_ms.saturating_add(held_ms.saturating_mul(u64::from(vcores)));
+    }
+}
+
+// === impl Application ===
+
+impl Application {
+    /// One that has just been submitted.
+    pub fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
+        Self {
+            stamp_ms: i64::MIN,
+            submitted,
+            standing,
+            contexts: BTreeMap::new(),
+            specs: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            blacklist: BTreeSet::new(),
+            containers: BTreeMap::new(),
+            last_answer: None,
+            counts: ContainerCounts::default(),
+        }
+    }
+
+    /// What a restart keeps of it: all but complete containers whose end was acknowledged, and those of one without a
+    /// program.
+    #[cfg(test)]
+    pub fn durable(&self) -> Self {
+        let mut kept = self.clone();
+        let is_needed = |container: &Container| {
+            container.is_live()
+                || (self.counts.unreported.contains(&container.id.number) && !self.is_over())
+                || container.status_told.is_some_and(|answer| !self.is_acknowledged(answer) && !self.is_over())
+        };
+        kept.containers.retain(|_, container| is_needed(container));
+        let has = |number: &u64| kept.containers.contains_key(number);
+        kept.counts.untold.retain(has);
+        kept.counts.unreported.retain(has);
+        kept.counts.complete.clear();
+        kept.counts.stored_through = 0;
+        kept
+    }
+
+    /// Its id.
+    pub fn id(&self) -> ApplicationId {
+        self.submitted.id
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.standing.state.is_over()
+    }
+
+    /// Whether a program may register and call.
+    pub fn has_program(&self) -> bool {
+        !self.submitted.is_unattended
+    }
+
+    /// Live containers.
+    pub fn live(&self) -> impl Iterator<Item = &Container> {
+        self.counts.live.iter().filter_map(|number| self.containers.get(number))
+    }
+
+    /// Containers that are still wanted, of all types.
+    pub fn outstanding(&self) -> u64 {
+        self.tables.values().map(|table| u64::from(table.outstanding())).sum()
+    }
+
+    /// The context that a name stands for, with its number.
+    pub fn spec(&self, name: &str) -> Option<(u64, &Arc<LaunchContext>)> {
+        let number = *self.specs.get(name)?;
+        Some((number, self.contexts.get(&number)?))
+    }
+
+    /// Whether an answer has reached its application: a later call said so.
+    pub fn is_acknowledged(&self, (attempt, response_id): (u32, u64)) -> bool {
+        let Standing { attempt: now, response_id: last, taken_in, .. } = &self.standing;
+        attempt < *now || response_id < *last || (response_id == *last && taken_in.is_some())
+    }
+
+    /// Applies a change of this application.
+    pub fn apply(&mut self, change: &ApplicationChange) {
+        match change {
+            ApplicationChange::Submitted { standing, .. } | ApplicationChange::Stands { standing, .. } => {
+                self.standing = (**standing).clone();
+                self.forget_oldest();
+            }
+            ApplicationChange::ContextKept { number, context, .. } => {
+                self.contexts.insert(*number, Arc::clone(context));
+            }
+            ApplicationChange::ContextDropped { number, .. } => drop(self.contexts.remove(number)),
+            ApplicationChange::SpecNamed { name, context, .. } => drop(self.specs.insert(name.clone(), *context)),
+            ApplicationChange::RowSet { request, place, count, relaxes, .. } => {
+                let row = RequestRow { count: *count, relaxes: *relaxes };
+                self.tables.entry(*request).or_default().rows.insert(place.clone(), row);
+            }
+            ApplicationChange::TypeDropped { request, .. } => drop(self.tables.remove(request)),
+            ApplicationChange::LaunchSet { request, launch, .. } => {
+                let table = self.tables.entry(*request).or_default();
+                let items = launch.as_ref().and_then(|launch| launch.items.as_ref());
+                // They were checked when they came.
+                table.items = items.and_then(|items| items.parse().ok()).unwrap_or_default();
+                table.launch = launch.as_deref().cloned();
+                table.taken = 0;
+            }
+            ApplicationChange::ItemsTaken { request, taken, .. } => {
+                self.tables.entry(*request).or_default().taken = *taken;
+            }
+            ApplicationChange::ItemTroubled { request, item, trouble, .. } => {
+                self.set_trouble(*request, *item, *trouble)
+            }
+            ApplicationChange::Blacklisted { name, is_on: true, .. } => drop(self.blacklist.insert(name.clone())),
+            ApplicationChange::Blacklisted { name, is_on: false, .. } => drop(self.blacklist.remove(name)),
+            ApplicationChange::Container(container) => self.set_container((**container).clone()),
+            ApplicationChange::Answered { attempt, response_id, answer, containers, statuses, .. } => {
+                self.standing.response_id = *response_id;
+                self.standing.taken_in = None;
+                self.last_answer = Some(Arc::clone(answer));
+                self.tell(containers, (*attempt, *response_id));
+                for number in statuses {
+                    if let Some(container) = self.containers.get_mut(number) {
+                        container.status_told = Some((*attempt, *response_id));
+                    }
+                    self.counts.unreported.remove(number);
+                }
+                self.forget_oldest();
+            }
+            ApplicationChange::Listed { attempt, containers, statuses, .. } => {
+                self.last_answer = None;
+                self.tell(containers, (*attempt, 0));
+                for number in statuses {
+                    if let Some(container) = self.containers.get_mut(number) {
+                        container.status_told = None;
+                        self.counts.unreported.insert(*number);
+                    }
+                }
+            }
+            ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
+            ApplicationChange::Stamped(_) => {}
+        }
+    }
+
+    pub(super) fn set_trouble(&mut self, request: RequestType, item: u32, trouble: Option<ItemTrouble>) {
+        let before = self.troubles.get(&request).and_then(|items| items.get(&item));
+        let waiting = self.counts.waiting.entry(request).or_default();
+        if let Some(ItemTrouble { standing: ItemStanding::Waits(turn), .. }) = before {
+            waiting.remove(&(*turn, item));
+        }
+        if let Some(ItemTrouble { standing: ItemStanding::Waits(turn), .. }) = trouble {
+            waiting.insert((turn, item));
+        }
+        if waiting.is_empty() {
+            self.counts.waiting.remove(&request);
+        }
+        match trouble {
+            Some(trouble) => drop(self.troubles.entry(request).or_default().insert(item, trouble)),
+            None => {
+                if let Some(items) = self.troubles.get_mut(&request) {
+                    items.remove(&item);
+                    if items.is_empty() {
+                        self.troubles.remove(&request);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, numbers: &[u64], answer: (u32, u64)) {
+        for number in numbers {
+            if let Some(container) = self.containers.get_mut(number) {
+                if let Some(next) = container.after(ContainerStep::Told) {
+                    *container = next;
+                }
+                container.told = Some(answer);
+            }
+            self.counts.untold.remove(number);
+        }
+    }
+
+    pub(super) fn set_container(&mut self, container: Container) {
+        let number = container.id.number;
+        let before = self.containers.get(&number);
+        let counts = &mut self.counts;
+        let was_live = before.is_some_and(Container::is_live);
+        let was_complete = before.is_some_and(|before| !before.is_live());
+        let Capability { memory_mb, vcores } = container.request.capability;
+        let (memory_mb, vcores) = (u64::from(memory_mb), u64::from(vcores));
+        if container.is_live() && !was_live {
+            counts.live.insert(number);
+            counts.memory_mb += memory_mb;
+            counts.vcores += vcores;
+            *counts.live_of.entry(container.request).or_default() += 1;
+        }
+        if !container.is_live() && was_live {
+            counts.live.remove(&number);
+            counts.memory_mb = counts.memory_mb.saturating_sub(memory_mb);
+            counts.vcores = counts.vcores.saturating_sub(vcores);
+            if let Some(live) = counts.live_of.get_mut(&container.request) {
+                *live = live.saturating_sub(1);
+                if *live == 0 {
+                    counts.live_of.remove(&container.request);
+                }
+            }
+        }
+        if !container.is_live() && !was_complete {
+            counts.complete.push_back(number);
+            counts.totals.add(&container);
+        }
+        let has_reader = !self.submitted.is_unattended && !is_master(container.request);
+        if has_reader && container.told.is_none() {
+            counts.untold.insert(number);
+        }
+        if has_reader && !container.is_live() && container.status_told.is_none() {
+            counts.unreported.insert(number);
+        }
+        let context_of = |container: &Container| container.is_live().then_some(container.launch?.context);
+        let (old, new) = (before.and_then(context_of), context_of(&container));
+        if old != new {
+            if let Some(old) = old {
+                let uses = counts.context_uses.get(&old).map_or(0, |uses| uses.saturating_sub(1));
+                match uses {
+                    0 => drop(counts.context_uses.remove(&old)),
+                    uses => drop(counts.context_uses.insert(old, uses)),
+                }
+            }
+            if let Some(new) = new {
+                *counts.context_uses.entry(new).or_default() += 1;
+            }
+        }
+        counts.last_number = counts.last_number.max(number);
+        self.containers.insert(number, container);
+        self.forget_oldest();
+    }
+
+    /// Forgets the oldest complete containers beyond those that are kept, but none whose status may have to be sent again.
+    fn forget_oldest(&mut self) {
+        let is_done = self.is_over() && self.counts.live.is_empty();
+        let most = if is_done { COMPLETE_KEPT_WHEN_OVER } else { COMPLETE_KEPT };
+        while self.counts.complete.len() > most {
+            let Some(&number) = self.counts.complete.front() else { return };
+            let told = self.containers.get(&number).and_then(|container| container.status_told);
+            let is_settled = match told {
+                _ if is_done => true,
+                Some(answer) => self.is_acknowledged(answer),
+                None => !self.counts.unreported.contains(&number),
+            };
+            if !is_settled {
+                return;
+            }
+            self.counts.complete.pop_front();
+            self.containers.remove(&number);
+            self.counts.untold.remove(&number);
+            self.counts.unreported.remove(&number);
+            self.counts.stored_through = self.counts.stored_through.max(number);
+        }
+    }
+
+    /// The first item that waits again, by when it came to wait.
+    pub fn first_waiting(&self, request: RequestType) -> Option<(u32, ItemTrouble)> {
+        let (_, item) = *self.counts.waiting.get(&request)?.first()?;
+        Some((item, *self.troubles.get(&request)?.get(&item)?))
+    }
+
+    /// The turn of the next item that comes to wait.
+    pub fn next_turn(&self, request: RequestType) -> u64 {
+        let last = self.counts.waiting.get(&request).and_then(|waiting| waiting.last());
+        last.map_or(0, |(turn, _)| turn + 1)
+    }
+
+    /// Items of a type that have failed for good.
+    pub fn failed_items(&self, request: RequestType) -> impl Iterator<Item = u32> {
+        let items = self.troubles.get(&request).into_iter().flatten();
+        items
+            .filter(|(item, trouble)| trouble.standing == ItemStanding::Failed && **item != WITHOUT_ITEM)
+            .map(|(item, _)| *item)
+    }
+
+    /// How many containers count on each row that were granted and not named by an answer.
+    pub fn untold_on_rows(&self) -> BTreeMap<(RequestType, Placement), u32> {
+        let mut on_rows = BTreeMap::new();
+        for container in self.counts.untold.iter().filter_map(|number| self.containers.get(number)) {
+            for place in container.lowered_rows() {
+                *on_rows.entry((container.request, place)).or_default() += 1;
+            }
+        }
+        on_rows
+    }
+
+    /// A number for a new context; that of a master has 0.
+    pub fn next_context(&self) -> u64 {
+        self.contexts.last_key_value().map_or(1, |(number, _)| number + 1)
+    }
+
+    /// Whether a live container or a name needs a context.
+    pub fn needs_context(&self, number: u64) -> bool {
+        self.specs.values().any(|named| *named == number)
+            || self.counts.context_uses.contains_key(&number)
+            || (number == 0 && self.submitted.master.is_some())
+    }
+}
+
+// === impl Container: rows ===
+
+impl Container {
+    /// The rows that its grant lowered.
+    pub fn lowered_rows(&self) -> Vec<Placement> {
+        let mut rows = vec![Placement::Any];
+        if self.lowered.rack {
+            rows.push(Placement::Rack(self.node.rack.to_string()));
+        }
+        if self.lowered.host {
+            rows.push(Placement::Host(self.node.host.to_string()));
+        }
+        rows
+    }
+
+    /// Whether it waits to be launched.
+    pub fn waits_for_launch(&self) -> bool {
+        matches!(self.state, ContainerState::Allocated | ContainerState::Acquired)
+    }
+}

@@ -1,0 +1,267 @@
+//! A worker's beat: what it says of its containers, and what it is answered.
+
+use super::master::is_master;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::api::applications::ContainerState;
+use crate::api::{
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerKill, ContainerLaunch, LaunchedItem, WorkerBeat,
+};
+use crate::model::{ContainerExit, ContainerId, LaunchContext, LogKey, Now, TrackerId};
+
+use super::container::{Container, ContainerStep};
+use super::table::Applications;
+use super::worker::ContainerWorker;
+
+/// Where a worker is, as its tracker is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerPlace {
+    /// Its tracker.
+    pub tracker: TrackerId,
+    /// `host:web port`.
+    pub node: Arc<str>,
+    /// Its host.
+    pub host: Arc<str>,
+    /// Its rack.
+    pub rack: Arc<str>,
+}
+
+/// What a beat is answered, apart from what its worker is owed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BeatNotes {
+    /// Containers that the worker may forget.
+    pub noted: Vec<ContainerId>,
+    /// Containers of the worker that are not there.
+    pub kills: Vec<ContainerKill>,
+}
+
+/// The beat is not the first one of its worker's connection, and nothing is known of the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFirstBeat;
+
+// === impl Applications ===
+
+impl Applications {
+    /// Takes what a worker says.
+    ///
+    /// # Errors
+    /// [`NoFirstBeat`]
+    pub fn take_beat(&mut self, beat: WorkerBeat, place: WorkerPlace, now: Now) -> Result<BeatNotes, NoFirstBeat> {
+        let name: Arc<str> = Arc::from(beat.tracker.as_str());
+        self.greet(&name, &beat, place, now)?;
+        let mut notes = BeatNotes::default();
+        let mut listed = BTreeSet::new();
+        let mut running = Vec::new();
+        // Ends first: they make room.
+        for BeatContainer { id, state } in beat.containers {
+            listed.insert(id);
+            match state {
+                BeatContainerState::Ended(end) => {
+                    if self.is_here(id, &name, beat.incarnation) {
+                        self.end_container(id, end, now);
+                    }
+                    notes.noted.push(id);
+                }
+                BeatContainerState::Launching => running.push((id, None)),
+                BeatContainerState::Running { started_ms, .. } => running.push((id, Some(started_ms))),
+            }
+        }
+        for (id, started_ms) in running {
+            if !self.is_here(id, &name, beat.incarnation) {
+                notes.kills.push(ContainerKill {
+                    id,
+                    exit: ContainerExit::ABORTED,
+                    diagnostics: "it is not known here".to_owned(),
+                    grace_ms: LaunchContext::DEFAULT_KILL_GRACE_MS,
+                });
+                continue;
+            }
+            if let Some(worker) = self.workers.get_mut(&name) {
+                worker.has.insert(id);
+            }
+            if let Some(started_ms) = started_ms {
+                self.step_container(id, ContainerStep::Started(started_ms));
+            }
+        }
+        if beat.is_full {
+            self.compare_full_list(&name, &listed, now);
+        }
+        Ok(notes)
+    }
+
+    /// Updates what is known of a worker; a new process of it, or one on a new connection, begins with nothing sent.
+    fn greet(&mut self, name: &Arc<str>, beat: &WorkerBeat, place: WorkerPlace, now: Now) -> Result<(), NoFirstBeat> {
+        let before = self.workers.get(name).filter(|worker| worker.incarnation == beat.incarnation);
+        if before.is_none() && !beat.is_full {
+            return Err(NoFirstBeat);
+        }
+        self.lose_other_incarnations(name, beat.incarnation, &place, now);
+        let WorkerPlace { tracker, node, host, rack } = place;
+        let before = self.workers.get(name);
+        let declared = beat.declared.map(|declared| declared.capability);
+        let capability = declared.or(before.map(|worker| worker.capability)).unwrap_or_default();
+        let (has, sent, has_news) = match before {
+            Some(worker) if !beat.is_full => (worker.has.clone(), worker.sent.clone(), worker.has_news),
+            _ => (BTreeSet::new(), BTreeSet::new(), true),
+        };
+        let complaint = beat.unhealthy.clone();
+        let heard_ms = now.wall_ms;
+        let incarnation = beat.incarnation;
+        let worker = ContainerWorker {
+            tracker,
+            incarnation,
+            node,
+            host,
+            rack,
+            capability,
+            complaint,
+            has,
+            sent,
+            has_news,
+            heard_ms,
+        };
+        self.worker_names.insert(tracker, Arc::clone(name));
+        self.workers.insert(Arc::clone(name), worker);
+        Ok(())
+    }
+
+    /// Another process of a worker has ended, and its containers with it.
+    fn lose_other_incarnations(&mut self, name: &Arc<str>, incarnation: u64, place: &WorkerPlace, now: Now) {
+        let lost: Vec<ContainerId> = self
+            .on_tracker
+            .get(name)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|id| self.container(*id).is_some_and(|container| container.node.incarnation != incarnation))
+            .collect();
+        for id in lost {
+            self.end_without_report(id, ContainerExit::ABORTED, lost_text(&place.node), now);
+        }
+    }
+
+    /// Whether a worker may have a container: it is launched there, by this process, and not complete.
+    fn is_here(&self, id: ContainerId, tracker: &str, incarnation: u64) -> bool {
+        self.container(id).is_some_and(|container| {
+            container.is_launched() && *container.node.tracker == *tracker && container.node.incarnation == incarnation
+        })
+    }
+
+    /// Containers that run by the book and are not on the whole list of their worker are gone. A launch that it lacks is
+    /// given again, unless it is to be killed.
+    fn compare_full_list(&mut self, name: &Arc<str>, listed: &BTreeSet<ContainerId>, now: Now) {
+        let missing: Vec<ContainerId> =
+            self.on_tracker.get(name).into_iter().flatten().copied().filter(|id| !listed.contains(id)).collect();
+        for id in missing {
+            let Some(container) = self.container(id) else { continue };
+            match (&container.kill, container.state) {
+                (Some(kill), ContainerState::Launching | ContainerState::Running) => {
+                    let (exit, diagnostics) = (kill.exit, kill.diagnostics.clone());
+                    self.end_without_report(id, exit, diagnostics, now);
+                }
+                (None, ContainerState::Running) => {
+                    let diagnostics = "its worker no longer has it".to_owned();
+                    self.end_without_report(id, ContainerExit::ABORTED, diagnostics, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What a worker is owed; none: nothing new, and the beat may wait.
+    pub fn answer_beat(&mut self, tracker: &str, notes: BeatNotes, is_over: bool) -> Option<BeatAnswer> {
+        let BeatNotes { noted, mut kills } = notes;
+        let has_news = self.workers.get(tracker).is_some_and(|worker| worker.has_news);
+        let here = self.on_tracker.get(tracker).into_iter().flatten().filter_map(|id| self.container(*id));
+        let mut launches = Vec::new();
+        if has_news || is_over || !noted.is_empty() || !kills.is_empty() {
+            for container in here.filter(|container| container.is_launched()) {
+                if let Some(kill) = &container.kill {
+                    let (exit, diagnostics) = (kill.exit, kill.diagnostics.clone());
+                    kills.push(ContainerKill { id: container.id, exit, diagnostics, grace_ms: kill.grace_ms });
+                } else if self.is_owed(container) {
+                    launches.extend(self.launch_order(container));
+                }
+            }
+        }
+        let worker = self.workers.get_mut(tracker)?;
+        let is_empty = launches.is_empty() && kills.is_empty() && noted.is_empty();
+        if !is_over && (is_empty || (!worker.has_news && noted.is_empty() && kills.is_empty())) {
+            worker.has_news = false;
+            return None;
+        }
+        worker.has_news = false;
+        self.worker_news.remove(tracker);
+        worker.sent.extend(launches.iter().map(|launch| launch.id));
+        Some(BeatAnswer { launches, kills, noted })
+    }
+
+    /// Whether a launch is owed: its worker has not said that it has it.
+    fn is_owed(&self, container: &Container) -> bool {
+        container.state == ContainerState::Launching
+            && self.workers.get(&container.node.tracker).is_some_and(|worker| !worker.has.contains(&container.id))
+    }
+
+    fn launch_order(&self, container: &Container) -> Option<ContainerLaunch> {
+        let application = self.get(container.id.application)?;
+        let launch = container.launch?;
+        let context = application.contexts.get(&launch.context)?;
+        let secret = application.submitted.secret;
+        let key = LogKey::of_token(secret.as_bytes());
+        let runs_master = is_master(container.request);
+        Some(ContainerLaunch {
+            id: container.id,
+            capability: container.request.capability,
+            user: application.submitted.user.to_string(),
+            context: (**context).clone(),
+            item: launch.item.map(|number| LaunchedItem { number, attempt: launch.item_attempt }),
+            secret: runs_master.then(|| secret.to_hex()),
+            log_key: hex(key.as_bytes()),
+            server: self.settings.server.clone(),
+        })
+    }
+
+    /// A node is gone, and its containers with it.
+    pub fn lose_worker(&mut self, tracker: &str, now: Now) {
+        let worker = self.workers.remove(tracker);
+        if let Some(worker) = &worker {
+            self.worker_names.remove(&worker.tracker);
+        }
+        let node = worker.map(|worker| worker.node);
+        let lost: Vec<ContainerId> = self.on_tracker.get(tracker).into_iter().flatten().copied().collect();
+        for id in lost {
+            let Some(container) = self.container(id) else { continue };
+            let node = node.clone().unwrap_or_else(|| Arc::clone(&container.node.id));
+            self.end_without_report(id, ContainerExit::ABORTED, lost_text(&node), now);
+        }
+    }
+
+    /// The incarnation of a worker that has sent a whole list.
+    pub fn incarnation(&self, tracker: &str) -> Option<u64> {
+        self.workers.get(tracker).map(|worker| worker.incarnation)
+    }
+
+    /// Trackers that have live containers.
+    pub fn trackers_with_containers(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.on_tracker.keys()
+    }
+
+    /// Live containers of a tracker.
+    pub fn containers_on(&self, tracker: &str) -> u64 {
+        self.on_tracker.get(tracker).map_or(0, |here| here.len() as u64)
+    }
+}
+
+fn lost_text(node: &str) -> String {
+    format!("node {node} was lost")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,260 @@
+//! A container: what is known of it, and how it moves on.
+
+use crate::scheduler::RequestType;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::ContainerEnd;
+use crate::api::applications::{ContainerState, Locality, Placement};
+use crate::model::{ContainerExit, ContainerId};
+
+/// A container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// Its id.
+    pub id: ContainerId,
+    /// The type it was granted to.
+    pub request: RequestType,
+    /// Where it is.
+    pub node: ContainerNode,
+    /// How near that is to where it was wanted.
+    pub locality: Locality,
+    /// The row that gave the level.
+    pub row: Placement,
+    /// The rows that its grant lowered beside that for any node.
+    pub lowered: LoweredRows,
+    /// When it was granted, epoch ms.
+    pub granted_ms: i64,
+    /// What it runs; none: it is not launched.
+    pub launch: Option<Launched>,
+    /// When its process started, epoch ms.
+    pub started_ms: Option<i64>,
+    /// That it is to be killed.
+    pub kill: Option<Kill>,
+    /// How it ended.
+    pub end: Option<ContainerEnd>,
+    /// How far it is.
+    pub state: ContainerState,
+    /// The answer that named it to its application: attempt and response id.
+    #[serde(skip)]
+    pub told: Option<(u32, u64)>,
+    /// The answer that had its status.
+    #[serde(skip)]
+    pub status_told: Option<(u32, u64)>,
+}
+
+/// The rows that a grant lowered, beside that for any node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoweredRows {
+    /// That of the host.
+    pub host: bool,
+    /// That of the rack.
+    pub rack: bool,
+}
+
+/// The node of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerNode {
+    /// The tracker's name.
+    pub tracker: Arc<str>,
+    /// The worker's incarnation at the grant.
+    pub incarnation: u64,
+    /// `host:web port`.
+    pub id: Arc<str>,
+    /// Its host.
+    pub host: Arc<str>,
+    /// Its rack.
+    pub rack: Arc<str>,
+}
+
+/// What a container runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    /// The number of its context.
+    pub context: u64,
+    /// Its item.
+    pub item: Option<u32>,
+    /// Attempts of the item with this one, from 1.
+    pub item_attempt: u32,
+    /// When the launch was ordered, epoch ms.
+    pub at_ms: i64,
+}
+
+/// That a container is to be killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kill {
+    /// The status that it ends with.
+    pub exit: ContainerExit,
+    /// Why.
+    pub diagnostics: String,
+    /// Time between TERM and KILL, ms.
+    pub grace_ms: u64,
+}
+
+/// What happens to a container.
+#[derive(Clone, Debug)]
+pub enum ContainerStep {
+    /// An answer names it.
+    Told,
+    /// It is to be launched.
+    Launch(Launched),
+    /// Its worker says that it runs, since this time, epoch ms.
+    Started(i64),
+    /// It is to be killed.
+    Kill(Kill),
+    /// Nothing of it is left.
+    Ended(ContainerEnd),
+}
+
+// === impl Container ===
+
+impl Container {
+    /// Whether it is not complete.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.state != ContainerState::Complete
+    }
+
+    /// Whether its worker has or gets its launch.
+    #[must_use]
+    pub fn is_launched(&self) -> bool {
+        matches!(self.state, ContainerState::Launching | ContainerState::Running)
+    }
+
+    /// Its item.
+    #[must_use]
+    pub fn item(&self) -> Option<u32> {
+        self.launch.and_then(|launch| launch.item)
+    }
+
+    /// How it ended; -1000 until it has.
+    #[must_use]
+    pub fn exit(&self) -> ContainerExit {
+        self.end.as_ref().map_or(ContainerExit::INVALID, |end| end.exit)
+    }
+
+    /// Whether it failed by its own fault.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.exit.is_own_fault())
+    }
+
+    /// The container after a step; none: the step changes nothing, because it is further already.
+    #[must_use]
+    pub fn after(&self, step: ContainerStep) -> Option<Self> {
+        use ContainerState::{Acquired, Allocated, Complete, Launching, Running};
+        let mut next = self.clone();
+        match (self.state, step) {
+            (Complete, _) | (Running, ContainerStep::Started(_)) => return None,
+            (Allocated, ContainerStep::Told) => next.state = Acquired,
+            (_, ContainerStep::Told) => return None,
+            (Allocated | Acquired, ContainerStep::Launch(launch)) => {
+                next.state = Launching;
+                next.launch = Some(launch);
+            }
+            (Launching | Running, ContainerStep::Launch(_)) => return None,
+            (Launching, ContainerStep::Started(started_ms)) => {
+                next.state = Running;
+                next.started_ms = Some(started_ms);
+            }
+            // A worker cannot have what was not launched.
+            (Allocated | Acquired, ContainerStep::Started(_)) => return None,
+            (_, ContainerStep::Kill(kill)) => {
+                // A second kill can only be more sudden.
+                let is_news = self.kill.as_ref().is_none_or(|before| kill.grace_ms < before.grace_ms);
+                if !is_news {
+                    return None;
+                }
+                next.kill = Some(match &self.kill {
+                    Some(before) => Kill { grace_ms: kill.grace_ms, ..before.clone() },
+                    None => kill,
+                });
+            }
+            (_, ContainerStep::Ended(end)) => {
+                next.state = Complete;
+                next.started_ms = end.started_ms.or(self.started_ms);
+                next.end = Some(end);
+            }
+        }
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ApplicationId, Capability};
+
+    fn granted() -> Container {
+        let capability = Capability::new(512, 1);
+        Container {
+            id: ApplicationId::new(1, 1).container(1, 1),
+            request: RequestType { priority: 1, request_id: 0, capability },
+            node: ContainerNode {
+                tracker: "t".into(),
+                incarnation: 1,
+                id: "h:1".into(),
+                host: "h".into(),
+                rack: "/r".into(),
+            },
+            locality: Locality::OffSwitch,
+            row: Placement::Any,
+            lowered: LoweredRows::default(),
+            granted_ms: 1,
+            launch: None,
+            started_ms: None,
+            kill: None,
+            end: None,
+            state: ContainerState::Allocated,
+            told: None,
+            status_told: None,
+        }
+    }
+
+    fn launch() -> ContainerStep {
+        ContainerStep::Launch(Launched { context: 1, item: None, item_attempt: 1, at_ms: 2 })
+    }
+
+    fn end(exit: ContainerExit) -> ContainerStep {
+        let diagnostics = String::new();
+        ContainerStep::Ended(ContainerEnd {
+            exit,
+            diagnostics,
+            started_ms: None,
+            ended_ms: 9,
+            peak_memory_mb: 0,
+            cpu_ms: 0,
+        })
+    }
+
+    fn kill(grace_ms: u64) -> ContainerStep {
+        ContainerStep::Kill(Kill { exit: ContainerExit::ABORTED, diagnostics: grace_ms.to_string(), grace_ms })
+    }
+
+    #[test]
+    fn a_container_moves_from_its_grant_to_its_end_and_never_back() {
+        let told = granted().after(ContainerStep::Told).unwrap();
+        let launching = told.after(launch()).unwrap();
+        let running = launching.after(ContainerStep::Started(5)).unwrap();
+        let complete = running.after(end(ContainerExit(1))).unwrap();
+        use ContainerState::{Acquired, Complete, Launching, Running};
+        let states = [&told, &launching, &running, &complete].map(|container| container.state);
+        assert_eq!(states, [Acquired, Launching, Running, Complete]);
+        assert_eq!((complete.started_ms, complete.has_failed()), (Some(5), true));
+        for step in [ContainerStep::Told, launch(), ContainerStep::Started(6), kill(0), end(ContainerExit(0))] {
+            assert_eq!(complete.after(step), None);
+        }
+        assert_eq!(running.after(launch()), None, "a launch is given once");
+        assert_eq!(told.after(ContainerStep::Started(5)), None, "nothing runs that was not launched");
+        assert_eq!(granted().after(launch()).unwrap().state, Launching, "launch on grant");
+    }
+
+    #[test]
+    fn a_second_kill_can_only_be_more_sudden() {
+        let killed = granted().after(kill(5_000)).unwrap();
+        assert_eq!(killed.after(kill(5_000)), None);
+        let at_once = killed.after(kill(0)).unwrap().kill.unwrap();
+        assert_eq!((at_once.grace_ms, at_once.diagnostics.as_str()), (0, "5000"), "the first one's reason");
+    }
+}

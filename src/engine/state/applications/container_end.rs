@@ -1,0 +1,250 @@
+//! Kills and ends of containers, and what follows from an end: for its item, its context, its master, its application.
+
+use super::master::{is_master, master_request};
+use crate::scheduler::RequestType;
+use std::sync::Arc;
+
+use crate::api::ContainerEnd;
+use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, Placement};
+use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
+
+use super::change::ApplicationChange;
+use super::container::{Container, ContainerStep, Kill};
+use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM};
+use super::settings::MAX_FAULTLESS;
+use super::table::Applications;
+
+// === impl Applications ===
+
+impl Applications {
+    /// Kills a container: at once where its worker has nothing of it, else by its worker.
+    pub(super) fn kill_container(&mut self, id: ContainerId, kill: Kill, now: Now) {
+        let Some(container) = self.container(id).filter(|container| container.is_live()) else { return };
+        let worker = self.workers.get(&container.node.tracker);
+        // After a restart nothing is known of what was sent, until the worker has listed what it has.
+        let was_never_sent = worker.is_some_and(|worker| !worker.sent.contains(&id) && !worker.has.contains(&id));
+        if container.waits_for_launch() || was_never_sent {
+            self.end_without_report(id, kill.exit, kill.diagnostics, now);
+            return;
+        }
+        if let Some(killed) = self.step_container(id, ContainerStep::Kill(kill)) {
+            self.owe(&killed.node.tracker);
+        }
+    }
+
+    /// Ends a container of which nothing is left.
+    pub(super) fn end_without_report(&mut self, id: ContainerId, exit: ContainerExit, diagnostics: String, now: Now) {
+        let ended_ms = now.wall_ms;
+        let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms, peak_memory_mb: 0, cpu_ms: 0 };
+        self.end_container(id, end, now);
+    }
+
+    /// Ends a container; one that is complete stays as it is.
+    pub(super) fn end_container(&mut self, id: ContainerId, end: ContainerEnd, now: Now) {
+        let Some(ended) = self.step_container(id, ContainerStep::Ended(end)) else { return };
+        if let Some(worker) = self.workers.get_mut(&ended.node.tracker) {
+            worker.has.remove(&id);
+            worker.sent.remove(&id);
+        }
+        let application = id.application;
+        self.settle_item(&ended, now);
+        if let Some(launch) = ended.launch {
+            self.drop_unneeded_context(application, launch.context);
+        }
+        if is_master(ended.request) {
+            self.settle_master(application, &ended, now);
+        }
+        self.end_if_done(application, now);
+        self.drop_contexts_when_over(application);
+    }
+
+    /// What becomes of the item of a container that ended.
+    fn settle_item(&mut self, ended: &Container, now: Now) {
+        let (application, request) = (ended.id.application, ended.request);
+        let Some(running) = self.all.get(&application).filter(|running| !running.is_over()) else { return };
+        if is_master(request) || ended.launch.is_none() {
+            return;
+        }
+        let launch = running.tables.get(&request).and_then(|table| table.launch.as_ref());
+        let retries = launch.filter(|_| running.submitted.is_unattended);
+        let item = ended.item().unwrap_or(WITHOUT_ITEM);
+        if item == WITHOUT_ITEM && !running.submitted.is_unattended {
+            return;
+        }
+        let before = running.troubles.get(&request).and_then(|items| items.get(&item)).copied();
+        let mut trouble = before.unwrap_or(ItemTrouble { failures: 0, faultless: 0, standing: ItemStanding::Held });
+        let exit = ended.exit();
+        if exit == ContainerExit::SUCCESS {
+            if before.is_some() && item != WITHOUT_ITEM {
+                self.change(ApplicationChange::ItemTroubled { application, request, item, trouble: None });
+            }
+            return;
+        }
+        let comes_again = if exit.is_own_fault() {
+            trouble.failures += 1;
+            let most = retries.and_then(|launch| launch.rules.max_attempts).unwrap_or(1);
+            retries.is_some() && item != WITHOUT_ITEM && trouble.failures < most
+        } else {
+            trouble.faultless += 1;
+            retries.is_some() && trouble.faultless <= MAX_FAULTLESS
+        };
+        let is_final = exit.is_own_fault() || running.submitted.is_unattended;
+        if !comes_again && !is_final {
+            return;
+        }
+        let was_failed = trouble.standing == ItemStanding::Failed;
+        trouble.standing = match (comes_again, item) {
+            (true, WITHOUT_ITEM) => trouble.standing,
+            (true, _) => ItemStanding::Waits(running.next_turn(request)),
+            // What was dropped with the rest has not failed.
+            (false, _) if !exit.is_own_fault() && retries.is_none() => return,
+            (false, _) => ItemStanding::Failed,
+        };
+        let max_fails = retries.and_then(|launch| launch.rules.max_fails);
+        let row = running.tables.get(&request).and_then(|table| table.rows.get(&Placement::Any)).copied();
+        self.change(ApplicationChange::ItemTroubled { application, request, item, trouble: Some(trouble) });
+        if comes_again {
+            let count = row.map_or(0, |row| row.count).saturating_add(1);
+            let (place, relaxes) = (Placement::Any, row.is_none_or(|row| row.relaxes));
+            self.change(ApplicationChange::RowSet { application, request, place, count, relaxes });
+        }
+        let has_failed = trouble.standing == ItemStanding::Failed && (!was_failed || item == WITHOUT_ITEM);
+        if let Some(max_fails) = max_fails.filter(|_| has_failed) {
+            self.drop_after_failures(application, request, max_fails, now);
+        }
+    }
+
+    /// Drops and kills what is left of a type once more of it has failed than it allows.
+    fn drop_after_failures(&mut self, application: ApplicationId, request: RequestType, max_fails: u32, now: Now) {
+        let Some(running) = self.all.get(&application) else { return };
+        let without_item = running.troubles.get(&request).and_then(|items| items.get(&WITHOUT_ITEM));
+        let failed =
+            running.failed_items(request).count() + without_item.map_or(0, |trouble| trouble.failures as usize);
+        if failed <= max_fails as usize {
+            return;
+        }
+        let waiting: Vec<u32> =
+            running.counts.waiting.get(&request).into_iter().flatten().map(|(_, item)| *item).collect();
+        let live: Vec<ContainerId> =
+            running.live().filter(|container| container.request == request).map(|container| container.id).collect();
+        for item in waiting {
+            self.change(ApplicationChange::ItemTroubled { application, request, item, trouble: None });
+        }
+        self.change(ApplicationChange::TypeDropped { application, request });
+        for id in live {
+            let diagnostics = format!("more than {max_fails} of its application's items have failed");
+            let grace_ms = self.grace_ms(id);
+            let kill = Kill { exit: ContainerExit::KILLED_AFTER_APPLICATION, diagnostics, grace_ms };
+            self.kill_container(id, kill, now);
+        }
+    }
+
+    /// Asks for the container of a master.
+    pub(super) fn ask_for_master(&mut self, application: ApplicationId) {
+        let Some(master) = self.all.get(&application).and_then(|asking| asking.submitted.master) else { return };
+        let request = master_request(master.capability);
+        let rules = ItemRules::default();
+        let launch = TypeLaunch { source: GrantSource::Master, items: None, max_running: Some(1), rules };
+        self.change(ApplicationChange::LaunchSet { application, request, launch: Some(Box::new(launch)) });
+        let place = Placement::Any;
+        self.change(ApplicationChange::RowSet { application, request, place, count: 1, relaxes: true });
+    }
+
+    /// A master has ended before its application: another one is started, as often as it may be.
+    fn settle_master(&mut self, application: ApplicationId, ended: &Container, now: Now) {
+        let Some(running) = self.all.get(&application).filter(|running| !running.is_over()) else { return };
+        let Some(master) = running.submitted.master else { return };
+        let starts = running.standing.master_starts.saturating_add(1);
+        self.restand(application, |standing| standing.master_starts = starts);
+        if starts < master.max_attempts {
+            self.ask_for_master(application);
+            return;
+        }
+        let why = ended.end.as_ref().map(|end| end.diagnostics.as_str()).unwrap_or_default();
+        let diagnostics = format!("its master ended {starts} times, last with exit status {}: {why}", ended.exit().0);
+        let end = ApplicationEnd { state: ApplicationState::Failed, final_status: FinalStatus::Failed, diagnostics };
+        self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
+    }
+
+    /// Ends an unattended application once nothing of it is left.
+    pub(super) fn end_if_done(&mut self, application: ApplicationId, now: Now) {
+        let Some(running) = self.all.get(&application) else { return };
+        let is_done = running.outstanding() == 0 && running.counts.live.is_empty();
+        if !running.submitted.is_unattended || running.is_over() || !is_done {
+            return;
+        }
+        let failed = running.troubles.values().flat_map(|items| items.values());
+        let failed = failed.filter(|trouble| trouble.standing == ItemStanding::Failed).count();
+        let (final_status, diagnostics) = match failed {
+            0 => (FinalStatus::Succeeded, String::new()),
+            failed => (FinalStatus::Failed, format!("{failed} of its items failed")),
+        };
+        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics };
+        self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
+    }
+
+    /// Ends an application: nothing more is granted to it, and what lives of it is killed with this status.
+    pub(super) fn finish(&mut self, application: ApplicationId, end: ApplicationEnd, exit: ContainerExit, now: Now) {
+        let Some(ending) = self.all.get(&application).filter(|ending| !ending.is_over()) else { return };
+        let types: Vec<RequestType> = ending.tables.keys().copied().collect();
+        let live: Vec<ContainerId> = ending.live().map(|container| container.id).collect();
+        let ApplicationEnd { state, final_status, diagnostics } = end;
+        self.restand(application, |standing| {
+            standing.state = state;
+            standing.final_status = Some(final_status);
+            standing.diagnostics = diagnostics;
+            standing.finished_ms = Some(now.wall_ms);
+            standing.taken_in = None;
+        });
+        for request in types {
+            self.change(ApplicationChange::TypeDropped { application, request });
+        }
+        self.forget_silence(application);
+        for id in live {
+            let diagnostics = match exit {
+                ContainerExit::KILLED_BY_ADMINISTRATOR => "its application was killed",
+                _ => "its application has ended",
+            };
+            let grace_ms = self.grace_ms(id);
+            self.kill_container(id, Kill { exit, diagnostics: diagnostics.to_owned(), grace_ms }, now);
+        }
+        self.drop_contexts_when_over(application);
+    }
+
+    /// Drops what an application that is over kept for its containers, once none of them lives.
+    fn drop_contexts_when_over(&mut self, application: ApplicationId) {
+        let Some(over) = self.all.get(&application) else { return };
+        if !over.is_over() || !over.counts.live.is_empty() {
+            return;
+        }
+        let numbers: Vec<u64> = over.contexts.keys().copied().collect();
+        for number in numbers {
+            self.change(ApplicationChange::ContextDropped { application, number });
+        }
+    }
+
+    /// Time between TERM and KILL of a container, ms.
+    pub(super) fn grace_ms(&self, id: ContainerId) -> u64 {
+        let context = self.container(id).and_then(|container| {
+            let launch = container.launch?;
+            self.get(id.application)?.contexts.get(&launch.context)
+        });
+        context.map_or(LaunchContext::DEFAULT_KILL_GRACE_MS, |context| context.kill_grace_ms)
+    }
+
+    /// Notes that a worker has something to do.
+    pub(super) fn owe(&mut self, tracker: &Arc<str>) {
+        if let Some(worker) = self.workers.get_mut(tracker) {
+            worker.has_news = true;
+            self.worker_news.insert(Arc::clone(tracker));
+        }
+    }
+}
+
+/// How an application ends.
+#[derive(Clone, Debug)]
+pub(super) struct ApplicationEnd {
+    pub(super) state: ApplicationState,
+    pub(super) final_status: FinalStatus,
+    pub(super) diagnostics: String,
+}

@@ -1,0 +1,22 @@
+//! The request for a master in a container: a type that no application can ask for.
+
+use crate::model::Capability;
+use crate::scheduler::RequestType;
+
+/// The request id of masters, beyond all that applications may use.
+const MASTER_ID: u64 = u64::MAX;
+
+/// The request for a master.
+pub fn master_request(capability: Capability) -> RequestType {
+    RequestType { priority: 0, request_id: MASTER_ID, capability }
+}
+
+/// Whether it is the request for a master.
+pub fn is_master(request: RequestType) -> bool {
+    request.request_id == MASTER_ID
+}
+
+/// The request id as applications know it.
+pub fn shown_id(request: RequestType) -> u64 {
+    if is_master(request) { 0 } else { request.request_id }
+}

@@ -1,0 +1,167 @@
+//! What a program does beside `allocate`: it registers, and it says that it ends. Also what others do to it: kills,
+//! signals, and the passing of time.
+
+use super::master::is_master;
+use crate::api::applications::{
+    ApplicationState, ContainerState, FinalStatus, RegisterAnswer, RegisterCall, UnregisterCall,
+};
+use crate::model::{ApplicationId, ContainerExit, ContainerId, Now};
+use crate::scheduler::RequestType;
+
+use super::change::ApplicationChange;
+use super::container::Kill;
+use super::container_end::ApplicationEnd;
+use super::refusal::ApplicationRefusal;
+use super::table::Applications;
+
+// === impl Applications ===
+
+impl Applications {
+    /// A program registers: it is the next attempt, all requests are gone, contexts and containers stay.
+    ///
+    /// # Errors
+    /// The application is unknown, over, or needs no program.
+    pub fn register(
+        &mut self,
+        application: ApplicationId,
+        call: RegisterCall,
+        now: Now,
+    ) -> Result<RegisterAnswer, ApplicationRefusal> {
+        let registering = self.unfinished(application)?;
+        if !registering.has_program() {
+            return Err(ApplicationRefusal::Resync(format!(
+                "{application} is unattended: no program registers for it"
+            )));
+        }
+        let types: Vec<RequestType> =
+            registering.tables.keys().copied().filter(|request| !is_master(*request)).collect();
+        // Statuses that the program before may not have received come again.
+        let statuses = registering
+            .containers
+            .values()
+            .filter(|container| container.status_told.is_some_and(|answer| !registering.is_acknowledged(answer)));
+        let statuses: Vec<u64> = statuses.map(|container| container.id.number).collect();
+        let live = registering.live().filter(|container| !is_master(container.request));
+        let containers: Vec<u64> = live.map(|container| container.id.number).collect();
+        let attempt = registering.standing.attempt.saturating_add(1);
+        for request in types {
+            self.change(ApplicationChange::TypeDropped { application, request });
+        }
+        let blacklist: Vec<String> = self.get(application).into_iter().flat_map(|one| one.blacklist.clone()).collect();
+        for name in blacklist {
+            self.change(ApplicationChange::Blacklisted { application, name, is_on: false });
+        }
+        self.restand(application, |standing| {
+            standing.state = ApplicationState::Running;
+            standing.attempt = attempt;
+            standing.response_id = 0;
+            standing.taken_in = None;
+            if call.tracking_url.is_some() {
+                standing.tracking_url = call.tracking_url;
+            }
+        });
+        self.change(ApplicationChange::Listed { application, attempt, containers, statuses });
+        self.hear(application, now);
+        self.build_register_answer(application).ok_or(ApplicationRefusal::NoSuchApplication(application))
+    }
+
+    /// A program says that its application ends, in its own words.
+    ///
+    /// # Errors
+    /// The application is unknown, over otherwise, or the attempt does not count.
+    pub fn unregister(
+        &mut self,
+        application: ApplicationId,
+        call: UnregisterCall,
+        now: Now,
+    ) -> Result<ApplicationState, ApplicationRefusal> {
+        let ending = self.known(application)?;
+        if ending.standing.state == ApplicationState::Finished && ending.standing.attempt == call.attempt {
+            return Ok(ApplicationState::Finished);
+        }
+        self.unfinished(application)?.check_attempt(call.attempt)?;
+        let UnregisterCall { final_status, diagnostics, .. } = call;
+        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics };
+        self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
+        Ok(ApplicationState::Finished)
+    }
+
+    /// Kills an application. Returns its state, and whether containers of it still live.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn kill_application(
+        &mut self,
+        application: ApplicationId,
+        by: &str,
+        now: Now,
+    ) -> Result<(ApplicationState, bool), ApplicationRefusal> {
+        self.known(application)?;
+        let diagnostics = format!("killed by {by}");
+        let end = ApplicationEnd { state: ApplicationState::Killed, final_status: FinalStatus::Killed, diagnostics };
+        self.finish(application, end, ContainerExit::KILLED_BY_ADMINISTRATOR, now);
+        self.state_of(application)
+    }
+
+    /// The state of an application, and whether containers of it are still being killed.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn state_of(&self, application: ApplicationId) -> Result<(ApplicationState, bool), ApplicationRefusal> {
+        let known = self.known(application)?;
+        Ok((known.standing.state, known.is_over() && !known.counts.live.is_empty()))
+    }
+
+    /// Ends a container by a signal. Returns whether it was complete before.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn signal(
+        &mut self,
+        id: ContainerId,
+        is_sudden: bool,
+        by_administrator: Option<&str>,
+        now: Now,
+    ) -> Result<bool, ApplicationRefusal> {
+        let container = self.container(id).ok_or(ApplicationRefusal::NoSuchContainer(id))?;
+        if container.state == ContainerState::Complete {
+            return Ok(true);
+        }
+        let grace_ms = if is_sudden { 0 } else { self.grace_ms(id) };
+        let (exit, diagnostics) = match by_administrator {
+            Some(user) => (ContainerExit::KILLED_BY_ADMINISTRATOR, format!("killed by the administrator {user}")),
+            None => (ContainerExit::KILLED_BY_OWNER, "killed by its owner".to_owned()),
+        };
+        self.kill_container(id, Kill { exit, diagnostics, grace_ms }, now);
+        Ok(false)
+    }
+
+    // === time ===
+
+    /// When the next container or application is too late, ms of the monotonic clock; `u64::MAX`: never.
+    pub fn next_due_mono_ms(&self) -> u64 {
+        let launch = self.launch_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
+        let silence = self.silence_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
+        launch.min(silence)
+    }
+
+    /// Ends containers that were not launched in time, and applications that were silent for too long.
+    pub fn expire_when_due(&mut self, now: Now) {
+        while let Some(&(due_ms, id)) = self.launch_due.first().filter(|(due_ms, _)| *due_ms <= now.mono_ms) {
+            self.launch_due.remove(&(due_ms, id));
+            if self.container(id).is_some_and(|container| container.waits_for_launch()) {
+                let diagnostics = format!("not launched within {} ms", self.settings.launch_expiry_ms);
+                self.end_without_report(id, ContainerExit::ABORTED, diagnostics, now);
+            }
+        }
+        while let Some(&(due_ms, id)) = self.silence_due.first().filter(|(due_ms, _)| *due_ms <= now.mono_ms) {
+            self.forget_silence(id);
+            self.silence_due.remove(&(due_ms, id));
+            let Some(silent) = self.get(id) else { continue };
+            let diagnostics = format!("silent for {} ms", silent.submitted.expiry_ms);
+            let end =
+                ApplicationEnd { state: ApplicationState::Failed, final_status: FinalStatus::Failed, diagnostics };
+            self.finish(id, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
+        }
+    }
+}

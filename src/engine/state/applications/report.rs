@@ -1,0 +1,189 @@
+//! Reports on applications and their containers.
+
+use super::master::{is_master, shown_id};
+use crate::api::applications::{
+    ApplicationReport, ContainerReport, ContainerState, Placement, ResourceRequestRow, WaitingRequest,
+};
+use crate::model::{ApplicationId, Capability, ContainerId, Credits, Now};
+use crate::scheduler::RequestType;
+
+use super::application::Application;
+use super::container::Container;
+use super::items::Items;
+use super::refusal::ApplicationRefusal;
+use super::request_table::RequestTable;
+use super::table::Applications;
+
+/// Most parts of items in a report.
+const MAX_SHOWN_PARTS: usize = 1_000;
+
+/// Which containers a list has.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedContainers<'a> {
+    /// In these states; empty: in any.
+    pub states: &'a [ContainerState],
+    /// Only those that failed by their own fault.
+    pub failed_only: bool,
+    /// At most so many.
+    pub limit: usize,
+    /// Only those with a higher number.
+    pub after: u64,
+}
+
+// === impl Applications ===
+
+impl Applications {
+    /// A report on an application, with what others know of it.
+    pub fn report(
+        &self,
+        application: &Application,
+        cost: Option<Credits>,
+        why: Vec<WaitingRequest>,
+        now: Now,
+    ) -> ApplicationReport {
+        let Application { submitted, standing, counts, tables, .. } = application;
+        let slot = self.settings.slot;
+        let finished_ms = standing.finished_ms;
+        let live: Vec<&Container> = application.live().collect();
+        let held_ms = |container: &Container| now.wall_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
+        let seconds = |done_ms: u64, amount: fn(Capability) -> u32| {
+            let held =
+                live.iter().map(|container| held_ms(container) * u64::from(amount(container.request.capability)));
+            (done_ms.saturating_add(held.sum::<u64>())) / 1_000
+        };
+        let failed: Vec<u32> = tables
+            .keys()
+            .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
+            .flat_map(|request| application.failed_items(*request))
+            .collect();
+        ApplicationReport {
+            id: submitted.id,
+            user: submitted.user.to_string(),
+            name: submitted.name.clone(),
+            queue: submitted.queue.to_string(),
+            state: standing.state,
+            final_status: standing.final_status.into(),
+            progress: standing.progress_ppm as f64 / 10_000.0,
+            tracking_url: standing.tracking_url.clone().unwrap_or_default(),
+            diagnostics: standing.diagnostics.clone(),
+            cluster_id: self.start_ms,
+            application_type: submitted.application_type.clone(),
+            priority: submitted.priority,
+            started_time: submitted.submitted_ms,
+            finished_time: finished_ms.unwrap_or(0),
+            elapsed_time: finished_ms.unwrap_or(now.wall_ms).saturating_sub(submitted.submitted_ms).max(0),
+            allocated_mb: counts.memory_mb,
+            allocated_vcores: counts.vcores,
+            running_containers: counts.live.len() as u64,
+            memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
+            vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
+            preempted_containers: counts.totals.preempted,
+            resource_requests: tables
+                .iter()
+                .filter(|(request, _)| !is_master(**request))
+                .flat_map(|(request, table)| rows_of(application, *request, table))
+                .collect(),
+            attempt: standing.attempt,
+            response_id: standing.response_id,
+            version: self.version(submitted.id),
+            unattended: submitted.is_unattended,
+            strict_gates: submitted.strict_gates,
+            slots: live.iter().map(|container| u64::from(container.request.capability.slots(slot))).sum(),
+            cost,
+            pending_containers: application.outstanding(),
+            completed_containers: counts.totals.complete,
+            failed_containers: counts.totals.failed,
+            failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
+            why,
+        }
+    }
+
+    /// A report on a container.
+    pub fn container_report(&self, container: &Container) -> ContainerReport {
+        ContainerReport::of(container, self.settings.slot)
+    }
+
+    /// Containers of an application that are in memory and match, by number, and whether there are more.
+    ///
+    /// # Errors
+    /// The application is unknown.
+    pub fn containers(
+        &self,
+        application: ApplicationId,
+        wanted: WantedContainers<'_>,
+    ) -> Result<(Vec<ContainerReport>, Option<ContainerId>), ApplicationRefusal> {
+        let WantedContainers { states, failed_only, limit, after } = wanted;
+        let known = self.known(application)?;
+        let from = after.saturating_add(1);
+        let mut found = known.containers.range(from..).map(|(_, container)| container).filter(|container| {
+            (states.is_empty() || states.contains(&container.state)) && (!failed_only || container.has_failed())
+        });
+        let list: Vec<&Container> = found.by_ref().take(limit).collect();
+        let next = found.next().and(list.last()).map(|last| last.id);
+        Ok((list.into_iter().map(|container| self.container_report(container)).collect(), next))
+    }
+}
+
+fn rows_of(
+    application: &Application,
+    request: RequestType,
+    table: &RequestTable,
+) -> impl Iterator<Item = ResourceRequestRow> {
+    let waiting = application.counts.waiting.get(&request).into_iter().flatten().map(|(_, item)| *item);
+    let items = table.launch.as_ref().filter(|launch| launch.items.is_some()).map(|_| {
+        let left = table.items.from_place(table.taken);
+        match (left.is_empty(), Items::shown(waiting, MAX_SHOWN_PARTS)) {
+            (_, again) if again.is_empty() => left.cut(MAX_SHOWN_PARTS),
+            (true, again) => again,
+            (false, again) => format!("{},{again}", left.cut(MAX_SHOWN_PARTS)),
+        }
+    });
+    table.rows.iter().map(move |(place, row)| ResourceRequestRow {
+        priority: request.priority,
+        allocation_request_id: shown_id(request),
+        resource_name: place.clone(),
+        capability: request.capability,
+        num_containers: row.count,
+        relax_locality: row.relaxes,
+        node_label_expression: String::new(),
+        items: items.clone().filter(|_| *place == Placement::Any),
+    })
+}
+
+// === impl ContainerReport ===
+
+impl ContainerReport {
+    /// A report on a container; `slot`: one slot's worth.
+    pub fn of(container: &Container, slot: Capability) -> Self {
+        let end = container.end.as_ref();
+        let launch = container.launch;
+        let item = container.item();
+        let kill_text = container.kill.as_ref().map(|kill| kill.diagnostics.clone());
+        Self {
+            container_id: container.id,
+            application_id: container.id.application,
+            attempt: container.id.attempt,
+            node_id: container.node.id.to_string(),
+            node_http_address: container.node.id.to_string(),
+            rack: container.node.rack.to_string(),
+            locality: container.locality,
+            priority: container.request.priority,
+            allocation_request_id: shown_id(container.request),
+            allocated_mb: container.request.capability.memory_mb,
+            allocated_vcores: container.request.capability.vcores,
+            slots: container.request.capability.slots(slot),
+            item,
+            item_attempt: item.and(launch).map(|launch| launch.item_attempt),
+            state: container.state,
+            killing: container.is_live() && container.kill.is_some(),
+            exit_status: container.exit(),
+            diagnostics: end.map(|end| end.diagnostics.clone()).or(kill_text).unwrap_or_default(),
+            granted_time: container.granted_ms,
+            launched_time: launch.map_or(0, |launch| launch.at_ms),
+            started_time: container.started_ms.unwrap_or(0),
+            finished_time: end.map_or(0, |end| end.ended_ms),
+            peak_memory_mb: end.map_or(0, |end| end.peak_memory_mb),
+            cpu_ms: end.map_or(0, |end| end.cpu_ms),
+        }
+    }
+}

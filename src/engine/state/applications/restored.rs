@@ -1,0 +1,103 @@
+//! Applications of earlier runs, as the store has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::applications::{ContainerState, Placement};
+use crate::model::{ApplicationId, LaunchContext, Now};
+use crate::scheduler::RequestType;
+
+use super::application::{Application, ContainerTotals};
+use super::container::Container;
+use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
+use super::request_table::{RequestRow, RequestTable};
+use super::table::Applications;
+
+/// An application of an earlier run.
+#[derive(Clone, Debug)]
+pub struct RestoredApplication {
+    /// What it was submitted with.
+    pub submitted: SubmittedApplication,
+    /// How it stood.
+    pub standing: Standing,
+    /// Contexts by number.
+    pub contexts: Vec<(u64, LaunchContext)>,
+    /// Names of contexts.
+    pub specs: Vec<(String, u64)>,
+    /// Rows of its requests.
+    pub rows: Vec<(RequestType, Placement, RequestRow)>,
+    /// What starts containers when they are granted, with the number of items that were taken.
+    pub launches: Vec<(RequestType, TypeLaunch, u32)>,
+    /// Items that did not end well at once.
+    pub troubles: Vec<(RequestType, u32, ItemTrouble)>,
+    /// Hosts and racks that it wants nothing of.
+    pub blacklist: Vec<String>,
+    /// Containers that live, and those whose status was perhaps not received.
+    pub containers: Vec<Container>,
+    /// Sums over all that are complete.
+    pub totals: ContainerTotals,
+    /// The highest number of a container.
+    pub last_number: u64,
+    /// The highest number of a complete container that is not among `containers`; 0: none.
+    pub stored_through: u64,
+    /// The last answer as it was sent.
+    pub last_answer: Option<Arc<[u8]>>,
+    /// The last timestamp that was signed with its secret, epoch ms.
+    pub stamp_ms: Option<i64>,
+}
+
+// === impl RestoredApplication ===
+
+impl RestoredApplication {
+    fn into_application(self) -> Application {
+        let mut application = Application::new(Arc::new(self.submitted), self.standing);
+        application.contexts = self.contexts.into_iter().map(|(number, context)| (number, Arc::new(context))).collect();
+        application.specs = self.specs.into_iter().collect();
+        let mut tables: BTreeMap<RequestType, RequestTable> = BTreeMap::new();
+        for (request, place, row) in self.rows {
+            tables.entry(request).or_default().rows.insert(place, row);
+        }
+        for (request, launch, taken) in self.launches {
+            let table = tables.entry(request).or_default();
+            table.items = launch.items.as_ref().and_then(|items| items.parse().ok()).unwrap_or_default();
+            table.launch = Some(launch);
+            table.taken = taken;
+        }
+        application.tables = tables;
+        for (request, item, trouble) in self.troubles {
+            application.set_trouble(request, item, Some(trouble));
+        }
+        application.blacklist = self.blacklist.into_iter().collect();
+        application.last_answer = self.last_answer;
+        application.stamp_ms = self.stamp_ms.unwrap_or(i64::MIN);
+        for container in self.containers {
+            application.set_container(container);
+        }
+        application.counts.totals = self.totals;
+        application.counts.last_number = self.last_number;
+        application.counts.stored_through = self.stored_through;
+        application
+    }
+}
+
+// === impl Applications ===
+
+impl Applications {
+    /// Adds an application of an earlier run. Its silence begins now.
+    pub fn restore(&mut self, restored: RestoredApplication, now: Now) -> ApplicationId {
+        let application = restored.into_application();
+        let id = application.id();
+        for container in application.live() {
+            self.on_tracker.entry(Arc::clone(&container.node.tracker)).or_default().insert(container.id);
+            if matches!(container.state, ContainerState::Allocated | ContainerState::Acquired) {
+                self.launch_due.insert((now.mono_ms.saturating_add(self.settings.launch_expiry_ms), container.id));
+            }
+        }
+        if application.is_over() && application.counts.live.is_empty() {
+            self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
+        }
+        self.all.insert(id, application);
+        self.hear(id, now);
+        id
+    }
+}

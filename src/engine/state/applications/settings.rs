@@ -1,0 +1,83 @@
+//! Settings and limits of containers and their applications.
+
+use crate::model::Capability;
+
+/// Settings of containers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerSettings {
+    /// Whether there are any (`jobtracker.containers.enabled`).
+    pub is_enabled: bool,
+    /// What sizes are rounded up to (`jobtracker.containers.minimum.memory.mb`, and one core).
+    pub minimum: Capability,
+    /// The largest container (`jobtracker.containers.maximum.memory.mb`, `jobtracker.containers.maximum.vcores`).
+    pub maximum: Capability,
+    /// One slot's worth (`jobtracker.containers.slot.memory.mb`, and one core).
+    pub slot: Capability,
+    /// Time in which a granted container must be launched, ms (`jobtracker.containers.launch-expiry-ms`).
+    pub launch_expiry_ms: u64,
+    /// Most live containers of an application (`jobtracker.containers.max-per-application`).
+    pub max_per_application: u32,
+    /// Offers that are refused before a container may come from the rack or from anywhere, at most as many as there are
+    /// nodes (`jobtracker.containers.locality.delay`).
+    pub locality_delay: u32,
+    /// Largest difference between a timestamp and the daemon's clock, either way, ms
+    /// (`mapred.priority-scheduler.signature-window`).
+    pub signature_window_ms: u64,
+    /// The daemon's web address, `host:port`, as containers reach it.
+    pub server: String,
+    /// Applications that are over and stay in memory.
+    pub over_kept: usize,
+}
+
+/// Most applications that are not over.
+pub const MAX_APPLICATIONS: usize = 100_000;
+/// Most of them of one user.
+pub const MAX_APPLICATIONS_OF_USER: usize = 10_000;
+/// Most types of requests of an application.
+pub const MAX_TYPES: usize = 100;
+/// Most rows of an application.
+pub const MAX_ROWS: usize = 20_000;
+/// Most rows for hosts of one type.
+pub const MAX_HOST_ROWS: usize = 10_000;
+/// Most rows in a call.
+pub const MAX_ROWS_OF_CALL: usize = 20_000;
+/// Most releases in a call, and most launches.
+pub const MAX_CONTAINERS_OF_CALL: usize = 10_000;
+/// Most stored contexts of an application.
+pub const MAX_SPECS: usize = 100;
+/// Most unused ids of a user.
+pub const MAX_UNUSED_IDS: usize = 1_000;
+/// How long an unused id is good, ms.
+pub const UNUSED_ID_MS: u64 = 600_000;
+/// Most new containers in an answer, and most statuses.
+pub const MAX_IN_ANSWER: usize = 1_000;
+/// Complete containers of an application that stay in memory.
+pub const COMPLETE_KEPT: usize = 10_000;
+/// The same of an application that is over.
+pub const COMPLETE_KEPT_WHEN_OVER: usize = 100;
+/// How often an item comes again after ends that were not its own fault.
+pub const MAX_FAULTLESS: u32 = 100;
+/// The largest number that a row may have, and the largest priority.
+pub const LARGEST_NUMBER: u32 = i32::MAX as u32;
+/// The largest allocation-request-id.
+pub const LARGEST_REQUEST_ID: u64 = i64::MAX as u64;
+
+// === impl ContainerSettings ===
+
+impl Default for ContainerSettings {
+    /// What a daemon has that configures nothing.
+    fn default() -> Self {
+        Self {
+            is_enabled: true,
+            minimum: Capability::new(512, 1),
+            maximum: Capability::new(1_048_576, 1_024),
+            slot: Capability::new(1_024, 1),
+            launch_expiry_ms: 60_000,
+            max_per_application: 100_000,
+            locality_delay: 40,
+            signature_window_ms: 300_000,
+            server: "localhost:50030".to_owned(),
+            over_kept: 100,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Submission of an application.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::applications::{Placement, Submission};
+use crate::model::{ApplicationId, ApplicationSecret, LaunchContext, Now};
+
+use super::application::Application;
+use super::change::ApplicationChange;
+use super::check_rows::{RowsRefusal, check_rows};
+use super::record::{Master, Standing, SubmittedApplication};
+use super::refusal::{ApplicationRefusal, BodyFault};
+use super::settings::{MAX_APPLICATIONS, MAX_APPLICATIONS_OF_USER, MAX_SPECS};
+use super::table::Applications;
+
+/// A submission with what is known beside its body.
+#[derive(Debug)]
+pub struct NewApplication<'a> {
+    /// The body.
+    pub submission: Submission,
+    /// Its owner.
+    pub user: &'a Arc<str>,
+    /// The queue that it goes to.
+    pub queue: Arc<str>,
+    /// SHA-256 of the body.
+    pub digest: [u8; 32],
+    /// Its secret, unless it is there already.
+    pub secret: ApplicationSecret,
+    /// Its number in the order of submissions.
+    pub order: u64,
+}
+
+// === impl Applications ===
+
+impl Applications {
+    /// Whether the same body was submitted under its id before; an error if another was, or another's.
+    ///
+    /// # Errors
+    /// [`ApplicationRefusal::ApplicationExists`], [`ApplicationRefusal::Forbidden`].
+    pub fn submitted_before(
+        &self,
+        id: ApplicationId,
+        user: &str,
+        digest: &[u8; 32],
+    ) -> Result<Option<&Application>, ApplicationRefusal> {
+        let Some(before) = self.all.get(&id) else { return Ok(None) };
+        if *before.submitted.user != *user {
+            return Err(ApplicationRefusal::Forbidden(format!("{id} belongs to another user")));
+        }
+        if before.submitted.digest != *digest {
+            return Err(ApplicationRefusal::ApplicationExists(id));
+        }
+        Ok(Some(before))
+    }
+
+    /// Accepts an application. Whether its owner may use the queue was asked before.
+    ///
+    /// # Errors
+    /// An id that was not given to the user, rows that are wrong, a limit.
+    pub fn submit(&mut self, new: NewApplication<'_>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
+        let NewApplication { submission, user, queue, digest, secret, order } = new;
+        let id = submission.application_id;
+        match self.unused.get(&id) {
+            Some((owner, until_ms)) if owner == user && *until_ms > now.mono_ms => {}
+            Some((owner, _)) if owner != user => {
+                return Err(ApplicationRefusal::Forbidden(format!("{id} was given to another user")));
+            }
+            _ => return Err(ApplicationRefusal::NoSuchApplication(id)),
+        }
+        self.check_room(user)?;
+        check_specs(&submission.specs, None)?;
+        let rows = submission.unattended.as_deref().unwrap_or_default();
+        let names: BTreeSet<&str> = submission.specs.keys().map(String::as_str).collect();
+        let checked = check_rows(rows, None, &names, true, &self.settings)?;
+        if let Some(row) = checked.iter().position(|row| row.launch.is_none() && row.place == Placement::Any) {
+            let detail = "nothing would start its containers: an unattended application needs a launch here".to_owned();
+            let fault = BodyFault { pointer: format!("#/ask/{row}"), detail };
+            return Err(ApplicationRefusal::InvalidResourceRequest(vec![fault]));
+        }
+        let master = submission.master.as_deref().map(|master| Master {
+            capability: master.capability.rounded_up(self.settings.minimum),
+            max_attempts: master.max_attempts,
+        });
+        if let Some(master) = master.filter(|master| !master.capability.fits(self.settings.maximum)) {
+            let detail = format!("a container has at most {}, not {}", self.settings.maximum, master.capability);
+            let fault = BodyFault { pointer: "#/master/capability".to_owned(), detail };
+            return Err(ApplicationRefusal::InvalidResourceRequest(vec![fault]));
+        }
+        self.unused.remove(&id);
+        let is_unattended = submission.unattended.is_some();
+        let submitted = SubmittedApplication {
+            id,
+            user: Arc::clone(user),
+            name: submission.name,
+            application_type: submission.application_type,
+            queue,
+            priority: submission.priority,
+            digest,
+            secret,
+            expiry_ms: submission.expiry_ms,
+            strict_gates: submission.strict_gates,
+            is_unattended,
+            master,
+            submitted_ms: now.wall_ms,
+            order,
+        };
+        let standing = Box::new(Standing::new(submission.tracking_url));
+        self.change(ApplicationChange::Submitted { submitted: Arc::new(submitted), standing });
+        if let Some(master) = submission.master {
+            let context = Arc::new(master.context);
+            self.change(ApplicationChange::ContextKept { application: id, number: 0, context });
+        }
+        self.keep_specs(id, submission.specs);
+        self.ask(id, checked);
+        self.ask_for_master(id);
+        self.hear(id, now);
+        self.end_if_done(id, now);
+        Ok(id)
+    }
+
+    fn check_room(&self, user: &str) -> Result<(), ApplicationRefusal> {
+        let unfinished = || self.all.values().filter(|application| !application.is_over());
+        if unfinished().count() >= MAX_APPLICATIONS {
+            let text = format!("{MAX_APPLICATIONS} applications are not over, which is the limit");
+            return Err(ApplicationRefusal::TooMany(text));
+        }
+        if unfinished().filter(|application| *application.submitted.user == *user).count() >= MAX_APPLICATIONS_OF_USER {
+            let text =
+                format!("{user} has {MAX_APPLICATIONS_OF_USER} applications that are not over, which is the limit");
+            return Err(ApplicationRefusal::TooMany(text));
+        }
+        Ok(())
+    }
+
+    /// Keeps contexts under their names; those that they replace go when nothing runs them.
+    pub(super) fn keep_specs(&mut self, application: ApplicationId, specs: BTreeMap<String, LaunchContext>) {
+        for (name, context) in specs {
+            let Some(keeping) = self.all.get(&application) else { return };
+            let before = keeping.spec(&name);
+            if before.is_some_and(|(_, before)| **before == context) {
+                continue;
+            }
+            let (replaced, number) = (before.map(|(number, _)| number), keeping.next_context());
+            self.change(ApplicationChange::ContextKept { application, number, context: Arc::new(context) });
+            self.change(ApplicationChange::SpecNamed { application, name, context: number });
+            if let Some(replaced) = replaced {
+                self.drop_unneeded_context(application, replaced);
+            }
+        }
+    }
+
+    /// Drops a context that no name stands for and nothing runs.
+    pub(super) fn drop_unneeded_context(&mut self, application: ApplicationId, number: u64) {
+        let Some(keeping) = self.all.get(&application) else { return };
+        if keeping.contexts.contains_key(&number) && !keeping.needs_context(number) {
+            self.change(ApplicationChange::ContextDropped { application, number });
+        }
+    }
+}
+
+/// Refuses contexts beyond those that an application may keep.
+pub(super) fn check_specs(
+    specs: &BTreeMap<String, LaunchContext>,
+    application: Option<&Application>,
+) -> Result<(), ApplicationRefusal> {
+    let known = application.map(|application| &application.specs);
+    let new = specs.keys().filter(|name| known.is_none_or(|known| !known.contains_key(*name))).count();
+    if known.map_or(0, BTreeMap::len) + new > MAX_SPECS {
+        return Err(ApplicationRefusal::TooMany(format!("an application has at most {MAX_SPECS} specs")));
+    }
+    Ok(())
+}
+
+impl From<RowsRefusal> for ApplicationRefusal {
+    fn from(refusal: RowsRefusal) -> Self {
+        match refusal {
+            RowsRefusal::Wrong(faults) => Self::InvalidResourceRequest(faults),
+            RowsRefusal::TooMany(text) => Self::TooMany(text),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! All applications, the workers of their containers, and what has changed in this step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::market::{Consumer, KeyId, MarketConfig, ReplayGuard};
+use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId};
+use crate::scheduler::AppId;
+
+use super::application::Application;
+use super::change::ApplicationChange;
+use super::container::{Container, ContainerStep};
+use super::record::Standing;
+use super::refusal::ApplicationRefusal;
+use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::worker::ContainerWorker;
+
+/// All applications.
+#[derive(Debug)]
+pub struct Applications {
+    /// Settings.
+    pub settings: ContainerSettings,
+    /// Epoch ms in the ids of this run.
+    pub(super) start_ms: u64,
+    /// The last number of this run.
+    pub(super) last_number: u32,
+    pub(super) all: BTreeMap<ApplicationId, Application>,
+    /// Those that are over, oldest end first, once nothing of them lives.
+    pub(super) over: BTreeSet<(i64, ApplicationId)>,
+    /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
+    pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
+    pub(super) stamps: ReplayGuard,
+    /// Workers by their trackers' names.
+    pub(super) workers: BTreeMap<Arc<str>, ContainerWorker>,
+    /// Live containers by the names of their trackers.
+    pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// The names of workers' trackers.
+    pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
+    /// The nodes of live containers in the scheduler; those that are not back after a restart have none.
+    pub(super) placed: BTreeMap<ContainerId, TrackerId>,
+    /// When containers must be launched, ms of the monotonic clock.
+    pub(super) launch_due: BTreeSet<(u64, ContainerId)>,
+    /// When applications have been silent for too long, ms of the monotonic clock.
+    pub(super) silent_at: BTreeMap<ApplicationId, u64>,
+    pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// The changes of this step.
+    pub(super) changes: Vec<ApplicationChange>,
+    /// How many of them the scheduler knows.
+    pub(super) passed_on: usize,
+    /// The last fact before this run: the version of what has not changed since.
+    pub(super) base_version: FactNumber,
+    /// The fact that holds the last change of each application.
+    pub(super) versions: BTreeMap<ApplicationId, FactNumber>,
+    /// What applications are in the scheduler.
+    apps: BTreeMap<ApplicationId, AppId>,
+    of_app: BTreeMap<AppId, ApplicationId>,
+    /// Applications that have something to say since the last step.
+    pub(super) news: BTreeSet<ApplicationId>,
+    /// Trackers whose workers have something to do since the last step.
+    pub(super) worker_news: BTreeSet<Arc<str>>,
+}
+
+// === impl Applications ===
+
+impl Applications {
+    /// None yet. Ids carry `start_ms`, epoch ms, which no earlier run has used; `last_fact` is the last one of those.
+    pub fn new(settings: ContainerSettings, start_ms: u64, last_fact: FactNumber) -> Self {
+        Self {
+            settings,
+            start_ms,
+            last_number: 0,
+            all: BTreeMap::new(),
+            over: BTreeSet::new(),
+            unused: BTreeMap::new(),
+            stamps: ReplayGuard::new(i64::try_from(start_ms).unwrap_or(i64::MAX)),
+            workers: BTreeMap::new(),
+            on_tracker: BTreeMap::new(),
+            worker_names: BTreeMap::new(),
+            placed: BTreeMap::new(),
+            launch_due: BTreeSet::new(),
+            silent_at: BTreeMap::new(),
+            silence_due: BTreeSet::new(),
+            changes: Vec::new(),
+            passed_on: 0,
+            base_version: last_fact,
+            versions: BTreeMap::new(),
+            apps: BTreeMap::new(),
+            of_app: BTreeMap::new(),
+            news: BTreeSet::new(),
+            worker_news: BTreeSet::new(),
+        }
+    }
+
+    /// Makes a change, which becomes part of this step's fact.
+    pub(super) fn change(&mut self, change: ApplicationChange) {
+        self.apply(&change);
+        self.changes.push(change);
+    }
+
+    /// Applies a change: the only way in which what is stored changes.
+    pub fn apply(&mut self, change: &ApplicationChange) {
+        match change {
+            ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
+            ApplicationChange::Submitted { submitted, standing } => {
+                let application = Application::new(Arc::clone(submitted), (**standing).clone());
+                self.all.insert(submitted.id, application);
+            }
+            ApplicationChange::Container(container) => self.place_container(container),
+            _ => {}
+        }
+        let Some(id) = change.application() else { return };
+        let Some(application) = self.all.get_mut(&id) else { return };
+        application.apply(change);
+        if application.is_over() && application.counts.live.is_empty() {
+            self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
+        }
+    }
+
+    fn place_container(&mut self, container: &Container) {
+        let tracker = &container.node.tracker;
+        if container.is_live() {
+            self.on_tracker.entry(Arc::clone(tracker)).or_default().insert(container.id);
+        } else if let Some(here) = self.on_tracker.get_mut(tracker) {
+            here.remove(&container.id);
+            if here.is_empty() {
+                self.on_tracker.remove(tracker);
+            }
+        }
+    }
+
+    /// Takes the changes of this step; `fact` is the number of the fact that holds them.
+    pub fn take_changes(&mut self, fact: FactNumber) -> Vec<ApplicationChange> {
+        let reported = self.changes.iter().filter(|change| change.is_reported());
+        for application in reported.filter_map(ApplicationChange::application) {
+            self.versions.insert(application, fact);
+            self.news.insert(application);
+        }
+        self.forget_oldest_over();
+        self.passed_on = 0;
+        std::mem::take(&mut self.changes)
+    }
+
+    /// The changes of this step that the scheduler does not know. It knows them from now on.
+    pub fn pass_on(&mut self) -> Vec<ApplicationChange> {
+        let new = self.changes.get(self.passed_on..).unwrap_or_default().to_vec();
+        self.passed_on = self.changes.len();
+        new
+    }
+
+    /// The scheduler knows all changes of this step: it made them.
+    pub fn mark_passed_on(&mut self) {
+        self.passed_on = self.changes.len();
+    }
+
+    /// Takes the node that a container was placed on; none: it never was, in this run.
+    pub fn take_place(&mut self, container: ContainerId) -> Option<TrackerId> {
+        self.placed.remove(&container)
+    }
+
+    /// Containers of a tracker that were restored and have no node in the scheduler. They have this one from now on.
+    pub fn place_restored(&mut self, tracker: &str, node: TrackerId) -> Vec<ContainerId> {
+        let here = self.on_tracker.get(tracker).into_iter().flatten().copied();
+        let restored: Vec<ContainerId> = here.filter(|id| !self.placed.contains_key(id)).collect();
+        self.placed.extend(restored.iter().map(|id| (*id, node)));
+        restored
+    }
+
+    /// A worker that has sent a whole list, by its tracker's name.
+    pub fn worker(&self, tracker: &str) -> Option<&ContainerWorker> {
+        self.workers.get(tracker)
+    }
+
+    /// Whether this step has changed anything.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Takes which applications have something to say.
+    pub fn take_news(&mut self) -> BTreeSet<ApplicationId> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes which workers have something to do.
+    pub fn take_worker_news(&mut self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut self.worker_news)
+    }
+
+    /// Forgets the oldest applications that are over, beyond those that are kept.
+    fn forget_oldest_over(&mut self) {
+        while self.over.len() > self.settings.over_kept {
+            let Some((_, id)) = self.over.pop_first() else { return };
+            self.all.remove(&id);
+            self.versions.remove(&id);
+        }
+    }
+
+    // === apps of the scheduler ===
+
+    /// Epoch ms in the ids of this run.
+    pub fn start_ms(&self) -> u64 {
+        self.start_ms
+    }
+
+    /// An application is this app in the scheduler.
+    pub fn enter_app(&mut self, application: ApplicationId, app: AppId) {
+        self.apps.insert(application, app);
+        self.of_app.insert(app, application);
+    }
+
+    /// What an application is in the scheduler.
+    pub fn app(&self, application: ApplicationId) -> Option<AppId> {
+        self.apps.get(&application).copied()
+    }
+
+    /// The application that is this app in the scheduler.
+    pub fn of_app(&self, app: AppId) -> Option<ApplicationId> {
+        self.of_app.get(&app).copied()
+    }
+
+    /// Forgets what an application was in the scheduler.
+    pub fn leave_app(&mut self, application: ApplicationId) -> Option<AppId> {
+        let app = self.apps.remove(&application)?;
+        self.of_app.remove(&app);
+        Some(app)
+    }
+
+    /// An application.
+    pub fn get(&self, id: ApplicationId) -> Option<&Application> {
+        self.all.get(&id)
+    }
+
+    /// All in memory, by id.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Application> {
+        self.all.values()
+    }
+
+    /// One that is known.
+    pub(super) fn known(&self, id: ApplicationId) -> Result<&Application, ApplicationRefusal> {
+        self.all.get(&id).ok_or(ApplicationRefusal::NoSuchApplication(id))
+    }
+
+    /// One that is not over.
+    pub(super) fn unfinished(&self, id: ApplicationId) -> Result<&Application, ApplicationRefusal> {
+        let application = self.known(id)?;
+        if application.is_over() {
+            return Err(ApplicationRefusal::ApplicationOver { application: id, state: application.standing.state });
+        }
+        Ok(application)
+    }
+
+    /// A container in memory.
+    pub fn container(&self, id: ContainerId) -> Option<&Container> {
+        self.all.get(&id.application)?.containers.get(&id.number).filter(|container| container.id == id)
+    }
+
+    /// The version of an application.
+    pub fn version(&self, id: ApplicationId) -> u64 {
+        self.versions.get(&id).unwrap_or(&self.base_version).0
+    }
+
+    /// Makes a step of a container. Returns the container after it; none: it was further already.
+    pub(super) fn step_container(&mut self, id: ContainerId, step: ContainerStep) -> Option<Container> {
+        let next = self.container(id)?.after(step)?;
+        self.change(ApplicationChange::Container(Box::new(next.clone())));
+        Some(next)
+    }
+
+    /// Changes how an application stands.
+    pub(super) fn restand(&mut self, id: ApplicationId, change: impl FnOnce(&mut Standing)) {
+        let Some(application) = self.all.get(&id) else { return };
+        let mut standing = Box::new(application.standing.clone());
+        change(&mut standing);
+        if *standing != application.standing {
+            self.change(ApplicationChange::Stands { application: id, standing });
+        }
+    }
+
+    // === ids ===
+
+    /// A fresh id for a user.
+    ///
+    /// # Errors
+    /// The user has too many that are not used.
+    pub fn new_id(&mut self, user: &Arc<str>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
+        self.unused.retain(|_, (_, until_ms)| *until_ms > now.mono_ms);
+        let of_user = self.unused.values().filter(|(owner, _)| owner == user).count();
+        if of_user >= super::settings::MAX_UNUSED_IDS {
+            let limit = super::settings::MAX_UNUSED_IDS;
+            return Err(ApplicationRefusal::TooMany(format!(
+                "{user} has {limit} application ids that are not used, which is the limit"
+            )));
+        }
+        self.last_number = self.last_number.saturating_add(1);
+        let id = ApplicationId::new(self.start_ms, self.last_number);
+        self.unused.insert(id, (Arc::clone(user), now.mono_ms.saturating_add(UNUSED_ID_MS)));
+        Ok(id)
+    }
+
+    // === signatures ===
+
+    /// Uses the stamp of a user's signature.
+    ///
+    /// # Errors
+    /// It was used, or is out of its window.
+    pub fn stamp_user(
+        &mut self,
+        user: &str,
+        key: KeyId,
+        timestamp_ms: i64,
+        now: Now,
+    ) -> Result<(), ApplicationRefusal> {
+        let config = MarketConfig { signature_window_ms: self.settings.signature_window_ms, ..MarketConfig::default() };
+        let stamp = self
+            .stamps
+            .check(Consumer::Application, user, key, timestamp_ms, now.wall_ms, &config)
+            .map_err(|refusal| ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms })?;
+        self.change(ApplicationChange::Stamped(stamp));
+        Ok(())
+    }
+
+    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn stamp_application(
+        &mut self,
+        application: ApplicationId,
+        timestamp_ms: i64,
+        now: Now,
+    ) -> Result<(), ApplicationRefusal> {
+        use crate::market::ReplayRefusal;
+        let last_ms = self.known(application)?.stamp_ms;
+        let window_ms = self.settings.signature_window_ms;
+        let refused = |refusal| Err(ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms });
+        if last_ms > now.wall_ms && timestamp_ms <= last_ms {
+            return refused(ReplayRefusal::StampAhead { last_ms, now_ms: now.wall_ms });
+        }
+        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
+            return refused(ReplayRefusal::OutsideWindow { timestamp_ms, now_ms: now.wall_ms, window_ms });
+        }
+        if timestamp_ms <= last_ms {
+            return refused(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms });
+        }
+        self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
+        Ok(())
+    }
+}

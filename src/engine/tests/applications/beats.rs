@@ -1,0 +1,163 @@
+//! Beats: who is believed, what a worker is owed, and what becomes of containers when workers come and go.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use crate::api::applications::AllocateCall;
+use crate::api::{BeatContainerState, WorkerBeat};
+use crate::engine::tests::cluster::Fate;
+use crate::engine::{BeatRefusal, BeatReply, Effect};
+use crate::model::{Capability, ContainerExit, ContainerId};
+
+use super::bench::{ADDRESS, Bench, ONE, asking, ended, ids, launches, launching, refused, row, statuses};
+
+fn beat_of(bench: &Bench, index: usize) -> WorkerBeat {
+    WorkerBeat {
+        tracker: bench.cluster.trackers[index].name.to_string(),
+        incarnation: bench.workers[index].incarnation,
+        secret: Bench::secret(index),
+        number: 2,
+        declared: None,
+        is_full: false,
+        containers: Vec::new(),
+        unhealthy: None,
+    }
+}
+
+/// A program with one container that runs on worker 0.
+fn running(bench: &mut Bench) -> (super::bench::Program, ContainerId) {
+    let mut program = bench.register();
+    let answer = program.call(bench, asking(vec![row(1, 1)]));
+    let id = ids(&answer)[0];
+    program.call(bench, launching(&[id], "true"));
+    bench.settle();
+    bench.start(id);
+    bench.settle();
+    (program, id)
+}
+
+#[test]
+fn only_the_workers_own_process_is_believed() {
+    let mut bench = Bench::new(&[ONE]);
+    let own = beat_of(&bench, 0);
+    assert_eq!(bench.send_beat(own.clone(), ADDRESS), BeatReply::Waits);
+    let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    assert_eq!(refused(bench.send_beat(own.clone(), elsewhere)), BeatRefusal::WrongAddress);
+    let guessed = WorkerBeat { secret: Bench::secret(5), ..own.clone() };
+    assert_eq!(refused(bench.send_beat(guessed, ADDRESS)), BeatRefusal::WrongSecret);
+    let unknown = WorkerBeat { tracker: "tracker_x:streaming_only/127.0.0.1:1".to_owned(), ..own.clone() };
+    assert_eq!(refused(bench.send_beat(unknown, ADDRESS)), BeatRefusal::NotRegistered);
+    let stock = bench.cluster.add_tracker("h9", 0, 0);
+    bench.cluster.beat(stock, |_| Fate::Hang);
+    let stock = WorkerBeat { tracker: bench.cluster.trackers[stock].name.to_string(), ..own.clone() };
+    assert_eq!(refused(bench.send_beat(stock, ADDRESS)), BeatRefusal::NotBuiltIn);
+    let other_process = WorkerBeat { incarnation: 99, ..own };
+    assert_eq!(refused(bench.send_beat(other_process, ADDRESS)), BeatRefusal::NoFirstBeat);
+}
+
+#[test]
+fn a_launch_is_repeated_until_the_worker_has_it_and_ends_a_wait_once() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    bench.cluster.effects.clear();
+    program.call(&mut bench, launching(&ids(&answer), "true"));
+    let news = |effect: &Effect| matches!(effect, Effect::WorkerHasNews { .. });
+    assert!(bench.cluster.effects.iter().any(news));
+    // An answer that the worker never gets.
+    let beat = beat_of(&bench, 0);
+    assert_eq!(launches(bench.send_beat(beat.clone(), ADDRESS)).len(), 1);
+    assert_eq!(bench.send_beat(beat, ADDRESS), BeatReply::Waits, "nothing new on this connection");
+    // It connects again, and has nothing.
+    let launch = launches(bench.connect(0)).remove(0);
+    assert_eq!((launch.id, launch.user.as_str(), launch.capability), (ids(&answer)[0], "alice", ONE));
+    assert_eq!(launch.secret, None);
+    assert_eq!(bench.beat(0), BeatReply::Waits, "it has it");
+}
+
+#[test]
+fn an_end_is_noted_each_time_it_is_said_and_counts_once() {
+    let mut bench = Bench::new(&[ONE]);
+    let (mut program, id) = running(&mut bench);
+    bench.workers[0].containers.insert(id, ended(ContainerExit(3), "exit code 3"));
+    for _ in 0..2 {
+        let beat = WorkerBeat {
+            containers: vec![crate::api::BeatContainer { id, state: ended(ContainerExit(3), "exit code 3") }],
+            ..beat_of(&bench, 0)
+        };
+        let BeatReply::Answer(answer) = bench.send_beat(beat, ADDRESS) else { panic!("answered") };
+        assert_eq!(answer.noted, [id]);
+    }
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!(statuses(&answer), [(1, 3)]);
+    assert_eq!(statuses(&program.call(&mut bench, AllocateCall::default())), []);
+}
+
+#[test]
+fn a_container_that_is_not_known_is_killed() {
+    let mut bench = Bench::new(&[ONE]);
+    let id = crate::model::ApplicationId::new(1, 1).container(1, 1);
+    bench.workers[0].containers.insert(id, BeatContainerState::Running { pid: 4, started_ms: 1 });
+    let BeatReply::Answer(answer) = bench.beat(0) else { panic!("answered") };
+    assert_eq!(answer.kills[0].id, id);
+    bench.settle();
+    assert!(bench.on_workers().is_empty());
+}
+
+#[test]
+fn what_a_whole_list_lacks_is_over() {
+    let mut bench = Bench::new(&[ONE]);
+    let (mut program, id) = running(&mut bench);
+    bench.workers[0].containers.remove(&id);
+    bench.connect(0);
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!(statuses(&answer), [(1, -100)]);
+}
+
+#[test]
+fn another_process_of_a_worker_has_none_of_its_containers() {
+    let mut bench = Bench::new(&[ONE]);
+    let (mut program, _) = running(&mut bench);
+    bench.workers[0].incarnation = 77;
+    bench.workers[0].containers.clear();
+    bench.connect(0);
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!(statuses(&answer), [(1, -100)]);
+    assert_eq!(answer.completed_container_statuses[0].diagnostics, "node h0:50060 was lost");
+}
+
+#[test]
+fn a_lost_node_takes_its_containers_along() {
+    let mut bench = Bench::new(&[ONE]);
+    let (mut program, _) = running(&mut bench);
+    bench.cluster.pass_ms(700_000);
+    program.call(&mut bench, AllocateCall::default());
+    bench.cluster.timer();
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!((statuses(&answer), answer.num_cluster_nodes), (vec![(1, -100)], 0));
+}
+
+#[test]
+fn an_ill_worker_keeps_its_containers_and_gets_no_more() {
+    let mut bench = Bench::new(&[Capability::new(4_096, 4)]);
+    let (mut program, _) = running(&mut bench);
+    bench.workers[0].unhealthy = Some("no room on its disk".to_owned());
+    bench.beat(0);
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    assert!(ids(&answer).is_empty() && statuses(&answer).is_empty());
+    bench.workers[0].unhealthy = None;
+    bench.beat(0);
+    assert_eq!(ids(&program.call(&mut bench, AllocateCall::default())).len(), 1);
+}
+
+#[test]
+fn a_released_container_is_killed_and_its_room_is_taken_until_nothing_of_it_is_left() {
+    let mut bench = Bench::new(&[ONE]);
+    let (mut program, id) = running(&mut bench);
+    let call = AllocateCall { release: vec![id], ..asking(vec![row(1, 1)]) };
+    let answer = program.call(&mut bench, call);
+    assert!(ids(&answer).is_empty() && statuses(&answer).is_empty());
+    bench.settle();
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!((statuses(&answer), ids(&answer).len()), (vec![(1, -100)], 1));
+    assert_eq!(answer.completed_container_statuses[0].diagnostics, "released by the application");
+}

@@ -1,0 +1,383 @@
+//! A cluster with workers that take containers, and applications that ask for them.
+
+use core::net::{IpAddr, Ipv4Addr};
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::api::applications::{
+    AllocateAnswer, AllocateCall, AskRow, ContainerStart, LaunchOnGrant, LaunchSource, Placement, RegisterCall,
+    Submission,
+};
+use crate::api::{
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerLaunch, DeclaredBag, WorkerBeat,
+};
+use crate::engine::{
+    Application, ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest,
+    ApplicationWait, BeatRefusal, BeatReply, Caller, Event, Reply, WorkerBeatEvent,
+};
+use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, LaunchContext, Priority};
+use crate::wire::{BEAT_DIGEST, HealthStatus};
+
+use crate::engine::tests::cluster::{Cluster, Fate, fifo};
+
+pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub const ONE: Capability = Capability::new(1_024, 1);
+
+/// A worker as it knows itself.
+pub struct FakeWorker {
+    pub incarnation: u64,
+    pub capability: Capability,
+    beats: u64,
+    pub containers: BTreeMap<ContainerId, BeatContainerState>,
+    pub unhealthy: Option<String>,
+}
+
+/// The cluster.
+pub struct Bench {
+    pub cluster: Cluster,
+    pub workers: Vec<FakeWorker>,
+}
+
+impl Bench {
+    /// One worker for each size, registered and well, without slots.
+    pub fn new(sizes: &[Capability]) -> Self {
+        let mut bench = Self { cluster: Cluster::new(fifo()), workers: Vec::new() };
+        for (index, capability) in sizes.iter().enumerate() {
+            let host = format!("h{index}");
+            let tracker = bench.cluster.add_tracker(&host, 0, 0);
+            bench.cluster.trackers[tracker].name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", index + 1);
+            let containers = BTreeMap::new();
+            let incarnation = index as u64 + 1;
+            bench.workers.push(FakeWorker {
+                incarnation,
+                capability: *capability,
+                beats: 0,
+                containers,
+                unhealthy: None,
+            });
+            bench.heartbeat(index);
+            bench.connect(index);
+            bench.heartbeat(index);
+        }
+        bench
+    }
+
+    pub fn secret(index: usize) -> String {
+        format!("{index:064x}")
+    }
+
+    /// A heartbeat of a worker's tracker, with the digest of its secret.
+    pub fn heartbeat(&mut self, index: usize) {
+        self.cluster.pass_ms(10);
+        let mut request = match self.cluster.trackers[index].unanswered.take() {
+            Some(request) => request,
+            None => self.cluster.request(index),
+        };
+        let digest: String = Sha256::digest(Self::secret(index)).iter().map(|byte| format!("{byte:02x}")).collect();
+        let report = format!("{BEAT_DIGEST}{digest}").into();
+        request.status.health = HealthStatus { healthy: true, report, last_reported_ms: 0 };
+        let connection = self.cluster.trackers[index].connection;
+        let (reply, _) = self.cluster.step(Event::Heartbeat { request, connection, address: Some(ADDRESS) });
+        let Reply::Heartbeat(answer) = reply else { panic!("{reply:?}") };
+        self.cluster.obeyed(index, answer);
+    }
+
+    /// The first beat of a connection: all that the worker has.
+    pub fn connect(&mut self, index: usize) -> BeatReply {
+        self.workers[index].beats = 0;
+        self.beat(index)
+    }
+
+    /// A beat with all that the worker has.
+    pub fn beat(&mut self, index: usize) -> BeatReply {
+        let worker = &mut self.workers[index];
+        worker.beats += 1;
+        let is_first = worker.beats == 1;
+        let declared = DeclaredBag { capability: worker.capability, slot: Capability::new(1_024, 1) };
+        let containers = worker.containers.iter().map(|(id, state)| BeatContainer { id: *id, state: state.clone() });
+        let beat = WorkerBeat {
+            tracker: self.cluster.trackers[index].name.to_string(),
+            incarnation: worker.incarnation,
+            secret: Self::secret(index),
+            number: worker.beats,
+            declared: is_first.then_some(declared),
+            is_full: is_first,
+            containers: containers.collect(),
+            unhealthy: worker.unhealthy.clone(),
+        };
+        let reply = self.send_beat(beat, ADDRESS);
+        if let BeatReply::Answer(answer) = &reply {
+            self.obey(index, answer);
+        }
+        reply
+    }
+
+    pub fn send_beat(&mut self, beat: WorkerBeat, address: IpAddr) -> BeatReply {
+        let event = WorkerBeatEvent::Came { beat: Box::new(beat), address: Some(address) };
+        match self.cluster.step(Event::WorkerBeat(event)).0 {
+            Reply::Beat(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The worker does what it is answered; what it launches it has from then on.
+    fn obey(&mut self, index: usize, answer: &BeatAnswer) {
+        let worker = &mut self.workers[index];
+        for launch in &answer.launches {
+            worker.containers.entry(launch.id).or_insert(BeatContainerState::Launching);
+        }
+        for kill in &answer.kills {
+            if worker.containers.contains_key(&kill.id) {
+                worker.containers.insert(kill.id, ended(kill.exit, &kill.diagnostics));
+            }
+        }
+        for noted in &answer.noted {
+            worker.containers.remove(noted);
+        }
+    }
+
+    /// All workers beat until they have nothing to hear.
+    pub fn settle(&mut self) {
+        for _ in 0..20 {
+            let replies: Vec<BeatReply> = (0..self.workers.len()).map(|index| self.beat(index)).collect();
+            if replies.iter().all(|reply| *reply == BeatReply::Waits) {
+                return;
+            }
+        }
+        panic!("the workers have something to hear again and again");
+    }
+
+    /// A container runs on its worker.
+    pub fn start(&mut self, id: ContainerId) {
+        let worker = self.workers.iter_mut().find(|worker| worker.containers.contains_key(&id)).unwrap();
+        worker.containers.insert(id, BeatContainerState::Running { pid: 1, started_ms: 7 });
+    }
+
+    /// A container ends on its worker.
+    pub fn end(&mut self, id: ContainerId, exit: i32) {
+        let worker = self.workers.iter_mut().find(|worker| worker.containers.contains_key(&id)).unwrap();
+        worker.containers.insert(id, ended(ContainerExit(exit), ""));
+        self.settle();
+    }
+
+    /// All containers that workers have, in order, with what they run.
+    pub fn on_workers(&self) -> Vec<ContainerId> {
+        self.workers.iter().flat_map(|worker| worker.containers.keys().copied()).collect()
+    }
+
+    pub fn ask(&mut self, question: ApplicationQuestion) -> Result<ApplicationAnswer, ApplicationRefusal> {
+        self.ask_as("alice", question)
+    }
+
+    pub fn ask_as(
+        &mut self,
+        user: &str,
+        question: ApplicationQuestion,
+    ) -> Result<ApplicationAnswer, ApplicationRefusal> {
+        let caller = ApplicationCaller::User { caller: Caller::named(user), is_administrator: false, signed: None };
+        self.request(ApplicationRequest::Asked { caller, question: Box::new(question) })
+    }
+
+    pub fn request(&mut self, request: ApplicationRequest) -> Result<ApplicationAnswer, ApplicationRefusal> {
+        match self.cluster.step(Event::Application(Box::new(request))).0 {
+            Reply::Application(answer) => answer.map(|answer| *answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn new_id(&mut self, user: &str) -> ApplicationId {
+        match self.ask_as(user, ApplicationQuestion::NewId).unwrap() {
+            ApplicationAnswer::NewId { application, .. } => application,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Submits an application of alice's.
+    pub fn submit(&mut self, change: impl FnOnce(&mut Submission)) -> ApplicationId {
+        let mut submission = submission(self.new_id("alice"));
+        change(&mut submission);
+        let id = submission.application_id;
+        let answer = self.ask(submit_question(submission)).unwrap();
+        assert!(matches!(answer, ApplicationAnswer::Submitted { application, .. } if application == id));
+        id
+    }
+
+    /// Submits an application and registers a program.
+    pub fn register(&mut self) -> Program {
+        let application = self.submit(|_| {});
+        let mut program = Program { application, attempt: 0, response_id: 0 };
+        program.register(self);
+        program
+    }
+
+    /// Submits an unattended application of these rows, with a spec `s`.
+    pub fn unattended(&mut self, rows: Vec<AskRow>) -> ApplicationId {
+        self.submit(|submission| {
+            submission.specs.insert("s".to_owned(), context("true"));
+            submission.unattended = Some(rows);
+        })
+    }
+
+    pub fn application(&self, id: ApplicationId) -> &Application {
+        self.cluster.engine.applications.get(id).unwrap()
+    }
+
+    /// The daemon is cut off and started again; workers and programs notice nothing but closed connections.
+    pub fn crash(&mut self) {
+        self.cluster.crash(1_000, |_| Fate::Hang);
+        for index in 0..self.workers.len() {
+            self.heartbeat(index);
+            self.heartbeat(index);
+            self.connect(index);
+            self.heartbeat(index);
+        }
+    }
+}
+
+/// A program that calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    pub application: ApplicationId,
+    pub attempt: u32,
+    pub response_id: u64,
+}
+
+impl Program {
+    pub fn register(&mut self, bench: &mut Bench) {
+        let question = ApplicationQuestion::Register { application: self.application, call: RegisterCall::default() };
+        let ApplicationAnswer::Registered(answer) = bench.ask(question).unwrap() else { panic!("registered") };
+        (self.attempt, self.response_id) = (answer.attempt, answer.response_id);
+    }
+
+    pub fn question(&self, call: AllocateCall) -> ApplicationQuestion {
+        let call = AllocateCall { attempt: self.attempt, response_id: self.response_id, ..call };
+        let digest = digest_of(&call);
+        ApplicationQuestion::Allocate { application: self.application, call: Box::new(call), digest }
+    }
+
+    /// A call that is answered at once.
+    pub fn call(&mut self, bench: &mut Bench, call: AllocateCall) -> AllocateAnswer {
+        let answer = read(bench.ask(self.question(call)).unwrap());
+        self.response_id = answer.response_id;
+        answer
+    }
+
+    pub fn wait(&self) -> ApplicationWait {
+        let Self { application, attempt, response_id } = *self;
+        ApplicationWait::Allocate { application, attempt, response_id }
+    }
+
+    pub fn container(&self, number: u64) -> ContainerId {
+        self.application.container(self.attempt, number)
+    }
+}
+
+pub fn read(answer: ApplicationAnswer) -> AllocateAnswer {
+    match answer {
+        ApplicationAnswer::Allocated(body) => serde_json::from_slice(&body).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn digest_of(call: &AllocateCall) -> [u8; 32] {
+    Sha256::digest(format!("{call:?}")).into()
+}
+
+pub fn submission(application_id: ApplicationId) -> Submission {
+    Submission {
+        application_id,
+        name: "trial".to_owned(),
+        application_type: String::new(),
+        queue: None,
+        priority: Priority::Normal,
+        expiry_ms: 600_000,
+        strict_gates: false,
+        tracking_url: None,
+        specs: BTreeMap::new(),
+        unattended: None,
+        master: None,
+    }
+}
+
+pub fn submit_question(submission: Submission) -> ApplicationQuestion {
+    let digest = Sha256::digest(format!("{submission:?}")).into();
+    let secret = ApplicationSecret::new([7; 20]);
+    ApplicationQuestion::Submit { submission: Box::new(submission), digest, secret }
+}
+
+pub fn context(program: &str) -> LaunchContext {
+    LaunchContext::of_command(vec![program.to_owned()])
+}
+
+/// A row for so many containers of one slot anywhere.
+pub fn row(priority: u32, num_containers: u32) -> AskRow {
+    AskRow {
+        priority,
+        allocation_request_id: 0,
+        resource_name: Placement::Any,
+        capability: ONE,
+        num_containers,
+        relax_locality: true,
+        launch: None,
+    }
+}
+
+/// A row whose items start when they are granted.
+pub fn items_row(items: &str, change: impl FnOnce(&mut LaunchOnGrant)) -> AskRow {
+    let mut launch = LaunchOnGrant {
+        spec: "s".to_owned(),
+        items: Some(items.to_owned()),
+        max_running: None,
+        rules: Default::default(),
+    };
+    change(&mut launch);
+    AskRow { launch: Some(launch), ..row(1, 0) }
+}
+
+pub fn asking(ask: Vec<AskRow>) -> AllocateCall {
+    AllocateCall { ask, ..AllocateCall::default() }
+}
+
+pub fn launching(ids: &[ContainerId], program: &str) -> AllocateCall {
+    let launch = ids.iter().map(|id| ContainerStart {
+        container_id: *id,
+        source: LaunchSource::Context(Box::new(context(program))),
+        item: None,
+    });
+    AllocateCall { launch: launch.collect(), ..AllocateCall::default() }
+}
+
+pub fn ended(exit: ContainerExit, diagnostics: &str) -> BeatContainerState {
+    BeatContainerState::Ended(ContainerEnd {
+        exit,
+        diagnostics: diagnostics.to_owned(),
+        started_ms: None,
+        ended_ms: 1_795_252_000_500,
+        peak_memory_mb: 3,
+        cpu_ms: 4,
+    })
+}
+
+pub fn ids(answer: &AllocateAnswer) -> Vec<ContainerId> {
+    answer.allocated_containers.iter().map(|container| container.container_id).collect()
+}
+
+pub fn statuses(answer: &AllocateAnswer) -> Vec<(u64, i32)> {
+    let statuses = answer.completed_container_statuses.iter();
+    statuses.map(|status| (status.container_id.number, status.exit_status.0)).collect()
+}
+
+pub fn launches(reply: BeatReply) -> Vec<ContainerLaunch> {
+    match reply {
+        BeatReply::Answer(answer) => answer.launches,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn refused(reply: BeatReply) -> BeatRefusal {
+    match reply {
+        BeatReply::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,136 @@
+//! Items: launch on grant, retries of unattended applications, and how these end.
+
+use crate::api::applications::{ApplicationReport, AskRow, FinalStatus};
+use crate::engine::{ApplicationAnswer, ApplicationQuestion};
+use crate::model::{ApplicationId, Capability, ContainerId};
+
+use super::bench::{Bench, ONE, asking, context, ids, items_row, row};
+
+fn report(bench: &mut Bench, application: ApplicationId) -> ApplicationReport {
+    match bench.ask(ApplicationQuestion::Show { application, known_version: None }).unwrap() {
+        ApplicationAnswer::Application(report) => *report,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Lets one after another end with the exit status that `exit` says of its item and attempt.
+fn run_all(bench: &mut Bench, application: ApplicationId, exit: impl Fn(u32, u32) -> i32) -> Vec<(u32, u32)> {
+    let mut order = Vec::new();
+    for _ in 0..10_000 {
+        bench.settle();
+        let Some(id) = bench.on_workers().into_iter().min_by_key(|id| id.number) else { return order };
+        let launch = bench.application(application).containers[&id.number].launch.unwrap();
+        let run = (launch.item.unwrap_or(0), launch.item_attempt);
+        order.push(run);
+        bench.end(id, exit(run.0, run.1));
+    }
+    panic!("it does not end");
+}
+
+#[test]
+fn items_are_launched_in_their_order_and_the_application_ends_by_itself() {
+    let mut bench = Bench::new(&[ONE]);
+    let application = bench.unattended(vec![items_row("7,1-3", |_| {})]);
+    assert_eq!(report(&mut bench, application).resource_requests[0].items.as_deref(), Some("1-3"));
+    assert_eq!(run_all(&mut bench, application, |_, _| 0), [(7, 1), (1, 1), (2, 1), (3, 1)]);
+    let report = report(&mut bench, application);
+    assert_eq!(format!("{:?} {:?}", report.state, report.final_status), "Finished Succeeded");
+    assert_eq!((report.completed_containers, report.pending_containers), (4, 0));
+    assert!(report.resource_requests.is_empty());
+}
+
+#[test]
+fn a_failed_item_comes_again_behind_the_others_as_often_as_it_may() {
+    let mut bench = Bench::new(&[ONE]);
+    let rows = vec![items_row("1-3", |launch| launch.rules.max_attempts = Some(2))];
+    let application = bench.unattended(rows);
+    let order = run_all(&mut bench, application, |item, attempt| i32::from(item == 1 || (item, attempt) == (2, 1)));
+    assert_eq!(order, [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2)]);
+    let report = report(&mut bench, application);
+    assert_eq!((report.failed_items.as_str(), report.failed_containers), ("1", 3));
+    let standing = &bench.application(application).standing;
+    assert_eq!(
+        (standing.final_status, standing.diagnostics.as_str()),
+        (Some(FinalStatus::Failed), "1 of its items failed")
+    );
+}
+
+#[test]
+fn an_end_that_is_nobodys_fault_does_not_count_as_an_attempt() {
+    let mut bench = Bench::new(&[ONE]);
+    let application = bench.unattended(vec![items_row("5", |_| {})]);
+    let order = run_all(&mut bench, application, |_, attempt| if attempt < 4 { -100 } else { 0 });
+    assert_eq!(order, [(5, 1), (5, 2), (5, 3), (5, 4)]);
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
+    let application = bench.unattended(vec![items_row("5", |_| {})]);
+    let order = run_all(&mut bench, application, |_, _| -100);
+    assert_eq!(order.len(), 101, "a hundred times at most");
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Failed));
+}
+
+#[test]
+fn too_many_failed_items_end_the_rest() {
+    let mut bench = Bench::new(&[Capability::new(2_048, 2)]);
+    let rows = vec![items_row("1-1000", |launch| launch.rules.max_fails = Some(1))];
+    let application = bench.unattended(rows);
+    let order = run_all(&mut bench, application, |item, _| i32::from(item < 3));
+    assert!(order.len() <= 3, "{order:?}");
+    let report = report(&mut bench, application);
+    assert_eq!((report.failed_items.as_str(), report.pending_containers), ("1-2", 0));
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Failed));
+}
+
+#[test]
+fn no_more_run_at_a_time_than_may() {
+    let mut bench = Bench::new(&[Capability::new(8_192, 8)]);
+    let application = bench.unattended(vec![items_row("1-20", |launch| launch.max_running = Some(3))]);
+    bench.settle();
+    assert_eq!(bench.on_workers().len(), 3);
+    assert_eq!(run_all(&mut bench, application, |_, _| 0).len(), 20);
+}
+
+#[test]
+fn containers_without_items_may_be_launched_on_grant_too() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut asked = items_row("1", |launch| launch.items = None);
+    asked.num_containers = 3;
+    let application = bench.unattended(vec![asked.clone()]);
+    assert_eq!(run_all(&mut bench, application, |_, _| 0).len(), 3);
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
+    let application = bench.unattended(vec![asked]);
+    run_all(&mut bench, application, |_, _| 1);
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Failed));
+}
+
+#[test]
+fn a_program_asks_for_items_as_it_sees_them() {
+    let mut bench = Bench::new(&[Capability::new(2_048, 2)]);
+    let mut program = bench.register();
+    let items = |items: &str| -> Vec<AskRow> { vec![items_row(items, |_| {})] };
+    let mut call = asking(items("1-4"));
+    call.specs.insert("s".to_owned(), context("true"));
+    call.wait_ms = 0;
+    let answer = program.call(&mut bench, call);
+    assert_eq!(answer.allocated_containers.iter().map(|one| one.item).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    bench.settle();
+    // Item 1 ends, and 3 is granted before the program knows: it repeats what it has not seen granted.
+    let first: ContainerId = ids(&answer)[0];
+    bench.end(first, 0);
+    let answer = program.call(&mut bench, asking(items("3-4")));
+    assert_eq!(answer.allocated_containers[0].item, Some(3));
+    let left = |bench: &mut Bench| {
+        let report = report(bench, program.application);
+        report.resource_requests.first().and_then(|row| row.items.clone())
+    };
+    assert_eq!(left(&mut bench).as_deref(), Some("4"), "3 is not run again");
+}
+
+#[test]
+fn an_application_of_nothing_ends_at_once() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut none = items_row("1", |launch| launch.items = None);
+    none.num_containers = 0;
+    let application = bench.unattended(vec![none]);
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
+    assert_eq!(row(1, 0).num_containers, 0);
+}

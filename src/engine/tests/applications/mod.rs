@@ -1,0 +1,9 @@
+//! Applications and their containers, driven through events as the daemon does.
+
+mod beats;
+mod bench;
+mod calls;
+mod items;
+mod laws;
+mod restarts;
+mod submissions;

@@ -1,0 +1,129 @@
+//! Submissions, who may do what, timestamps, and lists.
+
+use crate::api::applications::{ApplicationState, FinalStatus, UnregisterCall};
+use crate::engine::{
+    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRefusal,
+    ApplicationRequest, Caller, SignedTime,
+};
+use crate::market::KeyId;
+
+use super::bench::{Bench, ONE, asking, ids, launching, row, submission, submit_question};
+
+#[test]
+fn the_same_body_again_is_answered_again_and_another_is_refused() {
+    let mut bench = Bench::new(&[]);
+    let id = bench.new_id("alice");
+    let first = bench.ask(submit_question(submission(id))).unwrap();
+    assert_eq!(bench.ask(submit_question(submission(id))), Ok(first));
+    let other = crate::api::applications::Submission { name: "other".to_owned(), ..submission(id) };
+    assert_eq!(bench.ask(submit_question(other)), Err(ApplicationRefusal::ApplicationExists(id)));
+    let refused = bench.ask_as("bob", submit_question(submission(id)));
+    assert!(matches!(refused, Err(ApplicationRefusal::Forbidden(_))));
+}
+
+#[test]
+fn an_id_is_good_for_its_owner_for_ten_minutes() {
+    let mut bench = Bench::new(&[]);
+    let id = bench.new_id("alice");
+    let refused = bench.ask_as("bob", submit_question(submission(id)));
+    assert!(matches!(refused, Err(ApplicationRefusal::Forbidden(_))));
+    bench.cluster.pass_ms(600_000);
+    assert_eq!(bench.ask(submit_question(submission(id))), Err(ApplicationRefusal::NoSuchApplication(id)));
+}
+
+#[test]
+fn a_user_has_so_many_unused_ids() {
+    let mut bench = Bench::new(&[]);
+    for _ in 0..1_000 {
+        bench.new_id("alice");
+    }
+    assert!(matches!(bench.ask(ApplicationQuestion::NewId), Err(ApplicationRefusal::TooMany(_))));
+    bench.new_id("bob");
+}
+
+#[test]
+fn another_user_may_neither_see_nor_change_it() {
+    let mut bench = Bench::new(&[ONE]);
+    let program = bench.register();
+    let application = program.application;
+    for question in [
+        ApplicationQuestion::Show { application, known_version: None },
+        ApplicationQuestion::Kill(application),
+        ApplicationQuestion::State(application),
+        program.question(Default::default()),
+    ] {
+        assert!(matches!(bench.ask_as("bob", question), Err(ApplicationRefusal::Forbidden(_))));
+    }
+    let administrator = ApplicationCaller::User { caller: Caller::named("bob"), is_administrator: true, signed: None };
+    let question = Box::new(ApplicationQuestion::Kill(application));
+    let killed = bench.request(ApplicationRequest::Asked { caller: administrator, question });
+    assert_eq!(killed, Ok(ApplicationAnswer::State { state: ApplicationState::Killed, is_ending: false }));
+}
+
+#[test]
+fn a_signature_is_good_once_and_each_application_has_stamps_of_its_own() {
+    let mut bench = Bench::new(&[]);
+    let (first, second) = (bench.submit(|_| {}), bench.submit(|_| {}));
+    let now_ms = bench.cluster.now.wall_ms;
+    let of_application = |application| ApplicationCaller::Application { application, timestamp_ms: now_ms + 1 };
+    let mut ask = |caller, application| {
+        let question = Box::new(ApplicationQuestion::State(application));
+        bench.request(ApplicationRequest::Asked { caller, question })
+    };
+    assert!(ask(of_application(first), first).is_ok());
+    assert!(matches!(ask(of_application(first), first), Err(ApplicationRefusal::Timestamp { .. })));
+    assert!(ask(of_application(second), second).is_ok());
+    let later = ApplicationCaller::Application { application: first, timestamp_ms: now_ms + 2 };
+    assert!(matches!(ask(later, second), Err(ApplicationRefusal::Forbidden(_))), "good for its own addresses alone");
+    let signed = |timestamp_ms| ApplicationCaller::User {
+        caller: Caller::named("alice"),
+        is_administrator: false,
+        signed: Some(SignedTime { key_id: KeyId(1), timestamp_ms }),
+    };
+    assert!(ask(signed(now_ms + 1), first).is_ok());
+    assert!(matches!(ask(signed(now_ms + 1), first), Err(ApplicationRefusal::Timestamp { .. })));
+    bench.crash();
+    let question = || Box::new(ApplicationQuestion::State(first));
+    let again = ApplicationRequest::Asked { caller: signed(now_ms + 1), question: question() };
+    assert!(matches!(bench.request(again), Err(ApplicationRefusal::Timestamp { .. })), "also after a restart");
+    let again = ApplicationRequest::Asked { caller: of_application(first), question: question() };
+    assert!(matches!(bench.request(again), Err(ApplicationRefusal::Timestamp { .. })));
+}
+
+#[test]
+fn a_program_ends_its_application_and_says_so_again() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    program.call(&mut bench, launching(&ids(&answer), "true"));
+    bench.settle();
+    let call = UnregisterCall { attempt: 1, final_status: FinalStatus::Succeeded, diagnostics: "done".to_owned() };
+    let application = program.application;
+    for _ in 0..2 {
+        let question = ApplicationQuestion::Unregister { application, call: call.clone() };
+        assert_eq!(bench.ask(question), Ok(ApplicationAnswer::Unregistered(ApplicationState::Finished)));
+    }
+    bench.settle();
+    let container = bench.application(application).containers[&1].clone();
+    assert_eq!(container.exit().0, -107);
+    let secret = bench.request(ApplicationRequest::Secret(application)).unwrap();
+    assert!(matches!(secret, ApplicationAnswer::Secret(Some(_))), "also of one that is over");
+}
+
+#[test]
+fn a_list_has_the_newest_first_and_continues() {
+    let mut bench = Bench::new(&[]);
+    let all: Vec<_> = (0..5).map(|_| bench.submit(|_| {})).collect();
+    let mut list = |filter: ApplicationFilter| match bench.ask(ApplicationQuestion::List(filter)).unwrap() {
+        ApplicationAnswer::Applications { applications, next } => {
+            (applications.into_iter().map(|one| one.id).collect::<Vec<_>>(), next)
+        }
+        other => panic!("{other:?}"),
+    };
+    let (first, next) = list(ApplicationFilter { limit: 2, ..ApplicationFilter::default() });
+    assert_eq!((first, next), (vec![all[4], all[3]], Some(all[3])));
+    let (rest, next) = list(ApplicationFilter { limit: 3, after: next, ..ApplicationFilter::default() });
+    assert_eq!((rest, next), (vec![all[2], all[1], all[0]], None));
+    let running = ApplicationFilter { states: vec![ApplicationState::Running], limit: 9, ..Default::default() };
+    assert_eq!(list(running), (Vec::new(), None));
+}

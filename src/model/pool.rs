@@ -1,0 +1,102 @@
+//! The three pools that a node grants from: the two kinds of slots, and containers.
+
+use std::ops::{Index, IndexMut};
+
+use super::{Kind, PerKind};
+
+/// A pool. Slots are counted by each tracker; containers share memory and cores with the tasks that run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pool {
+    /// Map slots.
+    Map,
+    /// Reduce slots.
+    Reduce,
+    /// Containers of applications.
+    Container,
+}
+
+/// One value for each pool. Indexed by [`Pool`], and by [`Kind`] where only slots can be meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerPool<T> {
+    /// The value for map slots.
+    pub map: T,
+    /// The value for reduce slots.
+    pub reduce: T,
+    /// The value for containers.
+    pub container: T,
+}
+
+// === impl Pool ===
+
+impl Pool {
+    /// All pools in the order in which they are served: slots first, as Hadoop serves them.
+    pub const ALL: [Pool; 3] = [Pool::Map, Pool::Reduce, Pool::Container];
+
+    /// The kind of slots; none: containers.
+    pub const fn kind(self) -> Option<Kind> {
+        match self {
+            Pool::Map => Some(Kind::Map),
+            Pool::Reduce => Some(Kind::Reduce),
+            Pool::Container => None,
+        }
+    }
+}
+
+impl From<Kind> for Pool {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Map => Pool::Map,
+            Kind::Reduce => Pool::Reduce,
+        }
+    }
+}
+
+// === impl PerPool ===
+
+impl<T> PerPool<T> {
+    /// The three values.
+    pub const fn new(map: T, reduce: T, container: T) -> Self {
+        Self { map, reduce, container }
+    }
+
+    /// The two values for slots.
+    pub fn slots(self) -> PerKind<T> {
+        PerKind::new(self.map, self.reduce)
+    }
+}
+
+impl<T> Index<Pool> for PerPool<T> {
+    type Output = T;
+
+    fn index(&self, pool: Pool) -> &T {
+        match pool {
+            Pool::Map => &self.map,
+            Pool::Reduce => &self.reduce,
+            Pool::Container => &self.container,
+        }
+    }
+}
+
+impl<T> IndexMut<Pool> for PerPool<T> {
+    fn index_mut(&mut self, pool: Pool) -> &mut T {
+        match pool {
+            Pool::Map => &mut self.map,
+            Pool::Reduce => &mut self.reduce,
+            Pool::Container => &mut self.container,
+        }
+    }
+}
+
+impl<T> Index<Kind> for PerPool<T> {
+    type Output = T;
+
+    fn index(&self, kind: Kind) -> &T {
+        &self[Pool::from(kind)]
+    }
+}
+
+impl<T> IndexMut<Kind> for PerPool<T> {
+    fn index_mut(&mut self, kind: Kind) -> &mut T {
+        &mut self[Pool::from(kind)]
+    }
+}

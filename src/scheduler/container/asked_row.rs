@@ -1,0 +1,73 @@
+//! Rows that an application asks for, and why they are not accepted.
+
+use std::num::NonZeroU32;
+
+use crate::scheduler::AppId;
+
+use super::{CountedRows, RequestType, RowName};
+
+/// Most request types of an application.
+pub const MAX_TYPES: usize = 100;
+/// Most rows of an application, all types together.
+pub const MAX_ROWS: usize = 20_000;
+/// Most host rows of a request type.
+pub const MAX_HOST_ROWS: usize = 10_000;
+/// Most containers that a row may want.
+pub const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
+
+/// A row as it is from now on: it replaces the one of the same type and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedRow {
+    /// The type.
+    pub request: RequestType,
+    /// Its place.
+    pub name: RowName,
+    /// How many containers are wanted here, at most [`MAX_COUNT`]. Zero for a host or rack: a closed gate.
+    pub count: u32,
+    /// Of a rack: whether its nodes are served beyond hosts with rows of their own. Of `*`: whether nodes without rows
+    /// are. Without effect for a host.
+    pub relax_locality: bool,
+    /// Most containers of the type at a time; only of `*`.
+    pub max_running: Option<NonZeroU32>,
+}
+
+/// A grant that the application had not received when it sent its rows: its numbers still include it.
+#[derive(Clone, Copy, Debug)]
+pub struct UnreportedGrant<'a> {
+    /// The type that it was granted for.
+    pub request: RequestType,
+    /// The rows that it was counted on.
+    pub counted: &'a CountedRows,
+}
+
+/// Why rows were not accepted; none of them was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// The application is not known, or was removed.
+    #[error("{0} is not known")]
+    UnknownApp(AppId),
+    /// A row wants more than [`MAX_COUNT`].
+    #[error("{name} at {request} wants {count} containers, more than {MAX_COUNT}")]
+    CountTooLarge {
+        /// The type.
+        request: RequestType,
+        /// The row.
+        name: RowName,
+        /// What it wants.
+        count: u32,
+    },
+    /// The application would have more than [`MAX_TYPES`].
+    #[error("{0} request types, more than {MAX_TYPES}")]
+    TooManyTypes(usize),
+    /// The application would have more than [`MAX_ROWS`].
+    #[error("{0} rows in all, more than {MAX_ROWS}")]
+    TooManyRows(usize),
+    /// A type would have more than [`MAX_HOST_ROWS`].
+    #[error("{rows} host rows at {request}, more than {MAX_HOST_ROWS}")]
+    TooManyHostRows {
+        /// The type.
+        request: RequestType,
+        /// How many it would have.
+        rows: usize,
+    },
+}

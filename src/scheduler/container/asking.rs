@@ -1,0 +1,169 @@
+//! What applications ask for, and the sums over it.
+
+use std::sync::Arc;
+
+use crate::model::{Capability, Pool, TrackerId, lower, raise};
+use crate::scheduler::change::Change;
+use crate::scheduler::{AppId, GroupId, Scheduler};
+
+use super::demand::ContainerDemand;
+use super::{AskError, AskedRow, UnreportedGrant};
+
+/// Containers of a group or an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerUsage {
+    /// Containers held, from grant to end.
+    pub running: u32,
+    /// Slots that they stand for.
+    pub held: u32,
+    /// Containers that are wanted and could be granted at once.
+    pub waiting: u64,
+}
+
+// === impl Scheduler: requests of applications ===
+
+impl Scheduler {
+    /// Whether [`Self::ask`] would accept rows; changes nothing.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_ask(&self, id: AppId, rows: &[AskedRow]) -> Result<(), AskError> {
+        let app = self.apps.get(&id).filter(|app| !app.draining).ok_or(AskError::UnknownApp(id))?;
+        app.containers.as_deref().unwrap_or(&ContainerDemand::default()).check(rows)
+    }
+
+    /// Sets rows of an application: each replaces the one of its type and name. `unreported`: the grants that the
+    /// application had not received when it sent them; its numbers still include these, so they are subtracted.
+    /// Afterwards each type of the call that wants nothing (`*` zero or absent) loses all its rows. Capabilities are
+    /// rounded up by the caller.
+    ///
+    /// [`Self::grant_containers`] then grants what can be granted at once.
+    ///
+    /// # Errors
+    /// Why the rows are not accepted; none was set then.
+    pub fn ask(&mut self, id: AppId, rows: &[AskedRow], unreported: &[UnreportedGrant<'_>]) -> Result<(), AskError> {
+        self.check_ask(id, rows)?;
+        let Some(demand) = self.demand_mut(id) else { return Ok(()) };
+        let dropped = demand.set_rows(rows, unreported);
+        let reserved: Vec<TrackerId> = dropped.into_iter().filter_map(|(_, table)| table.reserved_on).collect();
+        reserved.into_iter().for_each(|node| self.end_container_reservation(node));
+        self.containers.asked.insert(id);
+        self.update_demand(id);
+        Ok(())
+    }
+
+    /// Sets rows as they were before a restart: subtracts nothing, and keeps the rows of types that want nothing.
+    pub fn restore_rows(&mut self, id: AppId, rows: &[AskedRow]) {
+        let Some(demand) = self.demand_mut(id) else { return };
+        rows.iter().for_each(|row| demand.restore_row(row));
+        self.containers.asked.insert(id);
+        self.update_demand(id);
+    }
+
+    /// Drops all rows of an application; what it holds stays.
+    pub fn withdraw_rows(&mut self, id: AppId) {
+        let Some(demand) = self.apps.get_mut(&id).and_then(|app| app.containers.as_mut()) else { return };
+        let tables = std::mem::take(&mut demand.types);
+        let reserved: Vec<TrackerId> = tables.into_values().filter_map(|table| table.reserved_on).collect();
+        reserved.into_iter().for_each(|node| self.end_container_reservation(node));
+        self.containers.asked.remove(&id);
+        self.update_demand(id);
+    }
+
+    /// Adds hosts and racks to those that get nothing for an application, then removes others from them.
+    pub fn blacklist(&mut self, id: AppId, additions: &[Arc<str>], removals: &[Arc<str>]) {
+        if additions.is_empty() && removals.is_empty() {
+            return;
+        }
+        if let Some(demand) = self.demand_mut(id) {
+            demand.change_blacklist(additions, removals);
+            self.containers.asked.insert(id);
+        }
+    }
+
+    /// Says whether a closed gate of an application is closed at every level; if not, its host or rack only counts as
+    /// far. At first false.
+    pub fn set_strict_gates(&mut self, id: AppId, are_strict: bool) {
+        if let Some(demand) = self.demand_mut(id) {
+            demand.has_strict_gates = are_strict;
+        }
+    }
+
+    /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`,
+    /// by name.
+    pub fn rows_of(&self, id: AppId) -> Vec<AskedRow> {
+        self.demand(id).map_or(Vec::new(), ContainerDemand::all_rows)
+    }
+
+    /// Containers of an application.
+    pub fn app_containers(&self, id: AppId) -> ContainerUsage {
+        self.apps.get(&id).map_or(ContainerUsage::default(), |app| ContainerUsage {
+            running: app.running.container,
+            held: app.held.container,
+            waiting: app.waiting(Pool::Container),
+        })
+    }
+
+    /// Containers of a group.
+    pub fn group_containers(&self, id: GroupId) -> ContainerUsage {
+        self.groups.get(id).map_or(ContainerUsage::default(), |group| ContainerUsage {
+            running: group.running.container,
+            held: group.held.container,
+            waiting: group.waiting.container,
+        })
+    }
+
+    /// Memory and cores that are free for an application now on all nodes together, without those on its blacklist.
+    /// Saturates.
+    pub fn headroom(&self, id: AppId) -> Capability {
+        let (mut memory_mb, mut vcores) = self.containers.nodes.free();
+        for name in self.demand(id).into_iter().flat_map(ContainerDemand::blacklist) {
+            for node in self.containers.nodes.at(self.topology.host(name), self.topology.rack(name)) {
+                let free = self.containers.nodes.free_on(node).unwrap_or_default();
+                memory_mb = memory_mb.saturating_sub(free.memory_mb.into());
+                vcores = vcores.saturating_sub(free.vcores.into());
+            }
+        }
+        let narrow = |amount| u32::try_from(amount).unwrap_or(u32::MAX);
+        Capability::new(narrow(memory_mb), narrow(vcores))
+    }
+
+    pub(super) fn demand(&self, id: AppId) -> Option<&ContainerDemand> {
+        self.apps.get(&id)?.containers.as_deref()
+    }
+
+    /// None for an application that is not known or was removed.
+    pub(super) fn demand_mut(&mut self, id: AppId) -> Option<&mut ContainerDemand> {
+        let app = self.apps.get_mut(&id).filter(|app| !app.draining)?;
+        Some(app.containers.get_or_insert_default())
+    }
+
+    /// Brings the sums and the order in line with what an application waits for now.
+    pub(super) fn update_demand(&mut self, id: AppId) {
+        let slot = self.containers.slot;
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(demand) = app.containers.as_deref_mut() else { return };
+        let before = (demand.waiting(), demand.slots_of_next());
+        demand.recount(slot);
+        let after = (demand.waiting(), demand.slots_of_next());
+        if before == after {
+            return;
+        }
+        let (home, leaf) = (app.home, app.leaf);
+        self.groups.update_path(home, |group| {
+            lower(&mut group.waiting.container, before.0, &mut self.violations);
+            raise(&mut group.waiting.container, after.0, &mut self.violations);
+        });
+        lower(&mut self.totals.waiting.container, before.0, &mut self.violations);
+        raise(&mut self.totals.waiting.container, after.0, &mut self.violations);
+        match (before.0, after.0) {
+            (0, _) => {
+                self.wake_path(leaf, Pool::Container);
+                self.enqueue(id, Pool::Container);
+            }
+            (_, 0) => self.dequeue(id, Pool::Container),
+            _ => self.update_slots_of_next(id, Pool::Container),
+        }
+        self.notify(&Change::Demand { app: id, pool: Pool::Container });
+    }
+}

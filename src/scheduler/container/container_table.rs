@@ -1,0 +1,220 @@
+//! The table of one request type: its rows as gates, how far away its containers may be, and how long it has waited for
+//! nearer ones.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use crate::model::TrackerId;
+use crate::scheduler::Level;
+use crate::scheduler::request_table::{Gate, RequestTable};
+
+use super::{CountedRows, RowName};
+
+/// Misses after which nodes in the rack are good enough, where so many nodes take containers
+/// (`jobtracker.containers.locality.delay`). Hadoop 2 `yarn.scheduler.capacity.node-locality-delay`.
+pub const DEFAULT_LOCALITY_DELAY: u32 = 40;
+
+/// What decides how far away a container may be, beside the rows of its type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LevelRules {
+    /// Whether a closed gate is closed at every level.
+    pub(super) has_strict_gates: bool,
+    /// Nodes that take containers.
+    pub(super) nodes: u64,
+    /// Misses before a container may be in the rack, where there are more nodes.
+    pub(super) locality_delay: u32,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site<'a> {
+    pub(super) host: &'a str,
+    pub(super) rack: &'a str,
+}
+
+/// What the rows say of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SiteVerdict {
+    /// A container may be granted here.
+    Allowed(Level),
+    /// Not before more misses.
+    Delayed,
+    /// Never, as the rows are.
+    Excluded,
+}
+
+/// One request type.
+#[derive(Debug, Default)]
+pub(in crate::scheduler) struct ContainerTable {
+    rows: RequestTable<Arc<str>, Arc<str>>,
+    /// Rows without relax-locality.
+    fixed: BTreeSet<Arc<str>>,
+    is_any_fixed: bool,
+    max_running: Option<NonZeroU32>,
+    /// Nodes with room that locality alone refused since the last grant in the rack or on the node.
+    rack_misses: u32,
+    /// The same since the last grant.
+    far_misses: u64,
+    /// The node that is reserved for it.
+    pub(super) reserved_on: Option<TrackerId>,
+}
+
+// === impl ContainerTable ===
+
+impl ContainerTable {
+    /// Containers that are wanted.
+    pub(super) fn wanted(&self) -> u32 {
+        self.rows.anywhere
+    }
+
+    pub(super) fn max_running(&self) -> Option<NonZeroU32> {
+        self.max_running
+    }
+
+    /// How many rows there are beside `*`.
+    pub(super) fn named_rows(&self) -> usize {
+        self.rows.hosts.len() + self.rows.racks.len()
+    }
+
+    pub(super) fn host_rows(&self) -> usize {
+        self.rows.hosts.len()
+    }
+
+    pub(super) fn has_row(&self, name: &RowName) -> bool {
+        match name {
+            RowName::Host(host) => self.rows.hosts.gate(host) != Gate::Open,
+            RowName::Rack(rack) => self.rows.racks.gate(rack) != Gate::Open,
+            RowName::Any => true,
+        }
+    }
+
+    /// Hosts that want containers, by name.
+    pub(super) fn wanted_hosts(&self) -> Vec<Arc<str>> {
+        self.rows.hosts.wanted_keys()
+    }
+
+    /// Racks that want containers, by name.
+    pub(super) fn wanted_racks(&self) -> Vec<Arc<str>> {
+        self.rows.racks.wanted_keys()
+    }
+
+    /// Whether nodes without rows may ever get a container.
+    pub(super) fn may_leave_rows(&self) -> bool {
+        !self.is_any_fixed
+    }
+
+    /// All rows with their counts, by name.
+    pub(super) fn rows(&self) -> Vec<(RowName, u32)> {
+        let hosts = self.rows.hosts.sorted().into_iter().map(|(name, count)| (RowName::Host(name), count));
+        let racks = self.rows.racks.sorted().into_iter().map(|(name, count)| (RowName::Rack(name), count));
+        hosts.chain(racks).chain([(RowName::Any, self.rows.anywhere)]).collect()
+    }
+
+    pub(super) fn relaxes(&self, name: &RowName) -> bool {
+        match name {
+            RowName::Host(name) | RowName::Rack(name) => !self.fixed.contains(name),
+            RowName::Any => !self.is_any_fixed,
+        }
+    }
+
+    /// Replaces a row.
+    pub(super) fn set_row(
+        &mut self,
+        name: &RowName,
+        count: u32,
+        relax_locality: bool,
+        max_running: Option<NonZeroU32>,
+    ) {
+        match name {
+            RowName::Any => {
+                self.rows.anywhere = count;
+                self.is_any_fixed = !relax_locality;
+                self.max_running = max_running;
+                return;
+            }
+            RowName::Host(host) => self.rows.hosts.set(Arc::clone(host), count),
+            RowName::Rack(rack) => self.rows.racks.set(Arc::clone(rack), count),
+        }
+        let (RowName::Host(key) | RowName::Rack(key)) = name else { return };
+        match relax_locality {
+            true => self.fixed.remove(key),
+            false => self.fixed.insert(Arc::clone(key)),
+        };
+    }
+
+    /// What the rows say of a node. `counts_miss`: whether its refusal would be another miss.
+    pub(super) fn verdict(&self, site: Site<'_>, rules: LevelRules, counts_miss: bool) -> SiteVerdict {
+        if self.rows.anywhere == 0 {
+            return SiteVerdict::Excluded;
+        }
+        let (host, rack) = (self.rows.hosts.gate(site.host), self.rows.racks.gate(site.rack));
+        if host.wanted() > 0 && rack != Gate::Closed {
+            return SiteVerdict::Allowed(Level::Node);
+        }
+        let is_rack_relaxed = !self.fixed.contains(site.rack);
+        let is_closed = host == Gate::Closed || rack == Gate::Closed;
+        let may_be_rack = rack.wanted() > 0 && host != Gate::Closed && is_rack_relaxed;
+        let may_be_far = !self.is_any_fixed && is_rack_relaxed && !(rules.has_strict_gates && is_closed);
+        let is_far_due = may_be_far && self.is_far_due(rules, counts_miss);
+        if may_be_rack && (is_far_due || self.is_rack_due(rules)) {
+            SiteVerdict::Allowed(Level::Rack)
+        } else if is_far_due {
+            SiteVerdict::Allowed(Level::Any)
+        } else if may_be_rack || may_be_far {
+            SiteVerdict::Delayed
+        } else {
+            SiteVerdict::Excluded
+        }
+    }
+
+    /// Whether it has waited long enough for hosts with rows; one that names no host that wants more waits for none.
+    fn is_rack_due(&self, rules: LevelRules) -> bool {
+        let most = u64::from(rules.locality_delay).min(rules.nodes);
+        self.rows.hosts.wanted() == 0 || u64::from(self.rack_misses) >= most
+    }
+
+    /// Whether the misses, the present offer included, are more than the wanted containers times the part of the nodes
+    /// that has rows (Hadoop 2 `RegularContainerAllocator.getLocalityWaitFactor`). What is good enough far away is good
+    /// enough in the rack.
+    fn is_far_due(&self, rules: LevelRules, counts_miss: bool) -> bool {
+        let rows = (self.rows.hosts.wanted() + self.rows.racks.wanted()) as u64;
+        let misses = u128::from(self.far_misses) + u128::from(counts_miss);
+        misses * u128::from(rules.nodes.max(1)) > u128::from(self.rows.anywhere) * u128::from(rows.min(rules.nodes))
+            || rows == 0
+    }
+
+    /// A node with room was refused for its place alone.
+    pub(super) fn count_miss(&mut self) {
+        self.rack_misses = self.rack_misses.saturating_add(1);
+        self.far_misses = self.far_misses.saturating_add(1);
+    }
+
+    /// The rows that a grant on a node lowers, beside `*`.
+    pub(super) fn rows_at(&self, site: Site<'_>, level: Level) -> CountedRows {
+        let row = |gate: Gate, name: &str| (gate != Gate::Open).then(|| Arc::from(name));
+        CountedRows {
+            host: (level == Level::Node).then(|| row(self.rows.hosts.gate(site.host), site.host)).flatten(),
+            rack: (level != Level::Any).then(|| row(self.rows.racks.gate(site.rack), site.rack)).flatten(),
+        }
+    }
+
+    /// Lowers the rows that a grant is counted on. A row that reaches zero is a closed gate.
+    pub(super) fn lower_rows(&mut self, counted: &CountedRows) {
+        if let Some(host) = &counted.host {
+            self.rows.hosts.lower_gate(host);
+        }
+        if let Some(rack) = &counted.rack {
+            self.rows.racks.lower_gate(rack);
+        }
+        self.rows.anywhere = self.rows.anywhere.saturating_sub(1);
+    }
+
+    /// Misses count from here for levels as far as this one.
+    pub(super) fn reset_misses(&mut self, level: Level) {
+        self.far_misses = 0;
+        if level != Level::Any {
+            self.rack_misses = 0;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What an application asks for and holds: a table for each request type.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use crate::model::Capability;
+
+use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
+use super::container_table::{ContainerTable, Site};
+use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
+
+/// The containers of one application.
+#[derive(Debug, Default)]
+pub(in crate::scheduler) struct ContainerDemand {
+    /// In the order in which they are served.
+    pub(super) types: BTreeMap<RequestType, ContainerTable>,
+    /// Containers held, by type; a type may have them without a table.
+    running: BTreeMap<RequestType, u32>,
+    /// Hosts and racks that get nothing.
+    blacklist: BTreeSet<Arc<str>>,
+    /// Whether a closed gate is closed at every level.
+    pub(super) has_strict_gates: bool,
+    /// Containers that could be granted at once, as counted in the sums of groups and cluster.
+    waiting: u64,
+    /// Slots of the next of them; zero when nothing waits.
+    slots_of_next: u32,
+}
+
+/// What a call does to one type, as far as limits ask.
+#[derive(Default)]
+struct AskedType<'a> {
+    anywhere: Option<u32>,
+    new_hosts: BTreeSet<&'a RowName>,
+    new_racks: BTreeSet<&'a RowName>,
+}
+
+// === impl ContainerDemand ===
+
+impl ContainerDemand {
+    pub(in crate::scheduler) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    pub(in crate::scheduler) fn slots_of_next(&self) -> u32 {
+        self.slots_of_next
+    }
+
+    /// Counts again what waits, in O(types).
+    pub(super) fn recount(&mut self, slot: Capability) {
+        self.waiting = self.types.iter().map(|(request, table)| u64::from(self.grantable(request, table))).sum();
+        let next = self.types.iter().find(|(request, table)| self.grantable(request, table) > 0);
+        self.slots_of_next = next.map_or(0, |(request, _)| request.capability.slots(slot));
+    }
+
+    /// Containers of a type that may be granted at once: what it wants, up to its most at a time.
+    pub(super) fn grantable(&self, request: &RequestType, table: &ContainerTable) -> u32 {
+        let most = table.max_running().map_or(u32::MAX, NonZeroU32::get);
+        table.wanted().min(most.saturating_sub(self.running(request)))
+    }
+
+    pub(super) fn running(&self, request: &RequestType) -> u32 {
+        self.running.get(request).copied().unwrap_or(0)
+    }
+
+    /// A container more of a type is held.
+    pub(super) fn count_up(&mut self, request: RequestType) {
+        let running = self.running.entry(request).or_default();
+        *running = running.saturating_add(1);
+    }
+
+    /// One less; false when none is held.
+    #[must_use]
+    pub(super) fn count_down(&mut self, request: RequestType) -> bool {
+        let Some(running) = self.running.get_mut(&request) else { return false };
+        *running = running.saturating_sub(1);
+        if *running == 0 {
+            self.running.remove(&request);
+        }
+        true
+    }
+
+    pub(super) fn is_blacklisted(&self, site: Site<'_>) -> bool {
+        self.blacklist.contains(site.host) || self.blacklist.contains(site.rack)
+    }
+
+    /// Hosts and racks that get nothing, by name.
+    pub(super) fn blacklist(&self) -> impl Iterator<Item = &str> {
+        self.blacklist.iter().map(|name| &**name)
+    }
+
+    pub(super) fn change_blacklist(&mut self, additions: &[Arc<str>], removals: &[Arc<str>]) {
+        self.blacklist.extend(additions.iter().cloned());
+        removals.iter().for_each(|name| {
+            self.blacklist.remove(name);
+        });
+    }
+
+    /// Whether all rows of a call may be set; changes nothing.
+    pub(super) fn check(&self, rows: &[AskedRow]) -> Result<(), AskError> {
+        let mut asked: BTreeMap<RequestType, AskedType<'_>> = BTreeMap::new();
+        for AskedRow { request, name, count, .. } in rows {
+            if *count > MAX_COUNT {
+                return Err(AskError::CountTooLarge { request: *request, name: name.clone(), count: *count });
+            }
+            let of_type = asked.entry(*request).or_default();
+            let is_new = self.types.get(request).is_none_or(|table| !table.has_row(name));
+            match name {
+                RowName::Any => of_type.anywhere = Some(*count),
+                RowName::Host(_) if is_new => drop(of_type.new_hosts.insert(name)),
+                RowName::Rack(_) if is_new => drop(of_type.new_racks.insert(name)),
+                RowName::Host(_) | RowName::Rack(_) => {}
+            }
+        }
+        let (mut types, mut all_rows) = (self.types.len(), self.rows());
+        for (request, of_type) in &asked {
+            let table = self.types.get(request);
+            let before = table.map_or(0, |table| table.named_rows() + 1);
+            let after = match of_type.anywhere.or(table.map(ContainerTable::wanted)) {
+                None | Some(0) => 0,
+                Some(_) => {
+                    let rows = table.map_or(0, ContainerTable::host_rows) + of_type.new_hosts.len();
+                    if rows > MAX_HOST_ROWS {
+                        return Err(AskError::TooManyHostRows { request: *request, rows });
+                    }
+                    before.max(1) + of_type.new_hosts.len() + of_type.new_racks.len()
+                }
+            };
+            types = types + usize::from(after > 0) - usize::from(before > 0);
+            all_rows = all_rows + after - before;
+        }
+        match (types > MAX_TYPES, all_rows > MAX_ROWS) {
+            (true, _) => Err(AskError::TooManyTypes(types)),
+            (_, true) => Err(AskError::TooManyRows(all_rows)),
+            _ => Ok(()),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.types.values().map(|table| table.named_rows() + 1).sum()
+    }
+
+    /// Sets the rows of a call, each lowered by the grants that its sender had not received. Drops the types of the call
+    /// that want nothing then; returns them.
+    pub(super) fn set_rows(
+        &mut self,
+        rows: &[AskedRow],
+        unreported: &[UnreportedGrant<'_>],
+    ) -> Vec<(RequestType, ContainerTable)> {
+        let mut counted: BTreeMap<(RequestType, RowName), u32> = BTreeMap::new();
+        for UnreportedGrant { request, counted: rows } in unreported {
+            let host = rows.host.clone().map(RowName::Host);
+            let rack = rows.rack.clone().map(RowName::Rack);
+            for name in host.into_iter().chain(rack).chain([RowName::Any]) {
+                *counted.entry((*request, name)).or_default() += 1;
+            }
+        }
+        let mut asked = BTreeSet::new();
+        for row in rows {
+            let key = (row.request, row.name.clone());
+            let count = row.count.saturating_sub(counted.get(&key).copied().unwrap_or(0));
+            self.restore_row(&AskedRow { count, ..row.clone() });
+            asked.insert(row.request);
+        }
+        let wants_nothing = |request: &RequestType| self.types.get(request).is_some_and(|table| table.wanted() == 0);
+        let over: Vec<RequestType> = asked.into_iter().filter(wants_nothing).collect();
+        over.into_iter().filter_map(|request| Some((request, self.types.remove(&request)?))).collect()
+    }
+
+    /// Sets a row as it is.
+    pub(super) fn restore_row(&mut self, row: &AskedRow) {
+        let table = self.types.entry(row.request).or_default();
+        table.set_row(&row.name, row.count, row.relax_locality, row.max_running);
+    }
+
+    /// All rows in the order of their types, each with hosts before racks before `*`, by name.
+    pub(super) fn all_rows(&self) -> Vec<AskedRow> {
+        let rows_of = |(request, table): (&RequestType, &ContainerTable)| {
+            let (request, max_running) = (*request, table.max_running());
+            let row = |(name, count): (RowName, u32)| AskedRow {
+                request,
+                relax_locality: table.relaxes(&name),
+                max_running: max_running.filter(|_| name == RowName::Any),
+                name,
+                count,
+            };
+            table.rows().into_iter().map(row).collect::<Vec<_>>()
+        };
+        self.types.iter().flat_map(rows_of).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Containers that applications hold: each change updates the application, its group, its node and the cluster together.
+
+use crate::model::{Pool, TrackerId, lower, raise};
+use crate::scheduler::change::Change;
+use crate::scheduler::{AppId, Scheduler};
+
+use super::RequestType;
+
+// === impl Scheduler: containers held ===
+
+impl Scheduler {
+    /// Counts a container that was granted before a restart: it holds its part of `node`, if that is back already (else
+    /// [`Self::place_container`] follows), and lowers no row.
+    pub fn restore_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
+        self.hold_container(id, node, request);
+        self.update_demand(id);
+    }
+
+    /// A container that was restored without its node holds its part of it: its node is back.
+    pub fn place_container(&mut self, node: TrackerId, request: RequestType) {
+        if let Some(bag) = self.bag_mut(node) {
+            bag.take(request.capability);
+            self.update_room(node);
+        }
+    }
+
+    /// A container has ended, or was given back: nothing of it is left on its node, or the node is lost. Its request is
+    /// not raised again. [`Self::grant_containers`] then grants what can be granted at once.
+    pub fn end_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
+        let slots = request.capability.slots(self.containers.slot);
+        if let Some(bag) = self.bag_mut(node) {
+            let was_held = bag.give_back(request.capability);
+            self.violations.check(was_held, || format!("{node} has no container of {} to end", request.capability));
+            self.containers.freed.insert(node);
+            self.update_room(node);
+        }
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let is_held = app.containers.as_mut().is_some_and(|demand| demand.count_down(request));
+        self.violations.check(is_held, || format!("{id} holds no container of {request}"));
+        if !is_held {
+            return;
+        }
+        lower(&mut app.running.container, 1_u32, &mut self.violations);
+        lower(&mut app.held.container, slots, &mut self.violations);
+        let home = app.home;
+        self.groups.update_path(home, |group| {
+            lower(&mut group.running.container, 1_u32, &mut self.violations);
+            lower(&mut group.held.container, slots, &mut self.violations);
+        });
+        lower(&mut self.totals.running.container, 1_u32, &mut self.violations);
+        lower(&mut self.totals.held.container, slots, &mut self.violations);
+        self.update_demand(id);
+        self.rekey(home, Pool::Container);
+        self.wake_after_release(id, Pool::Container);
+        self.containers.asked.insert(id);
+        self.notify(&Change::Usage { app: id, pool: Pool::Container });
+        self.forget_drained(id);
+    }
+
+    /// Counts a container as held.
+    pub(super) fn hold_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
+        let slots = request.capability.slots(self.containers.slot);
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        app.containers.get_or_insert_default().count_up(request);
+        raise(&mut app.running.container, 1_u32, &mut self.violations);
+        raise(&mut app.held.container, slots, &mut self.violations);
+        let home = app.home;
+        self.groups.update_path(home, |group| {
+            raise(&mut group.running.container, 1_u32, &mut self.violations);
+            raise(&mut group.held.container, slots, &mut self.violations);
+        });
+        raise(&mut self.totals.running.container, 1_u32, &mut self.violations);
+        raise(&mut self.totals.held.container, slots, &mut self.violations);
+        self.place_container(node, request);
+        self.rekey(home, Pool::Container);
+        self.notify(&Change::Usage { app: id, pool: Pool::Container });
+    }
+}

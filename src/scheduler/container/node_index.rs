@@ -1,0 +1,114 @@
+//! The nodes that take containers: how many, what is free on all of them, and where the next one with room is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Capability, TrackerId};
+use crate::scheduler::{HostId, RackId};
+
+use super::room_index::RoomIndex;
+
+/// Nodes that take containers.
+#[derive(Debug, Default)]
+pub(in crate::scheduler) struct NodeIndex {
+    nodes: BTreeMap<TrackerId, IndexedNode>,
+    all: RoomIndex,
+    by_rack: BTreeMap<RackId, RoomIndex>,
+    by_host: BTreeMap<HostId, BTreeSet<TrackerId>>,
+    memory_mb: u64,
+    vcores: u64,
+}
+
+/// A node as it stands in the index.
+#[derive(Clone, Copy, Debug)]
+struct IndexedNode {
+    host: HostId,
+    rack: RackId,
+    free: Capability,
+}
+
+// === impl NodeIndex ===
+
+impl NodeIndex {
+    /// Sets where a node stands and what is free there.
+    pub(super) fn set(&mut self, node: TrackerId, host: HostId, rack: RackId, free: Capability) {
+        match self.nodes.get(&node).copied() {
+            Some(before) if (before.host, before.rack) == (host, rack) => self.subtract(before.free),
+            Some(_) => {
+                self.remove(node);
+                self.by_host.entry(host).or_default().insert(node);
+            }
+            None => drop(self.by_host.entry(host).or_default().insert(node)),
+        }
+        self.nodes.insert(node, IndexedNode { host, rack, free });
+        self.memory_mb += u64::from(free.memory_mb);
+        self.vcores += u64::from(free.vcores);
+        self.all.set(node, free);
+        self.by_rack.entry(rack).or_default().set(node, free);
+    }
+
+    /// Forgets a node that takes no containers now.
+    pub(super) fn remove(&mut self, node: TrackerId) {
+        let Some(IndexedNode { host, rack, free }) = self.nodes.remove(&node) else { return };
+        self.subtract(free);
+        self.all.set(node, Capability::default());
+        if let Some(of_rack) = self.by_rack.get_mut(&rack) {
+            of_rack.set(node, Capability::default());
+            if of_rack.is_empty() {
+                self.by_rack.remove(&rack);
+            }
+        }
+        if let Some(of_host) = self.by_host.get_mut(&host) {
+            of_host.remove(&node);
+            if of_host.is_empty() {
+                self.by_host.remove(&host);
+            }
+        }
+    }
+
+    fn subtract(&mut self, free: Capability) {
+        self.memory_mb -= u64::from(free.memory_mb);
+        self.vcores -= u64::from(free.vcores);
+    }
+
+    /// How many nodes take containers, full ones included.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Memory, MB, and cores that are free on all of them.
+    pub(super) fn free(&self) -> (u64, u64) {
+        (self.memory_mb, self.vcores)
+    }
+
+    /// What is free on a node; none when it takes no containers.
+    pub(super) fn free_on(&self, node: TrackerId) -> Option<Capability> {
+        self.nodes.get(&node).map(|node| node.free)
+    }
+
+    /// All of them, by number.
+    pub(super) fn all(&self) -> impl Iterator<Item = TrackerId> {
+        self.nodes.keys().copied()
+    }
+
+    /// Those on a host with room, by number.
+    pub(super) fn on_host(&self, host: HostId, capability: Capability) -> impl Iterator<Item = TrackerId> {
+        let nodes = self.by_host.get(&host).into_iter().flatten().copied();
+        nodes.filter(move |node| self.free_on(*node).is_some_and(|free| capability.fits(free)))
+    }
+
+    /// The first in a rack from `from` on that has room.
+    pub(super) fn next_in_rack(&self, rack: RackId, from: TrackerId, capability: Capability) -> Option<TrackerId> {
+        self.by_rack.get(&rack)?.next(from, capability)
+    }
+
+    /// The first anywhere from `from` on that has room.
+    pub(super) fn next(&self, from: TrackerId, capability: Capability) -> Option<TrackerId> {
+        self.all.next(from, capability)
+    }
+
+    /// Those of a host or rack, by number.
+    pub(super) fn at(&self, host: Option<HostId>, rack: Option<RackId>) -> impl Iterator<Item = TrackerId> {
+        let is_there = move |(_, node): &(&TrackerId, &IndexedNode)| Some(node.host) == host || Some(node.rack) == rack;
+        self.nodes.iter().filter(is_there).map(|(id, _)| *id)
+    }
+}

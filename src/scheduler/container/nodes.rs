@@ -1,0 +1,124 @@
+//! Nodes with memory and cores for containers.
+
+use crate::model::{Capability, TrackerId};
+use crate::scheduler::Scheduler;
+
+use super::bag::Bag;
+
+// === impl Scheduler: nodes with a bag ===
+
+impl Scheduler {
+    /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of
+    /// [`Capability::slots`]. Default 1,024 MB and 1 core. Call it before there are containers: those held keep the
+    /// slots that they were counted with.
+    pub fn set_slot_size(&mut self, slot: Capability) {
+        self.containers.slot = slot;
+    }
+
+    /// The memory and cores of one slot.
+    pub fn slot_size(&self) -> Capability {
+        self.containers.slot
+    }
+
+    /// Sets the misses after which a node in a wanted rack is near enough (`jobtracker.containers.locality.delay`).
+    pub fn set_locality_delay(&mut self, misses: u32) {
+        self.containers.locality_delay = misses;
+    }
+
+    /// Sets the memory and cores that a node has for containers and running tasks together. None: it has no bag, takes
+    /// no containers, and nothing but its slots limits its tasks. What its containers hold is kept when it changes.
+    pub fn set_bag(&mut self, node: TrackerId, declared: Option<Capability>) {
+        let Some(entry) = self.nodes.get_mut(&node) else { return };
+        match (declared, &mut entry.bag) {
+            (Some(declared), Some(bag)) => bag.declared = declared,
+            (Some(declared), bag) => *bag = Some(Box::new(Bag::new(declared))),
+            (None, _) => {
+                self.set_takes_containers(node, false);
+                if let Some(entry) = self.nodes.get_mut(&node) {
+                    entry.bag = None;
+                }
+                return;
+            }
+        }
+        self.containers.freed.insert(node);
+        self.update_room(node);
+    }
+
+    /// Says whether containers may be granted on a node with a bag: false while it is ill, excluded, out of disk, or in
+    /// its first beat after a restart. At first false.
+    pub fn set_takes_containers(&mut self, node: TrackerId, takes: bool) {
+        let Some(bag) = self.nodes.get_mut(&node).and_then(|node| node.bag.as_mut()) else { return };
+        if bag.takes_containers == takes {
+            return;
+        }
+        bag.takes_containers = takes;
+        match takes {
+            true => {
+                self.containers.freed.insert(node);
+                self.update_room(node);
+            }
+            false => self.forget_room(node),
+        }
+    }
+
+    /// Whether containers may be granted on a node.
+    pub fn takes_containers(&self, node: TrackerId) -> bool {
+        self.bag(node).is_some_and(|bag| bag.takes_containers)
+    }
+
+    /// Slots that the bag of a node has room for beside what runs there; none: it has no bag, and no limit. For tasks
+    /// that the caller grants itself: setup and cleanup.
+    pub fn slot_room(&self, node: TrackerId) -> Option<u32> {
+        self.nodes.get(&node)?.slot_room(self.containers.slot)
+    }
+
+    /// Memory and cores that are free on a node beside containers and running tasks; none without a bag.
+    pub fn room_on(&self, node: TrackerId) -> Option<Capability> {
+        let entry = self.nodes.get(&node)?;
+        Some(entry.bag.as_ref()?.free(entry.tasks(), self.containers.slot))
+    }
+
+    /// Memory, MB, and cores that the containers of a node hold; zero without a bag.
+    pub fn held_by_containers(&self, node: TrackerId) -> (u64, u64) {
+        self.bag(node).map_or((0, 0), Bag::used)
+    }
+
+    /// How many nodes take containers.
+    pub fn container_nodes(&self) -> usize {
+        self.containers.nodes.len()
+    }
+
+    /// Whole slots of nodes that take containers for which they have no map or reduce slot, over all such nodes. O(nodes
+    /// that take containers).
+    pub fn slots_beyond_tasks(&self) -> u64 {
+        let beyond = |id: TrackerId| {
+            let node = self.nodes.get(&id)?;
+            let slots = node.slots.map.saturating_add(node.slots.reduce);
+            Some(node.bag.as_ref()?.declared.whole_slots(self.containers.slot).saturating_sub(slots))
+        };
+        self.containers.nodes.all().filter_map(beyond).map(u64::from).sum()
+    }
+
+    pub(super) fn bag(&self, node: TrackerId) -> Option<&Bag> {
+        self.nodes.get(&node)?.bag.as_deref()
+    }
+
+    pub(super) fn bag_mut(&mut self, node: TrackerId) -> Option<&mut Bag> {
+        self.nodes.get_mut(&node)?.bag.as_deref_mut()
+    }
+
+    /// Updates the index after the room or the place of a node changed. No effect on one without a bag.
+    pub(in crate::scheduler) fn update_room(&mut self, id: TrackerId) {
+        let Some(node) = self.nodes.get(&id) else { return };
+        let Some(bag) = node.bag.as_ref().filter(|bag| bag.takes_containers) else { return };
+        let free = bag.free(node.tasks(), self.containers.slot);
+        self.containers.nodes.set(id, node.host, node.rack, free);
+    }
+
+    /// Takes a node out of the index, and ends what is reserved there.
+    pub(in crate::scheduler) fn forget_room(&mut self, id: TrackerId) {
+        self.end_container_reservation(id);
+        self.containers.nodes.remove(id);
+        self.containers.freed.remove(&id);
+    }
+}

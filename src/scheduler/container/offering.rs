@@ -1,0 +1,136 @@
+//! Offers of one node to one application: the first of its types that may have a container there gets it.
+
+use crate::model::{Capability, TrackerId};
+use crate::scheduler::{AppId, Level, Scheduler};
+
+use super::container_table::{Site, SiteVerdict};
+use super::{ContainerGrant, ContainerSource, RequestType};
+
+/// What came of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A container was granted.
+    Granted(RequestType),
+    /// The type may run here, and would fit beside less.
+    NoRoom(RequestType),
+    /// The node is too far away for the type, so far.
+    Delayed(RequestType),
+    /// Nothing for this node, for another reason.
+    Refused,
+}
+
+/// What the tables say of a node, before anything is changed.
+enum Choice {
+    Grant(RequestType, Level),
+    Miss(RequestType),
+    Other(Outcome),
+}
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// Offers a node to an application. Its types are asked in their order; one that wants this node and is refused for
+    /// want of room or for its distance keeps those behind it from the node, one that cannot use the node does not.
+    pub(super) fn offer_container(&mut self, node: TrackerId, id: AppId, source: &mut impl ContainerSource) -> Outcome {
+        match self.choose_type(node, id) {
+            None => Outcome::Refused,
+            Some(Choice::Other(outcome)) => outcome,
+            Some(Choice::Miss(request)) => {
+                if self.bag_mut(node).is_some_and(|bag| bag.missed.insert((id, request)))
+                    && let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request))
+                {
+                    table.count_miss();
+                }
+                Outcome::Delayed(request)
+            }
+            Some(Choice::Grant(request, level)) => self.grant_container(node, id, request, level, source),
+        }
+    }
+
+    fn choose_type(&self, id: TrackerId, app: AppId) -> Option<Choice> {
+        let Self { apps, nodes, topology, containers, .. } = self;
+        let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
+        let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
+        let site = Site { host: topology.host_name(node.host), rack: topology.rack_name(node.rack) };
+        if demand.is_blacklisted(site) {
+            return None;
+        }
+        let rules = self.level_rules(demand);
+        let free = bag.free(node.tasks(), containers.slot);
+        for (request, table) in &demand.types {
+            if demand.grantable(request, table) == 0 {
+                continue;
+            }
+            let has_room = request.capability.fits(free);
+            let counts_miss = has_room && !bag.missed.contains(&(app, *request));
+            match table.verdict(site, rules, counts_miss) {
+                SiteVerdict::Excluded => {}
+                SiteVerdict::Allowed(level) if has_room => return Some(Choice::Grant(*request, level)),
+                SiteVerdict::Allowed(_) if request.capability.fits(bag.declared) => {
+                    return Some(Choice::Other(Outcome::NoRoom(*request)));
+                }
+                SiteVerdict::Delayed if has_room => return Some(Choice::Miss(*request)),
+                SiteVerdict::Allowed(_) | SiteVerdict::Delayed => return None,
+            }
+        }
+        None
+    }
+
+    fn grant_container(
+        &mut self,
+        node: TrackerId,
+        app: AppId,
+        request: RequestType,
+        level: Level,
+        source: &mut impl ContainerSource,
+    ) -> Outcome {
+        let Some((host, rack)) = self.nodes.get(&node).map(|node| (node.host, node.rack)) else {
+            return Outcome::Refused;
+        };
+        let site = Site { host: self.topology.host_name(host), rack: self.topology.rack_name(rack) };
+        let table = self.demand(app).and_then(|demand| demand.types.get(&request));
+        let Some(counted) = table.map(|table| table.rows_at(site, level)) else { return Outcome::Refused };
+        let slots = request.capability.slots(self.containers.slot);
+        let grant = ContainerGrant { app, request, node, level, counted, slots };
+        if !source.take_container(&grant) {
+            return Outcome::Refused;
+        }
+        if let Some(table) = self.demand_mut(app).and_then(|demand| demand.types.get_mut(&request)) {
+            table.lower_rows(&grant.counted);
+            table.reset_misses(level);
+        }
+        if self.reservation_on(node) == Some((app, request)) {
+            self.end_container_reservation(node);
+        }
+        self.hold_container(app, node, request);
+        self.update_demand(app);
+        self.drop_idle_reservation(app, request);
+        self.check_room(node);
+        Outcome::Granted(request)
+    }
+
+    /// Containers never hold more than is free beside the tasks that run.
+    fn check_room(&mut self, id: TrackerId) {
+        let Self { nodes, containers, violations, .. } = self;
+        let Some((node, bag)) = nodes.get(&id).and_then(|node| Some((node, node.bag.as_ref()?))) else { return };
+        let ((memory_mb, vcores), declared) = (bag.used(), bag.declared);
+        let tasks = containers.slot.times(node.tasks());
+        let has_all = memory_mb.saturating_add(tasks.memory_mb.into()) <= declared.memory_mb.into()
+            && vcores.saturating_add(tasks.vcores.into()) <= declared.vcores.into();
+        violations.check(has_all, || {
+            format!("{id} has {declared}, but containers hold {memory_mb} MB, {vcores} cores, and tasks {tasks}")
+        });
+    }
+
+    /// Whether an application wants a container of a type that could be granted now.
+    pub(super) fn is_grantable(&self, id: AppId, request: &RequestType) -> bool {
+        let demand = self.demand(id);
+        let table = demand.and_then(|demand| demand.types.get(request));
+        demand.zip(table).is_some_and(|(demand, table)| demand.grantable(request, table) > 0)
+    }
+
+    /// What is free on a node that takes containers.
+    pub(super) fn free_for_containers(&self, node: TrackerId) -> Option<Capability> {
+        self.containers.nodes.free_on(node)
+    }
+}

@@ -1,0 +1,88 @@
+//! Why an application waits for containers.
+
+use crate::scheduler::{AppId, Scheduler};
+
+use super::RequestType;
+use super::container_table::{LevelRules, Site, SiteVerdict};
+use super::demand::ContainerDemand;
+
+/// A request type with containers that are wanted, and what keeps them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingContainers {
+    /// The type.
+    pub request: RequestType,
+    /// How many are wanted.
+    pub wanted: u32,
+    /// What keeps them.
+    pub reason: ContainerReason,
+}
+
+/// What keeps containers from being granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContainerReason {
+    /// As many of the type run as may run at a time.
+    MaxRunning,
+    /// No node that takes containers is as large.
+    NoNodeFits,
+    /// Gates, the blacklist or relax-locality exclude all nodes that are as large.
+    Gates,
+    /// Nodes with room are too far away so far.
+    LocalityDelay,
+    /// All nodes that may be used are in use.
+    NoneFree,
+    /// A node has room: other applications, an earlier type, a quota or a reservation come first.
+    Others,
+}
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// The types of an application that want containers, in their order, each with what keeps them. O(types times nodes
+    /// that take containers): for questions of people.
+    pub fn waiting_containers(&self, id: AppId) -> Vec<WaitingContainers> {
+        let Some(demand) = self.demand(id) else { return Vec::new() };
+        let wanted = demand.types.iter().filter(|(_, table)| table.wanted() > 0);
+        let waiting = wanted.map(|(&request, table)| WaitingContainers {
+            request,
+            wanted: table.wanted(),
+            reason: self.reason_of(demand, &request),
+        });
+        waiting.collect()
+    }
+
+    fn reason_of(&self, demand: &ContainerDemand, request: &RequestType) -> ContainerReason {
+        let Some(table) = demand.types.get(request) else { return ContainerReason::Others };
+        if demand.grantable(request, table) == 0 {
+            return ContainerReason::MaxRunning;
+        }
+        let rules = self.level_rules(demand);
+        let of_node = |id| {
+            let node = self.nodes.get(&id)?;
+            let bag = node.bag.as_ref()?;
+            let site = Site { host: self.topology.host_name(node.host), rack: self.topology.rack_name(node.rack) };
+            if !request.capability.fits(bag.declared) {
+                return Some(ContainerReason::NoNodeFits);
+            }
+            if demand.is_blacklisted(site) {
+                return Some(ContainerReason::Gates);
+            }
+            let has_room = request.capability.fits(bag.free(node.tasks(), self.containers.slot));
+            Some(match table.verdict(site, rules, true) {
+                SiteVerdict::Excluded => ContainerReason::Gates,
+                SiteVerdict::Delayed if has_room => ContainerReason::LocalityDelay,
+                SiteVerdict::Allowed(_) if has_room => ContainerReason::Others,
+                SiteVerdict::Delayed | SiteVerdict::Allowed(_) => ContainerReason::NoneFree,
+            })
+        };
+        // The nearest to a grant of all nodes counts.
+        self.containers.nodes.all().filter_map(of_node).max().unwrap_or(ContainerReason::NoNodeFits)
+    }
+
+    pub(super) fn level_rules(&self, demand: &ContainerDemand) -> LevelRules {
+        LevelRules {
+            has_strict_gates: demand.has_strict_gates,
+            nodes: self.containers.nodes.len() as u64,
+            locality_delay: self.containers.locality_delay,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Nodes whose room is kept for a type that waits at the head of the order and does not fit beside what runs.
+
+use crate::model::TrackerId;
+use crate::scheduler::{AppId, Scheduler};
+
+use super::RequestType;
+use super::container_table::{Site, SiteVerdict};
+
+// === impl Scheduler: room that is kept ===
+
+impl Scheduler {
+    /// The application and type that the room of a node is kept for.
+    pub fn reservation_on(&self, node: TrackerId) -> Option<(AppId, RequestType)> {
+        self.bag(node)?.reserved
+    }
+
+    /// A type was the head of the order and found no room at a heartbeat of a node. At the second in a row the node is
+    /// reserved for it, if no other is. True when it is reserved now.
+    pub(super) fn note_starved(&mut self, node: TrackerId, id: AppId, request: RequestType) -> bool {
+        let Some(bag) = self.bag_mut(node) else { return false };
+        let waited = bag.starved.replace((id, request)) == Some((id, request));
+        let is_free = waited && bag.reserved.is_none();
+        let table = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request));
+        let Some(table) = table.filter(|table| is_free && table.reserved_on.is_none()) else { return false };
+        table.reserved_on = Some(node);
+        if let Some(bag) = self.bag_mut(node) {
+            bag.reserved = Some((id, request));
+            bag.starved = None;
+        }
+        true
+    }
+
+    /// Keeps the room of a node no more.
+    pub(in crate::scheduler) fn end_container_reservation(&mut self, node: TrackerId) {
+        let Some((id, request)) = self.bag_mut(node).and_then(|bag| bag.reserved.take()) else { return };
+        if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
+            table.reserved_on = None;
+        }
+        self.containers.freed.insert(node);
+    }
+
+    /// Ends the reservation of a type that wants nothing more.
+    pub(super) fn drop_idle_reservation(&mut self, id: AppId, request: RequestType) {
+        if self.is_grantable(id, &request) {
+            return;
+        }
+        let table = self.demand(id).and_then(|demand| demand.types.get(&request));
+        if let Some(node) = table.and_then(|table| table.reserved_on) {
+            self.end_container_reservation(node);
+        }
+    }
+
+    /// Ends the reservation of a node that its type can no longer use.
+    pub(super) fn check_container_reservation(&mut self, id: TrackerId) {
+        let Some((app, request)) = self.reservation_on(id) else { return };
+        if !self.can_use(id, app, &request) {
+            self.end_container_reservation(id);
+        }
+    }
+
+    fn can_use(&self, id: TrackerId, app: AppId, request: &RequestType) -> bool {
+        let (Some(node), Some(demand)) = (self.nodes.get(&id), self.demand(app)) else { return false };
+        let site = Site { host: self.topology.host_name(node.host), rack: self.topology.rack_name(node.rack) };
+        let rules = self.level_rules(demand);
+        let (Some(bag), Some(table)) = (&node.bag, demand.types.get(request)) else { return false };
+        self.is_grantable(app, request)
+            && !demand.is_blacklisted(site)
+            && request.capability.fits(bag.declared)
+            && matches!(table.verdict(site, rules, true), SiteVerdict::Allowed(_))
+    }
+}

@@ -1,0 +1,36 @@
+//! What the scheduler keeps for containers beside the applications and nodes themselves.
+
+use std::collections::BTreeSet;
+
+use crate::model::{Capability, TrackerId};
+use crate::scheduler::AppId;
+
+use super::container_table::DEFAULT_LOCALITY_DELAY;
+use super::node_index::NodeIndex;
+
+/// Nodes that take containers, and what has changed since containers were last granted.
+#[derive(Debug)]
+pub(in crate::scheduler) struct ContainerState {
+    pub(super) nodes: NodeIndex,
+    /// Memory and cores of one slot.
+    pub(in crate::scheduler) slot: Capability,
+    pub(super) locality_delay: u32,
+    /// Nodes with more room than before.
+    pub(super) freed: BTreeSet<TrackerId>,
+    /// Applications that may be granted more than before.
+    pub(super) asked: BTreeSet<AppId>,
+}
+
+// === impl ContainerState ===
+
+impl Default for ContainerState {
+    fn default() -> Self {
+        Self {
+            nodes: NodeIndex::default(),
+            slot: Capability::new(1_024, 1),
+            locality_delay: DEFAULT_LOCALITY_DELAY,
+            freed: BTreeSet::new(),
+            asked: BTreeSet::new(),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Keeps each app and group at its place in the order of each pool.
+
+use crate::model::{Pool, lower};
+
+use super::key::FirstApp;
+use super::state::KeyedGroups;
+use super::{AppId, GroupId, Scheduler};
+
+// === impl Scheduler: keeping the order ===
+
+impl Scheduler {
+    /// Subtracts tasks of a group that stop waiting.
+    pub(super) fn count_waiting_down(&mut self, home: GroupId, pool: Pool, count: u64) {
+        self.groups.update_path(home, |group| lower(&mut group.waiting[pool], count, &mut self.violations));
+        lower(&mut self.totals.waiting[pool], count, &mut self.violations);
+    }
+
+    /// Adds an app to the order; a parked one stays out.
+    pub(super) fn enqueue(&mut self, id: AppId, pool: Pool) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_parked[pool]) else { return };
+        let key = self.policy.app_key(app, pool);
+        app.ordered_by[pool] = Some(key);
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].insert(app.leaf, FirstApp { key, slots: app.slots_of_next(pool) }, id, &keys);
+    }
+
+    /// Updates the slots that the next grant of an app takes, where it stands in the order.
+    pub(super) fn update_slots_of_next(&mut self, id: AppId, pool: Pool) {
+        let Some((app, key)) = self.apps.get(&id).and_then(|app| Some((app, app.ordered_by[pool]?))) else { return };
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].insert(app.leaf, FirstApp { key, slots: app.slots_of_next(pool) }, id, &keys);
+    }
+
+    pub(super) fn dequeue(&mut self, id: AppId, pool: Pool) {
+        self.unpark_app(id, pool);
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(key) = app.ordered_by[pool].take() else { return };
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].remove(app.leaf, key, id, &keys);
+    }
+
+    /// Updates the position of a group after its usage changed, and of all above it.
+    pub(super) fn rekey(&mut self, group: GroupId, pool: Pool) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].rekey(group, &keys);
+    }
+
+    /// Updates the position of an app after its key changed.
+    pub(super) fn rekey_app(&mut self, id: AppId) {
+        for pool in Pool::ALL {
+            let Some(app) = self.apps.get(&id) else { return };
+            if app.ordered_by[pool].is_some_and(|before| before != self.policy.app_key(app, pool)) {
+                self.dequeue(id, pool);
+                self.enqueue(id, pool);
+            }
+        }
+    }
+
+    /// Updates the positions of all groups.
+    pub(super) fn rekey_groups(&mut self) {
+        for pool in Pool::ALL {
+            let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+            self.orders[pool].rekey_all(&keys);
+        }
+    }
+
+    /// Sorts the groups below the root, under a policy that does so at fixed moments.
+    pub(super) fn sort_groups(&mut self, pool: Pool) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        self.orders[pool].sort(&keys);
+    }
+}

@@ -1,0 +1,197 @@
+//! Loads applications and their containers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::{Row, params};
+use serde::de::DeserializeOwned;
+
+use crate::api::applications::{ContainerState, Placement};
+use crate::engine::{
+    Container, ContainerTotals, ItemTrouble, RequestRow, RestoredApplication, RestoredApplications, Standing,
+    SubmittedApplication, TypeLaunch,
+};
+use crate::model::{ApplicationSecret, Capability};
+use crate::scheduler::RequestType;
+
+use super::error::StoreError;
+use super::loader::Loader;
+
+/// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
+/// the market.
+pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplications, StoreError> {
+    let sql = "SELECT application, submitted, secret, standing, answer, stamp_ms FROM application
+               WHERE finished_ms IS NULL
+                   OR application IN (SELECT application FROM container WHERE ended_ms IS NULL)
+                   OR application IN (SELECT application FROM application WHERE finished_ms IS NOT NULL
+                                      ORDER BY finished_ms DESC LIMIT ?1)
+               ORDER BY start_ms, number";
+    let limit = i64::try_from(over).unwrap_or(i64::MAX);
+    let heads = loader.rows_with(sql, params![limit], |row| {
+        Ok(Head {
+            id: row.get(0)?,
+            submitted: row.get(1)?,
+            secret: row.get(2)?,
+            standing: row.get(3)?,
+            answer: row.get::<_, Option<Vec<u8>>>(4)?,
+            stamp_ms: row.get(5)?,
+        })
+    })?;
+    let last_start_ms: i64 = loader.value("SELECT coalesce(max(start_ms), 0) FROM application")?;
+    Ok(RestoredApplications {
+        applications: heads.into_iter().map(|head| application(loader, head)).collect::<Result<_, _>>()?,
+        last_start_ms: last_start_ms.cast_unsigned(),
+        stamps: Vec::new(),
+    })
+}
+
+/// The highest order of an application among submissions; 0 without any.
+pub(super) fn last_order(loader: &Loader<'_>) -> Result<u64, StoreError> {
+    let order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM application")?;
+    Ok(order.cast_unsigned())
+}
+
+struct Head {
+    id: String,
+    submitted: String,
+    secret: Vec<u8>,
+    standing: String,
+    answer: Option<Vec<u8>>,
+    stamp_ms: Option<i64>,
+}
+
+fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, StoreError> {
+    let Head { id, submitted, secret, standing, answer, stamp_ms } = head;
+    let submitted: SubmittedApplication = parse(loader, "application.submitted", submitted)?;
+    let wrong = || loader.wrong("application.secret", id.clone(), "20 bytes");
+    let secret = ApplicationSecret::from_bytes(&secret).ok_or_else(wrong)?;
+    let submitted = SubmittedApplication { secret, ..submitted };
+    let standing: Standing = parse(loader, "application.standing", standing)?;
+    let of_one = |sql: &str| texts(loader, sql, &id);
+    let contexts = of_one("SELECT number, context FROM application_context WHERE application = ?1")?
+        .into_iter()
+        .map(|(number, context)| Ok((number.cast_unsigned(), parse(loader, "application_context.context", context)?)))
+        .collect::<Result<_, StoreError>>()?;
+    let specs = of_one("SELECT context, name FROM application_spec WHERE application = ?1")?;
+    let blacklist = of_one("SELECT 0, name FROM application_blacklist WHERE application = ?1")?;
+    let (containers, stored_through) = containers(loader, &submitted, &standing, &id)?;
+    let (totals, last_number) = totals(loader, &id)?;
+    Ok(RestoredApplication {
+        contexts,
+        specs: specs.into_iter().map(|(number, name)| (name, number.cast_unsigned())).collect(),
+        rows: rows(loader, &id)?,
+        launches: launches(loader, &id)?,
+        troubles: troubles(loader, &id)?,
+        blacklist: blacklist.into_iter().map(|(_, name)| name).collect(),
+        containers,
+        totals,
+        last_number,
+        stored_through,
+        last_answer: answer.map(Arc::from),
+        stamp_ms,
+        submitted,
+        standing,
+    })
+}
+
+fn texts(loader: &Loader<'_>, sql: &str, application: &str) -> Result<Vec<(i64, String)>, StoreError> {
+    loader.rows_with(sql, params![application], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+type LoadedRow = (RequestType, Placement, RequestRow);
+
+fn rows(loader: &Loader<'_>, application: &str) -> Result<Vec<LoadedRow>, StoreError> {
+    let sql = "SELECT priority, request_id, memory_mb, vcores, place, containers, relaxes FROM application_request
+               WHERE application = ?1";
+    loader.rows_with(sql, params![application], |row| {
+        let place = Placement::from(row.get::<_, String>(4)?);
+        Ok((type_of(row)?, place, RequestRow { count: row.get(5)?, relaxes: row.get(6)? }))
+    })
+}
+
+fn launches(loader: &Loader<'_>, application: &str) -> Result<Vec<(RequestType, TypeLaunch, u32)>, StoreError> {
+    let sql = "SELECT priority, request_id, memory_mb, vcores, launch, taken FROM application_launch
+               WHERE application = ?1";
+    let rows = loader.rows_with(sql, params![application], |row| {
+        Ok((type_of(row)?, row.get::<_, String>(4)?, row.get::<_, u32>(5)?))
+    })?;
+    rows.into_iter()
+        .map(|(request, launch, taken)| Ok((request, parse(loader, "application_launch.launch", launch)?, taken)))
+        .collect()
+}
+
+fn troubles(loader: &Loader<'_>, application: &str) -> Result<Vec<(RequestType, u32, ItemTrouble)>, StoreError> {
+    let sql = "SELECT priority, request_id, memory_mb, vcores, item, trouble FROM application_item
+               WHERE application = ?1";
+    let rows = loader.rows_with(sql, params![application], |row| {
+        Ok((type_of(row)?, row.get::<_, u32>(4)?, row.get::<_, String>(5)?))
+    })?;
+    rows.into_iter()
+        .map(|(request, item, trouble)| Ok((request, item, parse(loader, "application_item.trouble", trouble)?)))
+        .collect()
+}
+
+/// Containers that live or whose status may have to be sent again, and the highest number of the others.
+fn containers(
+    loader: &Loader<'_>,
+    submitted: &SubmittedApplication,
+    standing: &Standing,
+    application: &str,
+) -> Result<(Vec<Container>, u64), StoreError> {
+    let sql = "SELECT record, state, told_attempt, told_response, status_attempt, status_response FROM container
+               WHERE application = ?1 AND (ended_ms IS NULL OR (?2 AND (status_response IS NULL
+                   OR (status_attempt = ?3 AND status_response = ?4))))
+               ORDER BY number";
+    let has_reader = !submitted.is_unattended && !standing.state.is_over();
+    // What the last answer said has been received if a call with its id was taken in.
+    let unreceived = if standing.taken_in.is_some() { -1 } else { standing.response_id.cast_signed() };
+    let rows = loader.rows_with(sql, params![application, has_reader, standing.attempt, unreceived], |row| {
+        let answer = |attempt: usize, response: usize| -> rusqlite::Result<Option<(u32, u64)>> {
+            let pair = (row.get::<_, Option<u32>>(attempt)?, row.get::<_, Option<i64>>(response)?);
+            Ok(pair.0.zip(pair.1.map(i64::cast_unsigned)))
+        };
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, answer(2, 3)?, answer(4, 5)?))
+    })?;
+    let mut loaded = BTreeMap::new();
+    for (record, state, told, status_told) in rows {
+        let container: Container = parse(loader, "container.record", record)?;
+        let state: ContainerState = parse(loader, "container.state", format!("{state:?}"))?;
+        loaded.insert(container.id.number, Container { state, told, status_told, ..container });
+    }
+    let sql = "SELECT number FROM container WHERE application = ?1 AND ended_ms IS NOT NULL ORDER BY number DESC";
+    let complete = loader.rows_with(sql, params![application], |row| row.get::<_, i64>(0))?;
+    let stored = complete.into_iter().map(i64::cast_unsigned).find(|number| !loaded.contains_key(number));
+    Ok((loaded.into_values().collect(), stored.unwrap_or(0)))
+}
+
+fn totals(loader: &Loader<'_>, application: &str) -> Result<(ContainerTotals, u64), StoreError> {
+    let sql = "SELECT count(ended_ms), coalesce(sum(is_failed), 0), coalesce(sum(is_preempted), 0),
+                   CAST(total(memory_mb * max(0, ended_ms - granted_ms)) AS INTEGER),
+                   CAST(total(vcores * max(0, ended_ms - granted_ms)) AS INTEGER), coalesce(max(number), 0)
+               FROM container WHERE application = ?1";
+    let rows = loader.rows_with(sql, params![application], |row| {
+        let number = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
+        let totals = ContainerTotals {
+            complete: number(0)?,
+            failed: number(1)?,
+            preempted: number(2)?,
+            memory_mb_ms: number(3)?,
+            vcore_ms: number(4)?,
+        };
+        Ok((totals, number(5)?))
+    })?;
+    Ok(rows.into_iter().next().unwrap_or_default())
+}
+
+/// The type in the first four columns of a row.
+fn type_of(row: &Row<'_>) -> rusqlite::Result<RequestType> {
+    Ok(RequestType {
+        priority: row.get(0)?,
+        request_id: row.get::<_, i64>(1)?.cast_unsigned(),
+        capability: Capability::new(row.get(2)?, row.get(3)?),
+    })
+}
+
+fn parse<T: DeserializeOwned>(loader: &Loader<'_>, column: &'static str, text: String) -> Result<T, StoreError> {
+    serde_json::from_str(&text).map_err(|_| loader.wrong(column, text, "its JSON"))
+}

@@ -1,0 +1,274 @@
+//! Rows of applications and their containers.
+
+use rusqlite::{ToSql, Transaction, params};
+
+use crate::api::applications::{ApplicationState, ContainerState};
+use crate::engine::{ApplicationChange, Container, Standing, SubmittedApplication};
+use crate::market::MarketFact;
+use crate::model::{ApplicationId, ContainerExit, FactNumber};
+use crate::scheduler::RequestType;
+use crate::store::json_text::json;
+use crate::store::missed_updates::{MissedUpdates, update_row};
+
+/// Records the changes of one step.
+pub(super) fn record(
+    transaction: &Transaction<'_>,
+    missed_updates: &mut MissedUpdates,
+    number: FactNumber,
+    changes: &[ApplicationChange],
+) -> rusqlite::Result<()> {
+    changes.iter().try_for_each(|change| record_change(transaction, missed_updates, number, change))
+}
+
+fn record_change(
+    transaction: &Transaction<'_>,
+    missed_updates: &mut MissedUpdates,
+    fact: FactNumber,
+    change: &ApplicationChange,
+) -> rusqlite::Result<()> {
+    let execute = |sql: &str, values: &[&dyn ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
+    match change {
+        ApplicationChange::Submitted { submitted, standing } => submit(transaction, submitted, standing),
+        ApplicationChange::Stands { application, standing } => update_row(
+            transaction,
+            missed_updates,
+            fact,
+            "UPDATE application SET state = ?2, finished_ms = ?3, standing = ?4 WHERE application = ?1",
+            params![application.to_string(), state_name(standing.state), standing.finished_ms, json(standing)?],
+        ),
+        ApplicationChange::ContextKept { application, number, context } => execute(
+            "INSERT OR REPLACE INTO application_context (application, number, context) VALUES (?1, ?2, ?3)",
+            params![application.to_string(), number.cast_signed(), json(&**context)?],
+        ),
+        ApplicationChange::ContextDropped { application, number } => execute(
+            "DELETE FROM application_context WHERE application = ?1 AND number = ?2",
+            params![application.to_string(), number.cast_signed()],
+        ),
+        ApplicationChange::SpecNamed { application, name, context } => execute(
+            "INSERT OR REPLACE INTO application_spec (application, name, context) VALUES (?1, ?2, ?3)",
+            params![application.to_string(), name, context.cast_signed()],
+        ),
+        ApplicationChange::RowSet { application, request, place, count, relaxes } => {
+            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
+            execute(
+                "INSERT OR REPLACE INTO application_request
+                     (application, priority, request_id, memory_mb, vcores, place, containers, relaxes)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    application.to_string(),
+                    priority,
+                    request_id,
+                    memory_mb,
+                    vcores,
+                    String::from(place.clone()),
+                    count,
+                    relaxes
+                ],
+            )
+        }
+        ApplicationChange::TypeDropped { application, request } => {
+            for table in ["application_request", "application_launch"] {
+                let sql = format!("DELETE FROM {table} {OF_TYPE}");
+                of_type(transaction, &sql, *application, *request)?;
+            }
+            Ok(())
+        }
+        ApplicationChange::LaunchSet { application, request, launch: None } => {
+            let sql = format!("DELETE FROM application_launch {OF_TYPE}");
+            of_type(transaction, &sql, *application, *request)
+        }
+        ApplicationChange::LaunchSet { application, request, launch: Some(launch) } => {
+            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
+            execute(
+                "INSERT OR REPLACE INTO application_launch
+                     (application, priority, request_id, memory_mb, vcores, launch, taken)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)",
+                params![application.to_string(), priority, request_id, memory_mb, vcores, json(&**launch)?],
+            )
+        }
+        ApplicationChange::ItemsTaken { application, request, taken } => {
+            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
+            update_row(
+                transaction,
+                missed_updates,
+                fact,
+                "UPDATE application_launch SET taken = ?6
+                 WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5",
+                params![application.to_string(), priority, request_id, memory_mb, vcores, taken],
+            )
+        }
+        ApplicationChange::ItemTroubled { application, request, item, trouble } => {
+            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
+            let application = application.to_string();
+            match trouble {
+                Some(trouble) => execute(
+                    "INSERT OR REPLACE INTO application_item
+                         (application, priority, request_id, memory_mb, vcores, item, trouble)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![application, priority, request_id, memory_mb, vcores, item, json(trouble)?],
+                ),
+                None => execute(
+                    "DELETE FROM application_item WHERE application = ?1 AND priority = ?2 AND request_id = ?3
+                         AND memory_mb = ?4 AND vcores = ?5 AND item = ?6",
+                    params![application, priority, request_id, memory_mb, vcores, item],
+                ),
+            }
+        }
+        ApplicationChange::Blacklisted { application, name, is_on: true } => execute(
+            "INSERT OR REPLACE INTO application_blacklist (application, name) VALUES (?1, ?2)",
+            params![application.to_string(), name],
+        ),
+        ApplicationChange::Blacklisted { application, name, is_on: false } => execute(
+            "DELETE FROM application_blacklist WHERE application = ?1 AND name = ?2",
+            params![application.to_string(), name],
+        ),
+        ApplicationChange::Container(container) => set_container(transaction, container),
+        ApplicationChange::Answered { application, attempt, response_id, answer, containers, statuses } => {
+            let id = application.to_string();
+            update_row(
+                transaction,
+                missed_updates,
+                fact,
+                "UPDATE application SET answer = ?2,
+                     standing = json_remove(json_set(standing, '$.response_id', ?3), '$.taken_in')
+                 WHERE application = ?1",
+                params![id, &**answer, response_id.cast_signed()],
+            )?;
+            tell(transaction, &id, containers, *attempt, *response_id)?;
+            let mut told = transaction.prepare_cached(
+                "UPDATE container SET status_attempt = ?3, status_response = ?4 WHERE application = ?1 AND number = ?2",
+            )?;
+            statuses.iter().try_for_each(|number| {
+                told.execute(params![id, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
+            })
+        }
+        ApplicationChange::Listed { application, attempt, containers, statuses } => {
+            let id = application.to_string();
+            execute("UPDATE application SET answer = NULL WHERE application = ?1", params![id])?;
+            tell(transaction, &id, containers, *attempt, 0)?;
+            let mut untold = transaction.prepare_cached(
+                "UPDATE container SET status_attempt = NULL, status_response = NULL
+                 WHERE application = ?1 AND number = ?2",
+            )?;
+            statuses.iter().try_for_each(|number| untold.execute(params![id, number.cast_signed()]).map(drop))
+        }
+        ApplicationChange::Stamped(stamp) => {
+            super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
+        }
+        // One that is over may be deleted before it is forgotten.
+        ApplicationChange::ApplicationStamped { application, timestamp_ms } => execute(
+            "UPDATE application SET stamp_ms = ?2 WHERE application = ?1",
+            params![application.to_string(), timestamp_ms],
+        ),
+    }
+}
+
+/// Of one type of an application.
+const OF_TYPE: &str = "WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5";
+
+fn of_type(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    application: ApplicationId,
+    request: RequestType,
+) -> rusqlite::Result<()> {
+    let [priority, request_id, memory_mb, vcores] = type_columns(request);
+    let values = params![application.to_string(), priority, request_id, memory_mb, vcores];
+    transaction.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn submit(
+    transaction: &Transaction<'_>,
+    submitted: &SubmittedApplication,
+    standing: &Standing,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO application
+                 (application, start_ms, number, user, queue, accept_order, state, submitted, secret, standing)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            submitted.id.to_string(),
+            submitted.id.start_ms.cast_signed(),
+            submitted.id.number,
+            submitted.user,
+            submitted.queue,
+            submitted.order.cast_signed(),
+            state_name(standing.state),
+            json(submitted)?,
+            submitted.secret.as_bytes(),
+            json(standing)?,
+        ])
+        .map(drop)
+}
+
+/// A container as it is from now on; what answers have said of it stays.
+fn set_container(transaction: &Transaction<'_>, container: &Container) -> rusqlite::Result<()> {
+    let end = container.end.as_ref();
+    transaction
+        .prepare_cached(
+            "INSERT INTO container
+                 (application, number, state, is_failed, is_preempted, memory_mb, vcores, granted_ms, ended_ms, record)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             ON CONFLICT (application, number) DO UPDATE SET state = excluded.state, is_failed = excluded.is_failed,
+                 is_preempted = excluded.is_preempted, ended_ms = excluded.ended_ms, record = excluded.record",
+        )?
+        .execute(params![
+            container.id.application.to_string(),
+            container.id.number.cast_signed(),
+            container_state_name(container.state),
+            container.has_failed(),
+            end.is_some_and(|end| end.exit == ContainerExit::PREEMPTED),
+            container.request.capability.memory_mb,
+            container.request.capability.vcores,
+            container.granted_ms,
+            end.map(|end| end.ended_ms),
+            json(container)?,
+        ])
+        .map(drop)
+}
+
+/// An answer has named containers.
+fn tell(
+    transaction: &Transaction<'_>,
+    application: &str,
+    containers: &[u64],
+    attempt: u32,
+    response_id: u64,
+) -> rusqlite::Result<()> {
+    let mut told = transaction.prepare_cached(
+        "UPDATE container SET told_attempt = ?3, told_response = ?4,
+             state = CASE state WHEN 'ALLOCATED' THEN 'ACQUIRED' ELSE state END
+         WHERE application = ?1 AND number = ?2",
+    )?;
+    containers.iter().try_for_each(|number| {
+        told.execute(params![application, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
+    })
+}
+
+/// The columns of a type. Numbers beyond 63 bits wrap.
+fn type_columns(request: RequestType) -> [i64; 4] {
+    let RequestType { priority, request_id, capability } = request;
+    [priority.into(), request_id.cast_signed(), capability.memory_mb.into(), capability.vcores.into()]
+}
+
+fn state_name(state: ApplicationState) -> &'static str {
+    match state {
+        ApplicationState::Accepted => "ACCEPTED",
+        ApplicationState::Running => "RUNNING",
+        ApplicationState::Finished => "FINISHED",
+        ApplicationState::Failed => "FAILED",
+        ApplicationState::Killed => "KILLED",
+    }
+}
+
+fn container_state_name(state: ContainerState) -> &'static str {
+    match state {
+        ContainerState::Allocated => "ALLOCATED",
+        ContainerState::Acquired => "ACQUIRED",
+        ContainerState::Launching => "LAUNCHING",
+        ContainerState::Running => "RUNNING",
+        ContainerState::Complete => "COMPLETE",
+    }
+}

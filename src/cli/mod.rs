@@ -46,6 +46,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::log::start_log;
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
+use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
 
 use exit_code::WRONG_USAGE;
@@ -124,10 +125,14 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
         return supervise();
     }
-    // And this for each attempt that runs as its job's user.
+    // And these for each attempt or container that runs as its user.
     if std::env::args_os().nth(1).is_some_and(|word| word == ATTEMPT_COMMAND) {
         log_to_stderr();
         return run_attempt_process();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == CONTAINER_COMMAND) {
+        log_to_stderr();
+        return run_container_process();
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();

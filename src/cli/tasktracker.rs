@@ -140,6 +140,10 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
             format!("map output and logs on http://{}/, open to {}; {logs}", running.http, reach(running.http)),
             format!("job files in {folders}, logs in {}", running.logs.display()),
             run_as,
+            match &running.containers {
+                Some(containers) => format!("containers share with tasks {containers}"),
+                None => format!("runs no containers ({} is off)", keys::TRACKER_CONTAINERS.name),
+            },
         ];
         lines.extend(after_tasktracker(&jobtracker));
         lines

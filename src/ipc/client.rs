@@ -223,5 +223,9 @@ impl IpcClient {
     }
 }
 
+mod pipelined;
+
+pub use pipelined::PipelinedClient;
+
 #[cfg(test)]
 mod tests;

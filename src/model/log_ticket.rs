@@ -1,6 +1,7 @@
-//! Tickets for the logs of an attempt: the JobTracker gives them to who may see the job, and the worker checks them.
+//! Tickets for the logs of an attempt or a container: the JobTracker gives them to who may see the job or application, and the
+//! worker checks them.
 //!
-//! Both have the job's token. The key of tickets is derived from it, because it is kept longer than the token: as long as
+//! Both have the job's token, or the key of the application. The key of tickets is derived from it, because it is kept longer than the token: as long as
 //! there are logs.
 
 use std::fmt;
@@ -27,8 +28,8 @@ pub struct LogKey([u8; KEY_BYTES]);
 /// Why a ticket does not open the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogTicketError {
-    /// It was made for another attempt or time, or by another key.
-    #[error("the ticket is not one of the JobTracker for this attempt")]
+    /// It was made for another attempt, container or time, or by another key.
+    #[error("the ticket is not one of the JobTracker for these logs")]
     Wrong,
     /// Its time is over.
     #[error("the ticket was valid until {expires_ms}, and it is {now_ms}, both epoch ms")]
@@ -64,22 +65,32 @@ impl LogKey {
     /// A ticket for the logs of an attempt until a time, epoch ms: 64 hexadecimal digits.
     #[must_use]
     pub fn ticket(&self, attempt: AttemptId, expires_ms: i64) -> String {
-        self.sign(&attempt, expires_ms)
+        self.ticket_of(&attempt, expires_ms)
     }
 
     /// A ticket for the logs of a container until a time, epoch ms: 64 hexadecimal digits.
     #[must_use]
     pub fn container_ticket(&self, container: ContainerId, expires_ms: i64) -> String {
-        self.sign(&container, expires_ms)
+        self.ticket_of(&container, expires_ms)
     }
 
-    fn sign(&self, whose: &dyn fmt::Display, expires_ms: i64) -> String {
-        let digest = mac(&self.0, format!("{whose}\n{expires_ms}").as_bytes());
-        digest.iter().fold(String::with_capacity(2 * KEY_BYTES), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    fn ticket_of(&self, whose: &dyn fmt::Display, expires_ms: i64) -> String {
+        hex(&mac(&self.0, format!("{whose}\n{expires_ms}").as_bytes()))
+    }
+
+    /// The key that these hexadecimal digits are; none if they are none.
+    #[must_use]
+    pub fn from_hex(digits: &str) -> Option<Self> {
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let pairs = digits.as_bytes().chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
+        let bytes: Vec<u8> = pairs.collect::<Option<_>>()?;
+        Self::from_bytes(&bytes).filter(|_| digits.len() == 2 * KEY_BYTES)
+    }
+
+    /// The key in hexadecimal digits, to send it to a worker. Secret.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        hex(&self.0)
     }
 
     /// Checks a ticket at a time, epoch ms.
@@ -87,14 +98,40 @@ impl LogKey {
     /// # Errors
     /// [`LogTicketError`]
     pub fn check(&self, attempt: AttemptId, expires_ms: i64, ticket: &str, now_ms: i64) -> Result<(), LogTicketError> {
-        if !bool::from(self.ticket(attempt, expires_ms).as_bytes().ct_eq(ticket.as_bytes())) {
-            return Err(LogTicketError::Wrong);
-        }
-        if now_ms > expires_ms {
-            return Err(LogTicketError::Expired { expires_ms, now_ms });
-        }
-        Ok(())
+        check(&self.ticket(attempt, expires_ms), expires_ms, ticket, now_ms)
     }
+
+    /// Checks a ticket for the logs of a container at a time, epoch ms.
+    ///
+    /// # Errors
+    /// [`LogTicketError`]
+    pub fn check_container(
+        &self,
+        container: ContainerId,
+        expires_ms: i64,
+        ticket: &str,
+        now_ms: i64,
+    ) -> Result<(), LogTicketError> {
+        check(&self.container_ticket(container, expires_ms), expires_ms, ticket, now_ms)
+    }
+}
+
+fn check(right: &str, expires_ms: i64, ticket: &str, now_ms: i64) -> Result<(), LogTicketError> {
+    if !bool::from(right.as_bytes().ct_eq(ticket.as_bytes())) {
+        return Err(LogTicketError::Wrong);
+    }
+    if now_ms > expires_ms {
+        return Err(LogTicketError::Expired { expires_ms, now_ms });
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 impl fmt::Debug for LogKey {
@@ -141,5 +178,9 @@ mod tests {
         assert_eq!(LogKey::from_bytes(key.as_bytes()), Some(key.clone()));
         assert_eq!(LogKey::from_bytes(b"short"), None);
         assert_eq!(format!("{key:?}"), "LogKey(…)");
+        assert_eq!(LogKey::from_hex(&key.to_hex()), Some(key.clone()));
+        for bad in ["", &key.to_hex()[1..], &"g".repeat(64), &"0".repeat(66), &"é".repeat(32)] {
+            assert_eq!(LogKey::from_hex(bad), None, "{bad}");
+        }
     }
 }

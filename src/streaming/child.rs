@@ -252,12 +252,13 @@ impl ChildCommand<'_> {
                 arguments: self.arguments().to_vec(),
                 folder,
                 environment,
+                group: None,
             };
         };
         let program = self.program.display().to_string();
         let shell = ["-c", WITH_LIMIT, "sh"].map(str::to_owned).into_iter();
         let arguments = shell.chain([limit_kb.to_string(), program]).chain(self.arguments().iter().cloned()).collect();
-        CommandSpec { program: "/bin/sh".into(), arguments, folder, environment }
+        CommandSpec { program: "/bin/sh".into(), arguments, folder, environment, group: None }
     }
 
     #[expect(clippy::type_complexity, reason = "pipes differ by their direction")]

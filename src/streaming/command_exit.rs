@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::supervisor::command_end::signal_name;
+
 /// Lines of standard error that are kept.
 const LAST_LINES: usize = 8;
 /// Characters of each that are kept.
@@ -61,24 +63,6 @@ impl fmt::Display for CommandExit {
         }
         last_lines.0.iter().try_for_each(|line| write!(out, "\n  {line}"))
     }
-}
-
-/// The name of a signal that ends commands in practice.
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        2 => "INT",
-        4 => "ILL",
-        6 => "ABRT",
-        7 => "BUS",
-        8 => "FPE",
-        9 => "KILL",
-        11 => "SEGV",
-        13 => "PIPE",
-        15 => "TERM",
-        24 => "XCPU",
-        25 => "XFSZ",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

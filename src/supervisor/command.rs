@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 /// Attempts to start a file that is still open for writing: a process that another thread starts at that moment inherits it.
@@ -17,6 +18,15 @@ const START_PAUSE: Duration = Duration::from_millis(10);
 /// The variable whose folder marks the processes of a command.
 pub(crate) const WORK_FOLDER_VARIABLE: &str = "HADOOP_WORK_DIR";
 
+/// A control group in which a command starts, and with it all that it starts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CommandGroup {
+    /// `cgroup.procs` of the group.
+    pub procs: PathBuf,
+    /// That of the group of whoever starts the command, to which it returns.
+    pub own_procs: PathBuf,
+}
+
 /// What to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CommandSpec {
@@ -26,6 +36,8 @@ pub(crate) struct CommandSpec {
     pub folder: PathBuf,
     /// The whole environment: nothing is inherited.
     pub environment: Vec<(String, String)>,
+    /// The control group that it starts in; none: that of its supervisor, which alone can enter another.
+    pub group: Option<CommandGroup>,
 }
 
 /// What a command has for its standard input, output and error output: ends of pipes, or open files.
@@ -42,6 +54,12 @@ pub(crate) struct CallerEnds {
     pub stderr: PipeReader,
 }
 
+/// An input without content, or an output that goes nowhere.
+pub(crate) fn open_null() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
 /// Opens three pipes for a command.
 pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     let (stdin, caller_stdin) = io::pipe()?;
@@ -49,6 +67,29 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     let (caller_stderr, stderr) = io::pipe()?;
     let ends = CommandEnds { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
     Ok((ends, CallerEnds { stdin: caller_stdin, stdout: caller_stdout, stderr: caller_stderr }))
+}
+
+// === impl CommandGroup ===
+
+impl CommandGroup {
+    /// Starts something in the group: this process, which must have one thread, is in it meanwhile.
+    ///
+    /// # Errors
+    /// Those of the system, and of the start.
+    pub fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        enter(&self.procs)?;
+        let started = start();
+        // A process that cannot return has what it started end with it, which is in the group too.
+        enter(&self.own_procs)?;
+        started
+    }
+}
+
+/// Moves this process into a control group.
+fn enter(procs: &Path) -> io::Result<()> {
+    let file = rustix::fs::open(procs, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, b"0")?;
+    Ok(())
 }
 
 // === impl CommandSpec ===

@@ -59,6 +59,24 @@ impl CommandEnd {
     }
 }
 
+/// The name of a signal that ends commands in practice.
+pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        2 => "INT",
+        4 => "ILL",
+        6 => "ABRT",
+        7 => "BUS",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
+        _ => return None,
+    })
+}
+
 impl From<WaitStatus> for CommandEnd {
     fn from(status: WaitStatus) -> Self {
         Self::of(status.exit_status(), status.terminating_signal())

@@ -142,7 +142,12 @@ fn supervise_one() -> io::Result<i32> {
     let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
         return Err(ErrorKind::UnexpectedEof.into());
     };
-    let child = match spec.start(CommandEnds { stdin, stdout, stderr }, pause) {
+    let start = || spec.start(CommandEnds { stdin, stdout, stderr }, pause);
+    let started = match &spec.group {
+        Some(group) => group.with(start),
+        None => start(),
+    };
+    let child = match started {
         Ok(child) => child,
         Err(error) => {
             channel.send(&StartResult::Failed(error.raw_os_error()))?;

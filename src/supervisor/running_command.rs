@@ -76,7 +76,7 @@ impl RunningCommand {
     }
 
     /// Whether the command has ended within `time`.
-    fn has_ended_within(&self, time: Duration) -> bool {
+    pub fn has_ended_within(&self, time: Duration) -> bool {
         let mut waited = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
         poll(&mut waited, Timespec::try_from(time).ok().as_ref()).is_ok_and(|ready| ready > 0)
     }

@@ -18,6 +18,9 @@ use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 /// The logs of an attempt.
 pub const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
 
+/// Begins the name of an application's folder among the logs.
+pub const APPLICATION_PREFIX: &str = "application_";
+
 /// The logs of all attempts.
 #[derive(Clone, Debug)]
 pub struct AttemptLogs {
@@ -69,8 +72,7 @@ impl AttemptLogs {
         let _ = file.map(|mut file| writeln!(file, "{words}"));
     }
 
-    /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes. Links, pipes and
-    /// files of other users, which a command may have put there, are not opened.
+    /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes.
     pub fn open_part(
         &self,
         attempt: AttemptId,
@@ -78,13 +80,7 @@ impl AttemptLogs {
         start: i64,
         end: i64,
     ) -> Option<io::Result<(File, Range<u64>)>> {
-        let folder = open_folder_below(&self.folder, &path_of(attempt)).ok()?;
-        let expected = Expected::file_of([geteuid().as_raw()]).with_one_link();
-        let opened = folder.file(Path::new(name), &expected).map_err(io::Error::other);
-        Some(opened.map(|log| {
-            let length = log.metadata.len();
-            (log.file, log_range(length, start, end))
-        }))
+        open_log_part(&self.folder, &path_of(attempt), name, start, end)
     }
 
     /// Writes `log.index` for readers of the files, as stock trackers do (1.2.1 `TaskLog.writeToIndexFile`).
@@ -100,11 +96,12 @@ impl AttemptLogs {
         write!(index, "LOG_DIR:{}\n{parts}", folder.path().display())
     }
 
-    /// Removes the logs of jobs whose folders have not changed for the retention time.
+    /// Removes the logs of jobs whose folders have not changed for the retention time. Those of applications are others' to remove.
     pub fn remove_old(&self) {
         let Ok(logs) = FolderHandle::open(&self.folder) else { return };
         let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
-        for name in logs.names().unwrap_or_default() {
+        let names = logs.names().unwrap_or_default();
+        for name in names.into_iter().filter(|name| !name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
             let changed_s = logs.stat_of(&name).ok().flatten().map(|stat| stat.st_mtime);
             if changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s) {
                 // The next round removes the rest.
@@ -116,6 +113,24 @@ impl AttemptLogs {
 
 fn path_of(attempt: AttemptId) -> PathBuf {
     Path::new(&attempt.task.job.to_string()).join(attempt.to_string())
+}
+
+/// Opens the log of that name in a folder below `logs` for the requested part; none: there is no such folder. Links, pipes and files
+/// of other users, which a command may have put there, are not opened.
+pub fn open_log_part(
+    logs: &Path,
+    path: &Path,
+    name: &str,
+    start: i64,
+    end: i64,
+) -> Option<io::Result<(File, Range<u64>)>> {
+    let folder = open_folder_below(logs, path).ok()?;
+    let expected = Expected::file_of([geteuid().as_raw()]).with_one_link();
+    let opened = folder.file(Path::new(name), &expected).map_err(io::Error::other);
+    Some(opened.map(|log| {
+        let length = log.metadata.len();
+        (log.file, log_range(length, start, end))
+    }))
 }
 
 /// Opens a log to append to; creates it if it is missing.

@@ -1,6 +1,7 @@
 //! Start and end of the tasktracker: its threads, its web server, its folders.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::config::keys;
 use crate::fs::FsError;
@@ -18,6 +19,7 @@ use crate::wire::STREAMING_ONLY;
 
 use super::attempt_logs::AttemptLogs;
 use super::attempt_runner::AttemptRunner;
+use super::containers::{ContainerLogs, ContainerRunner, ContainerService, ContainerSurroundings, StartedContainers};
 use super::error::TaskTrackerError;
 use super::hang_monitor::HangMonitor;
 use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
@@ -70,6 +72,8 @@ pub struct Running {
     pub folders: Vec<PathBuf>,
     /// The folder of logs.
     pub logs: PathBuf,
+    /// What it has for containers, in words; none: they are switched off.
+    pub containers: Option<String>,
 }
 
 /// Runs a tasktracker until `stop` is done; calls `started` once it runs. `supervisor` is this program as supervisor of commands
@@ -115,6 +119,7 @@ pub fn run(
     let web_state = WebState {
         jobs: jobs.clone(),
         logs: attempt_logs.clone(),
+        container_logs: ContainerLogs::new(attempt_logs.clone()),
         needs_tickets: settings.needs_log_tickets,
         lost,
         port: http.port(),
@@ -125,6 +130,27 @@ pub fn run(
     allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
     let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
+    let (registrations, registered) = watch::channel(0);
+    let surroundings = ContainerSurroundings {
+        settings: &settings,
+        tracker: &name,
+        http_port: http.port(),
+        folders: &folders,
+        logs: &attempt_logs,
+        environment: &environment,
+        supervisor: supervisor.clone(),
+    };
+    let containers = settings.containers.as_ref().map(|of_containers| {
+        StartedContainers::new(of_containers, &surroundings, registered)
+            .map(|started| (of_containers.declared, started))
+    });
+    let containers = containers.transpose()?;
+    let about_containers =
+        containers.as_ref().map(|(declared, started)| format!("{}; {}", declared.capability, started.limits));
+    let (container_runner, beat_digest, mut service) = match containers {
+        Some((_, started)) => (Some(started.runner), Some(started.beat_digest), Some(started.service)),
+        None => (None, None, None),
+    };
     let memory_monitor = Arc::<MemoryMonitor>::default();
     let hang_monitor = Arc::new(HangMonitor::new(attempt_logs.clone()));
     let runner = Arc::new(AttemptRunner {
@@ -141,8 +167,9 @@ pub fn run(
         events: events.clone(),
     });
     let memory_interval = settings.memory_interval;
-    let identity = TrackerIdentity { name: name.clone(), http_port: http.port() };
-    let running = Running { name, http, folders: folders.all().map(Path::to_owned).collect(), logs };
+    let identity = TrackerIdentity { name: name.clone(), http_port: http.port(), beat_digest, registrations };
+    let all_folders = folders.all().map(Path::to_owned).collect();
+    let running = Running { name, http, folders: all_folders, logs, containers: about_containers };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
@@ -155,9 +182,15 @@ pub fn run(
             () = map_completions.run(&jobtracker, &user) => Ok(()),
             () = memory_monitor.run(memory_interval) => Ok(()),
             () = hang_monitor.run(events) => Ok(()),
-            () = remove_old_logs(&runner.logs) => Ok(()),
+            () = remove_old_logs(&runner.logs, container_runner.as_ref()) => Ok(()),
+            never = run_containers(service.as_mut()) => match never {},
         };
-        heartbeats.shut_down(ATTEMPTS_TIMEOUT).await;
+        let of_containers = async {
+            if let Some(service) = &mut service {
+                service.shut_down().await;
+            }
+        };
+        tokio::join!(heartbeats.shut_down(ATTEMPTS_TIMEOUT), of_containers);
         heartbeats.sign_off(SIGN_OFF_TIMEOUT).await;
         ended
     });
@@ -194,10 +227,24 @@ fn allow_descriptors(needed: usize) {
     }
 }
 
-async fn remove_old_logs(logs: &AttemptLogs) {
+/// Beats about containers without end; waits without end where there are none.
+async fn run_containers(service: Option<&mut ContainerService>) -> Infallible {
+    match service {
+        Some(service) => service.run().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn remove_old_logs(logs: &AttemptLogs, containers: Option<&Arc<ContainerRunner>>) {
     loop {
-        let logs = logs.clone();
-        let _ = tokio::task::spawn_blocking(move || logs.remove_old()).await;
+        let (logs, containers) = (logs.clone(), containers.cloned());
+        let remove = move || {
+            logs.remove_old();
+            if let Some(containers) = containers {
+                containers.remove_old_logs();
+            }
+        };
+        let _ = tokio::task::spawn_blocking(remove).await;
         tokio::time::sleep(LOG_ROUND).await;
     }
 }

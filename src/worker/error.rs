@@ -50,6 +50,11 @@ pub enum TaskTrackerError {
         /// The locked folder.
         folder: PathBuf,
     },
+    /// Containers must have control groups, and there are none for them.
+    #[error(
+        "{0}; set jobtracker.tasktracker.cgroup = auto, or give this worker a group of its own (systemd: Delegate=yes)"
+    )]
+    NoControlGroup(String),
     /// No runtime, thread or signal handler could be created.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::clock::wall_ms;
@@ -15,7 +16,8 @@ use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::AttemptId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{
-    HealthStatus, HeartbeatRequest, HeartbeatResponse, REPLACES, ResourceStatus, SIGNED_OFF, TaskTrackerStatus,
+    BEAT_DIGEST, HealthStatus, HeartbeatRequest, HeartbeatResponse, REPLACES, ResourceStatus, SIGNED_OFF,
+    TaskTrackerStatus,
 };
 
 use super::attempt_runner::AttemptRunner;
@@ -40,6 +42,10 @@ pub struct TrackerIdentity {
     pub name: String,
     /// The port of its web server.
     pub http_port: u16,
+    /// SHA-256 of the secret of its beats about containers, hex digits; none: it sends none.
+    pub beat_digest: Option<String>,
+    /// Counts how often the JobTracker has registered it.
+    pub registrations: watch::Sender<u64>,
 }
 
 /// The state between heartbeats.
@@ -154,7 +160,7 @@ impl HeartbeatLoop {
                 max_reduce_slots: count(slots.reduce),
                 resources: resources(free_bytes.filter(|_| accepts)),
                 tasks: self.attempts.build_reports(wall_ms()),
-                health: HealthStatus { healthy: true, report: self.first_report().into(), last_reported_ms: 0 },
+                health: HealthStatus { healthy: true, report: self.health_report().into(), last_reported_ms: 0 },
             },
             restarted: self.restarted,
             initial_contact: self.initial_contact,
@@ -163,8 +169,19 @@ impl HeartbeatLoop {
         })
     }
 
-    /// The names of killed tasktrackers that this one has cleared up after, in its first heartbeat, so that it waits for none of them.
-    fn first_report(&self) -> String {
+    /// What a healthy tracker says: in its first heartbeat the names of killed tasktrackers that it has cleared up after, so that the
+    /// JobTracker waits for none of them; in each, by which secret its beats about containers are known.
+    fn health_report(&self) -> String {
+        let digest = self.identity.beat_digest.as_ref().map(|digest| format!("{BEAT_DIGEST}{digest}"));
+        [Some(self.replaced()), digest]
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    fn replaced(&self) -> String {
         if !self.restarted {
             return String::new();
         }
@@ -285,6 +302,7 @@ impl HeartbeatLoop {
         self.response_id = response.response_id;
         if self.initial_contact {
             tracing::info!("the JobTracker at {} has registered this tasktracker", self.settings.jobtracker);
+            self.identity.registrations.send_modify(|count| *count += 1);
         }
         (self.restarted, self.initial_contact) = (false, false);
         response.recovered_jobs.iter().for_each(|job| self.runner.map_completions.restart_events(*job));

@@ -39,9 +39,12 @@ pub enum LogsDenied {
     /// It is not valid.
     #[error("{0}; ask the JobTracker for another one")]
     Ticket(#[from] LogTicketError),
-    /// Nothing can be checked.
+    /// There is none for the log of a container.
+    #[error("logs of containers need a ticket of the JobTracker: ask its /ws/v1/cluster/containers/ID/logs/NAME")]
+    NoTicketOfContainer,
+    /// Nothing can be checked, of this job or application.
     #[error("the key of {0} is not here, so no ticket can be checked")]
-    NoKey(JobId),
+    NoKey(String),
 }
 
 // === impl AttemptLogs: tickets ===
@@ -53,11 +56,7 @@ impl AttemptLogs {
     /// [`FsError`]: a link in its place, another's file, or a system error.
     pub fn keep_key(&self, job: JobId, key: &LogKey) -> Result<(), FsError> {
         let folder = FolderHandle::open(&self.folder)?.make_folder(OsStr::new(&job.to_string()), FOLDER_MODE)?;
-        let mut file = folder.open_own_file(OsStr::new(KEY_FILE), FILE_MODE)?;
-        let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
-        let written = written.and_then(|_| file.write_all(key.as_bytes()));
-        let path = folder.path().join(KEY_FILE);
-        written.map_err(|source| FsError::Refused { action: "write", path, expected: "a file of our own", source })
+        keep_key_in(&folder, key)
     }
 
     /// Checks a ticket for the logs of an attempt at a time, epoch ms. Reads a file.
@@ -69,18 +68,35 @@ impl AttemptLogs {
             return Err(LogsDenied::NoTicket);
         };
         let job = attempt.task.job;
-        let key = self.key_of(job).ok().flatten().ok_or(LogsDenied::NoKey(job))?;
+        let key = key_in(&self.folder, &job.to_string()).ok().flatten();
+        let key = key.ok_or_else(|| LogsDenied::NoKey(job.to_string()))?;
         Ok(key.check(attempt, expires_ms, ticket, now_ms)?)
     }
+}
 
-    fn key_of(&self, job: JobId) -> io::Result<Option<LogKey>> {
-        let folder = open_folder_below(&self.folder, Path::new(&job.to_string())).map_err(io::Error::other)?;
-        let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(MAX_KEY_BYTES);
-        let file = folder.file(Path::new(KEY_FILE), &expected).map_err(io::Error::other)?.file;
-        let mut bytes = Vec::new();
-        file.take(MAX_KEY_BYTES).read_to_end(&mut bytes)?;
-        Ok(LogKey::from_bytes(&bytes))
-    }
+/// Keeps a key in a folder of logs.
+///
+/// # Errors
+/// [`FsError`]: a link in its place, another's file, or a system error.
+pub fn keep_key_in(folder: &FolderHandle, key: &LogKey) -> Result<(), FsError> {
+    let mut file = folder.open_own_file(OsStr::new(KEY_FILE), FILE_MODE)?;
+    let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
+    let written = written.and_then(|_| file.write_all(key.as_bytes()));
+    let path = folder.path().join(KEY_FILE);
+    written.map_err(|source| FsError::Refused { action: "write", path, expected: "a file of our own", source })
+}
+
+/// The key kept in the folder of that name below `logs`.
+///
+/// # Errors
+/// Those of the system; what lies there is no file of our own.
+pub fn key_in(logs: &Path, name: &str) -> io::Result<Option<LogKey>> {
+    let folder = open_folder_below(logs, Path::new(name)).map_err(io::Error::other)?;
+    let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(MAX_KEY_BYTES);
+    let file = folder.file(Path::new(KEY_FILE), &expected).map_err(io::Error::other)?.file;
+    let mut bytes = Vec::new();
+    file.take(MAX_KEY_BYTES).read_to_end(&mut bytes)?;
+    Ok(LogKey::from_bytes(&bytes))
 }
 
 #[cfg(test)]
@@ -107,7 +123,7 @@ mod tests {
         logs.keep_key(attempt.task.job, &key).unwrap();
         assert_eq!(check(&good, 10), Ok(()));
         assert!(check(&good, 11).unwrap_err().contains("was valid until 10"));
-        assert!(check(&given(&key, other, 10), 10).unwrap_err().contains("not one of the JobTracker for this attempt"));
+        assert!(check(&given(&key, other, 10), 10).unwrap_err().contains("not one of the JobTracker for these logs"));
         assert!(check(&given(&LogKey::of_token(b"x"), attempt, 10), 10).is_err());
         assert!(check(&GivenTicket::default(), 10).unwrap_err().contains("logs need a ticket"));
         // What a command of the job puts there is no key.

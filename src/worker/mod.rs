@@ -5,7 +5,7 @@
 //! attempts, `attempt_run` runs each on a thread of its own, in a process of the job's user where jobs run as their users (`job_user`),
 //! `hang_monitor` ends it when its files hang,
 //! `localized_jobs` copies the jobs' files here, `map_completion_poller` polls for completion events, `web`
-//! serves map outputs and logs.
+//! serves map outputs and logs. `containers` are commands of applications, beside attempts.
 //!
 //! Invariant: attempts change state only in `attempt_table`, on one thread; all others send it events.
 
@@ -15,6 +15,7 @@ mod attempt_run;
 pub mod attempt_runner;
 pub mod attempt_table;
 mod attempt_work;
+pub mod containers;
 mod daemon;
 mod error;
 pub mod hang_monitor;

@@ -4,13 +4,14 @@
 //! its further requests are rejected at once, until one does.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::model::JobId;
+use crate::model::{ApplicationId, JobId};
 
 /// Threads of the pool.
 pub const READ_THREADS: usize = 256;
@@ -21,17 +22,17 @@ const HANGS_AFTER: Duration = Duration::from_secs(5);
 /// Longest wait of an answer for one read. The thread keeps waiting.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The running reads, by job.
+/// The running reads, by the owner of the files.
 #[derive(Debug)]
 pub struct ReadPermits {
-    jobs: Mutex<BTreeMap<JobId, JobReads>>,
+    owners: Mutex<BTreeMap<ReadOwner, OwnerReads>>,
     threads: usize,
     /// A read has ended.
     ended: Notify,
 }
 
 #[derive(Debug)]
-struct JobReads {
+struct OwnerReads {
     reads: usize,
     /// When one of them last started or ended.
     progress: Instant,
@@ -40,15 +41,47 @@ struct JobReads {
 /// Permit for one read; released when dropped.
 struct ReadPermit {
     permits: Arc<ReadPermits>,
-    job: JobId,
+    owner: ReadOwner,
 }
 
-/// The files of a job do not answer.
+/// Whose files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadOwner {
+    /// Of a job.
+    Job(JobId),
+    /// Of an application's containers.
+    Application(ApplicationId),
+}
+
+/// The files of a job or application do not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the files of {job} hang on this machine; try again later")]
+#[error("the files of {owner} hang on this machine; try again later")]
 pub struct FilesHang {
-    /// The job.
-    pub job: JobId,
+    /// Whose they are.
+    pub owner: ReadOwner,
+}
+
+// === impl ReadOwner ===
+
+impl fmt::Display for ReadOwner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job(job) => job.fmt(out),
+            Self::Application(application) => application.fmt(out),
+        }
+    }
+}
+
+impl From<JobId> for ReadOwner {
+    fn from(job: JobId) -> Self {
+        Self::Job(job)
+    }
+}
+
+impl From<ApplicationId> for ReadOwner {
+    fn from(application: ApplicationId) -> Self {
+        Self::Application(application)
+    }
 }
 
 // === impl ReadPermits ===
@@ -56,11 +89,11 @@ pub struct FilesHang {
 impl ReadPermits {
     /// Permits for a pool of `threads`.
     pub fn new(threads: usize) -> Arc<Self> {
-        Arc::new(Self { jobs: Mutex::default(), threads, ended: Notify::new() })
+        Arc::new(Self { owners: Mutex::default(), threads, ended: Notify::new() })
     }
 
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, JobReads>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<ReadOwner, OwnerReads>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `work`, which reads a job's files, on a thread of the pool.
@@ -69,10 +102,11 @@ impl ReadPermits {
     /// [`FilesHang`]; the thread is abandoned.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        job: JobId,
+        owner: impl Into<ReadOwner>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, FilesHang> {
-        let permit = self.acquire(job).await?;
+        let owner = owner.into();
+        let permit = self.acquire(owner).await?;
         let reading = tokio::task::spawn_blocking(move || {
             let read = work();
             drop(permit);
@@ -81,21 +115,21 @@ impl ReadPermits {
         match timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(read)) => Ok(read),
             // It panicked, or still runs.
-            Ok(Err(_)) | Err(_) => Err(FilesHang { job }),
+            Ok(Err(_)) | Err(_) => Err(FilesHang { owner }),
         }
     }
 
-    async fn acquire(self: &Arc<Self>, job: JobId) -> Result<ReadPermit, FilesHang> {
+    async fn acquire(self: &Arc<Self>, owner: ReadOwner) -> Result<ReadPermit, FilesHang> {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             // From here on no end is missed.
             ended.as_mut().enable();
-            let hangs_from = match self.try_acquire(job) {
+            let hangs_from = match self.try_acquire(owner) {
                 Ok(permit) => return Ok(permit),
                 Err(hangs_from) => hangs_from,
             };
             if Instant::now() >= hangs_from {
-                return Err(FilesHang { job });
+                return Err(FilesHang { owner });
             }
             // After a timeout it is checked once more.
             let _ = timeout_at(hangs_from, ended).await;
@@ -103,34 +137,34 @@ impl ReadPermits {
     }
 
     /// A permit, or the time from which the job counts as hanging.
-    fn try_acquire(self: &Arc<Self>, job: JobId) -> Result<ReadPermit, Instant> {
-        let mut jobs = self.jobs();
-        let free = self.threads - jobs.values().map(|reads_of_job| reads_of_job.reads).sum::<usize>().min(self.threads);
+    fn try_acquire(self: &Arc<Self>, owner: ReadOwner) -> Result<ReadPermit, Instant> {
+        let mut owners = self.owners();
+        let free = self.threads - owners.values().map(|reads| reads.reads).sum::<usize>().min(self.threads);
         let now = Instant::now();
-        let reads_of_job = jobs.entry(job).or_insert(JobReads { reads: 0, progress: now });
+        let reads = owners.entry(owner).or_insert(OwnerReads { reads: 0, progress: now });
         let most = free / FREE_SHARE;
-        if free == 0 || reads_of_job.reads >= most.max(1) {
-            return Err(reads_of_job.progress + HANGS_AFTER);
+        if free == 0 || reads.reads >= most.max(1) {
+            return Err(reads.progress + HANGS_AFTER);
         }
-        if reads_of_job.reads == 0 {
-            reads_of_job.progress = now;
+        if reads.reads == 0 {
+            reads.progress = now;
         }
-        reads_of_job.reads += 1;
-        Ok(ReadPermit { permits: self.clone(), job })
+        reads.reads += 1;
+        Ok(ReadPermit { permits: self.clone(), owner })
     }
 }
 
 impl Drop for ReadPermit {
     fn drop(&mut self) {
-        let mut jobs = self.permits.jobs();
-        if let Some(reads_of_job) = jobs.get_mut(&self.job) {
-            reads_of_job.reads -= 1;
-            reads_of_job.progress = Instant::now();
-            if reads_of_job.reads == 0 {
-                jobs.remove(&self.job);
+        let mut owners = self.permits.owners();
+        if let Some(reads) = owners.get_mut(&self.owner) {
+            reads.reads -= 1;
+            reads.progress = Instant::now();
+            if reads.reads == 0 {
+                owners.remove(&self.owner);
             }
         }
-        drop(jobs);
+        drop(owners);
         self.permits.ended.notify_waiters();
     }
 }
@@ -160,21 +194,21 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(permits.read(job(2), || 7).await, Ok(7));
         }
-        assert!(permits.jobs()[&job(1)].reads <= 64 / FREE_SHARE);
+        assert!(permits.owners()[&job(1).into()].reads <= 64 / FREE_SHARE);
         tokio::time::advance(HANGS_AFTER).await;
         let asked = Instant::now();
-        assert_eq!(permits.read(job(1), || 7).await, Err(FilesHang { job: job(1) }));
+        assert_eq!(permits.read(job(1), || 7).await, Err(FilesHang { owner: job(1).into() }));
         assert_eq!(asked.elapsed(), Duration::ZERO);
         tokio::time::advance(READ_TIMEOUT).await;
         for read in reads {
-            assert_eq!(read.await.unwrap(), Err(FilesHang { job: job(1) }));
+            assert_eq!(read.await.unwrap(), Err(FilesHang { owner: job(1).into() }));
         }
         // The files answer again.
         drop(answer);
         loop {
             let mut ended = std::pin::pin!(permits.ended.notified());
             ended.as_mut().enable();
-            if !permits.jobs().contains_key(&job(1)) {
+            if !permits.owners().contains_key(&job(1).into()) {
                 break;
             }
             ended.await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::config::{ConfigError, Configuration, HostPort, host_name, keys, web_host_names};
 use crate::model::PerKind;
 
+use super::containers::ContainerSettings;
 use super::run_as::{Privileges, RunAs};
 
 /// Settings of a tasktracker.
@@ -45,6 +46,8 @@ pub struct TaskTrackerSettings {
     pub limits_memory: bool,
     /// Between two measurements of the attempts' memory.
     pub memory_interval: Duration,
+    /// Containers; none: they are switched off.
+    pub containers: Option<ContainerSettings>,
     /// The cluster's configuration, below each job.xml.
     pub configuration: Configuration,
 }
@@ -70,6 +73,7 @@ impl TaskTrackerSettings {
         web_hosts.iter_mut().for_each(|names| names.extend([host.clone()]));
         let user = configuration.property("user.name").unwrap_or("nobody").to_owned();
         let run_as = RunAs::read(&configuration, has_conf_folder, Privileges::of_process())?;
+        let slots = PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?);
         Ok(Self {
             jobtracker: configuration.address(&keys::RPC_ADDRESS)?,
             user,
@@ -78,7 +82,8 @@ impl TaskTrackerSettings {
             name: None,
             http_address,
             web_hosts,
-            slots: PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?),
+            slots,
+            containers: ContainerSettings::read(&configuration, slots)?,
             local_folders: configuration.local_paths(&keys::LOCAL_DIR)?,
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use axum::middleware::map_response;
@@ -18,14 +18,15 @@ use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::wall_ms;
-use crate::model::{AttemptId, JobId};
+use crate::model::{AttemptId, ContainerId, JobId};
 use crate::streaming::shuffle::servlet;
 use crate::streaming::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
 
 use super::attempt_logs::{AttemptLogs, LOG_NAMES};
+use super::containers::{CONTAINER_LOGS, ContainerLogs};
 use super::localized_jobs::LocalizedJobs;
-use super::log_tickets::GivenTicket;
-use super::read_permits::{FilesHang, ReadPermits};
+use super::log_tickets::{GivenTicket, LogsDenied};
+use super::read_permits::{FilesHang, ReadOwner, ReadPermits};
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
@@ -44,6 +45,8 @@ pub struct WebState {
     pub jobs: Arc<LocalizedJobs>,
     /// Logs.
     pub logs: AttemptLogs,
+    /// Logs of containers.
+    pub container_logs: ContainerLogs,
     /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
     pub needs_tickets: bool,
     /// Receives the outputs that cannot be read.
@@ -62,7 +65,7 @@ pub struct WebState {
 struct FileBody {
     source: Source,
     left_bytes: u64,
-    job: JobId,
+    owner: ReadOwner,
     permits: Arc<ReadPermits>,
     attempt: Option<(AttemptId, String)>,
     lost: UnboundedSender<(AttemptId, String)>,
@@ -83,6 +86,7 @@ pub fn router(state: WebState) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
         .route("/tasklog", get(task_log))
+        .route("/ws/v1/node/containers/{container}/logs/{name}", get(container_log))
         .route("/", get(about))
         .with_state(Arc::new(state))
         .layer(map_response(add_headers))
@@ -171,7 +175,7 @@ fn output_response(
     let body = FileBody {
         source: Source::File(file),
         left_bytes: length_bytes,
-        job,
+        owner: job.into(),
         permits: state.output_permits.clone(),
         attempt: served_attempt(answer),
         lost: state.lost.clone(),
@@ -278,7 +282,57 @@ fn plain_log(state: &WebState, attempt: AttemptId, name: &str, (start, end): (i6
     Some(Body::new(FileBody {
         source: Source::File(file),
         left_bytes: part.end - part.start,
-        job: attempt.task.job,
+        owner: attempt.task.job.into(),
+        permits: state.log_permits.clone(),
+        attempt: None,
+        lost: state.lost.clone(),
+    }))
+}
+
+/// The query of a request for the log of a container.
+#[derive(Debug, serde::Deserialize)]
+struct ContainerLogQuery {
+    #[serde(default)]
+    start: i64,
+    end: Option<i64>,
+    expires: Option<i64>,
+    ticket: Option<String>,
+}
+
+/// A log of a container as it is, or a part of it, for a ticket of the JobTracker.
+async fn container_log(
+    State(state): State<Arc<WebState>>,
+    Path((container, name)): Path<(String, String)>,
+    Query(query): Query<ContainerLogQuery>,
+) -> Response<Body> {
+    let Ok(container) = container.parse::<ContainerId>() else {
+        return text_response(StatusCode::BAD_REQUEST, "expected a container's id in the path");
+    };
+    let Some(name) = CONTAINER_LOGS.into_iter().find(|log| *log == name) else {
+        return text_response(StatusCode::NOT_FOUND, "a container's logs are stdout and stderr");
+    };
+    let given = GivenTicket { expires_ms: query.expires, ticket: query.ticket };
+    let (logs, owner) = (state.container_logs.clone(), ReadOwner::Application(container.application));
+    let read = state.log_permits.read(owner, move || {
+        logs.check_ticket(container, &given, wall_ms())?;
+        let opened = logs.open_part(container, name, query.start, query.end.unwrap_or(-1));
+        Ok::<_, LogsDenied>(opened.map(|opened| {
+            let (mut file, part) = opened?;
+            file.seek(SeekFrom::Start(part.start))?;
+            Ok::<_, io::Error>((file, part))
+        }))
+    });
+    let (file, part) = match read.await {
+        Ok(Ok(Some(Ok(opened)))) => opened,
+        Ok(Ok(Some(Err(_)))) => return text_response(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
+        Ok(Ok(None)) => return text_response(StatusCode::GONE, "no logs of this container here"),
+        Ok(Err(denied)) => return text_response(StatusCode::FORBIDDEN, &denied.to_string()),
+        Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
+    };
+    Response::new(Body::new(FileBody {
+        source: Source::File(file),
+        left_bytes: part.end - part.start,
+        owner,
         permits: state.log_permits.clone(),
         attempt: None,
         lost: state.lost.clone(),
@@ -336,14 +390,14 @@ impl hyper::body::Body for FileBody {
                 Source::Failed => return Poll::Ready(None),
                 Source::File(mut file) => {
                     let bytes = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
-                    let (permits, job) = (self.permits.clone(), self.job);
+                    let (permits, owner) = (self.permits.clone(), self.owner);
                     self.source = Source::Reading(Box::pin(async move {
                         let read = move || {
                             let mut piece = vec![0; bytes];
                             let read = file.read_exact(&mut piece);
                             (file, read.map(|()| piece))
                         };
-                        permits.read(job, read).await
+                        permits.read(owner, read).await
                     }));
                 }
                 Source::Reading(mut reading) => {

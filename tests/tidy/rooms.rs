@@ -77,7 +77,20 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("streaming", &["config", "fs", "http", "model", "supervisor", "wire"]),
     (
         "worker",
-        &["accounts", "channel", "clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"],
+        &[
+            "accounts",
+            "api",
+            "channel",
+            "clock",
+            "config",
+            "fs",
+            "http",
+            "ipc",
+            "model",
+            "streaming",
+            "supervisor",
+            "wire",
+        ],
     ),
     ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
     // Reached by the simulator, tests, load and benchmarks.

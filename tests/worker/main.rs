@@ -9,6 +9,7 @@
 
 mod applications;
 mod cluster;
+mod containers;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod demo;

@@ -140,4 +140,14 @@ keys! {
         "Built-in tasktracker under `job-user`: jobs of users with a lower user id are refused (1.2.1 task-controller `min.user.id`). 0 admits root.";
     BANNED_USERS = "jobtracker.worker.banned-users", List, Some("mapred,hdfs,bin"),
         "Built-in tasktracker under `job-user`: jobs of these users are refused (1.2.1 task-controller `banned.users`). Blank: none.";
+    TRACKER_CONTAINERS = "jobtracker.tasktracker.containers", Flag, Some("true"),
+        "Built-in tasktracker: whether it runs containers of applications.";
+    TRACKER_MEMORY = "jobtracker.tasktracker.memory.mb", Number(Megabytes, 1, INT), None,
+        "Built-in tasktracker: memory for its slots and containers together. Unset: 80 % of the machine's memory or of the tasktracker's own limit, whichever is less, and at least what its slots take.";
+    TRACKER_VCORES = "jobtracker.tasktracker.vcores", Number(Count, 1, INT), None,
+        "Built-in tasktracker: cores for its slots and containers together. Unset: the processors that it may use, and at least one for each slot.";
+    TRACKER_CGROUP = "jobtracker.tasktracker.cgroup", OneOf(&["auto", "require", "off"]), Some("auto"),
+        "Built-in tasktracker: whether each container gets a control group (version 2), which keeps it to its memory, processes and share of the cores. `auto`: where the tasktracker's own group is delegated to it (systemd: `Delegate=yes`); else memory is looked at at intervals, and cores are not limited. `require`: it does not start without. `off`: never.";
+    CONTAINER_LOG_LIMIT = "jobtracker.containers.log.limit.kb", Number(Count, 1, 1 << 30), Some("10240"),
+        "Built-in tasktracker: maximum size of each of a container's two logs, kB.";
 }

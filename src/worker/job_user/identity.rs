@@ -13,7 +13,7 @@ use crate::accounts::LoginUser;
 
 /// Whose ids a process takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(in super::super) struct Identity {
     user: String,
     uid: u32,
     gid: u32,
@@ -23,7 +23,7 @@ pub(super) struct Identity {
 /// Why a process cannot take the ids of a user.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run as {user:?} (uid {uid}): {reason}")]
-pub(super) struct IdentityError {
+pub(in super::super) struct IdentityError {
     user: String,
     uid: u32,
     reason: String,
@@ -32,13 +32,13 @@ pub(super) struct IdentityError {
 // === impl Identity ===
 
 impl Identity {
-    pub(super) fn of(user: &LoginUser) -> Self {
+    pub(in super::super) fn of(user: &LoginUser) -> Self {
         Self { user: user.name.clone(), uid: user.uid, gid: user.gid, groups: user.groups.clone() }
     }
 
     /// Takes the ids, from which no way leads back. The process must have one thread: the kernel changes those of a thread, and threads
     /// inherit them.
-    pub(super) fn take(&self) -> Result<(), IdentityError> {
+    pub(in super::super) fn take(&self) -> Result<(), IdentityError> {
         let failed = |reason: String| IdentityError { user: self.user.clone(), uid: self.uid, reason };
         let of_system = |what: &'static str| move |error: io::Error| failed(format!("{what}: {error}"));
         let threads = std::fs::read_dir("/proc/self/task").map_err(of_system("cannot count threads"))?.count();

@@ -80,19 +80,19 @@ pub(super) enum FromAttempt {
 
 /// A channel on which several threads send.
 #[derive(Debug)]
-pub(super) struct SharedChannel {
-    pub(super) channel: Channel,
+pub(in super::super) struct SharedChannel {
+    pub(in super::super) channel: Channel,
     sending: Mutex<()>,
 }
 
 // === impl SharedChannel ===
 
 impl SharedChannel {
-    pub(super) fn new(channel: Channel) -> Self {
+    pub(in super::super) fn new(channel: Channel) -> Self {
         Self { channel, sending: Mutex::default() }
     }
 
-    pub(super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
+    pub(in super::super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
         let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         self.channel.send(message)
     }

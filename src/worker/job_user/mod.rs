@@ -1,7 +1,7 @@
 //! Attempts that run as their job's user, each in a process of its own: this program, started with [`ATTEMPT_COMMAND`].
 //!
 //! The worker, which is root, starts the process under a supervisor and sends it over a socket whose ids to take (`identity`) and what to
-//! run (`message`). `user_attempt` is the worker's side, `attempt_process` the other one: it takes the ids before it does anything else,
+//! run (`message`). `user_process` is such a process for the worker, also of a container, `user_attempt` is the worker's side, `attempt_process` the other one: it takes the ids before it does anything else,
 //! then does the same work as an attempt in the worker's own process, so that all that happens on paths that the job names happens with
 //! the ids of its user.
 //!
@@ -12,9 +12,13 @@ mod attempt_process;
 mod identity;
 mod message;
 mod user_attempt;
+mod user_process;
 
 pub use attempt_process::run_attempt_process;
+pub(super) use identity::Identity;
+pub(super) use message::SharedChannel;
 pub(super) use user_attempt::UserAttempt;
+pub(super) use user_process::{UserProcess, UserProcessSpec};
 
 /// The argument that makes the program the process of an attempt.
 pub const ATTEMPT_COMMAND: &str = "run-attempt";

@@ -1,26 +1,20 @@
 //! The worker's side of an attempt that runs as its job's user: starts its process, serves it, and clears up after it.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::time::Instant;
 
 use crate::accounts::LoginUser;
-use crate::channel::Channel;
 use crate::fs::remove_below;
 use crate::model::AttemptId;
 use crate::streaming::environment::is_passed_on;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
-use crate::supervisor::command::{CommandEnds, CommandSpec, WORK_FOLDER_VARIABLE};
-use crate::supervisor::process::{SupervisedCommand, THIS_PROGRAM};
-use crate::supervisor::process_tree::kill_processes_in;
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
@@ -31,7 +25,8 @@ use super::super::localized_job::LocalizedJob;
 use super::super::tracked_attempt::AttemptOutcome;
 use super::ATTEMPT_COMMAND;
 use super::identity::Identity;
-use super::message::{AttemptOrder, FromAttempt, SharedChannel, ToAttempt, encode_task};
+use super::message::{AttemptOrder, FromAttempt, ToAttempt, encode_task};
+use super::user_process::{UserProcess, UserProcessSpec};
 
 /// Between two checks for what has no descriptor.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -39,8 +34,6 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 const SILENCE: Duration = Duration::from_secs(60);
 /// For the rest of a message whose start has come.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// For the end of the processes of an attempt that has ended. Beyond it they are left to their supervisor.
-const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two looks for completion events.
 const EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -54,19 +47,10 @@ pub(in super::super) struct UserAttempt<'a> {
     pub(in super::super) send_event: &'a dyn Fn(AttemptEvent),
 }
 
-/// Its process, under a supervisor.
-struct AttemptProcess {
-    channel: Arc<SharedChannel>,
-    supervised: SupervisedCommand,
-    supervisor: Option<Child>,
-    /// In which its processes work.
-    folder: PathBuf,
-}
-
 /// A conversation with the process.
 struct Conversation<'a> {
     attempt: &'a UserAttempt<'a>,
-    process: &'a AttemptProcess,
+    process: &'a UserProcess,
     progress: &'a Progress,
     has_sent_kill: bool,
     waits_for_commit: bool,
@@ -109,7 +93,14 @@ impl UserAttempt<'_> {
         let log = folder.map(|_| self.runner.logs.create_logs(self.attempt())).transpose()?;
         let work_folder = folder.map(|folder| folder.join("work"));
         let path = self.runner.environment.get("PATH").cloned();
-        let mut process = AttemptProcess::start(&self.job.folder, work_folder, path).map_err(lost)?;
+        let spec = UserProcessSpec {
+            command: ATTEMPT_COMMAND,
+            folder: &self.job.folder,
+            marking_folder: work_folder.unwrap_or_else(|| self.job.folder.clone()),
+            path,
+            group: None,
+        };
+        let mut process = UserProcess::start(spec).map_err(lost)?;
         // A process that ends before it has read all of it has sent the reason.
         let _ = process.channel.send(&Identity::of(self.user));
         let _ = process.channel.send(&self.order(folder, log.is_some()));
@@ -278,65 +269,4 @@ impl Conversation<'_> {
         let _ = poll(&mut waited, Timespec::try_from(interval).ok().as_ref());
         !waited[0].revents().is_empty()
     }
-}
-
-// === impl AttemptProcess ===
-
-impl AttemptProcess {
-    /// Starts the process in the job's folder, as root: it takes the ids of the user itself.
-    fn start(job_folder: &Path, work_folder: Option<PathBuf>, path: Option<String>) -> std::io::Result<Self> {
-        let folder = work_folder.unwrap_or_else(|| job_folder.to_owned());
-        let (channel, its_end) = Channel::pair()?;
-        // Its log lines are the worker's.
-        let [stdout, stderr] = [own_stderr()?, own_stderr()?];
-        let ends = CommandEnds { stdin: its_end, stdout, stderr };
-        // By which it is found when all else is lost.
-        let mut environment: BTreeMap<String, String> =
-            [(WORK_FOLDER_VARIABLE.to_owned(), folder.display().to_string())].into();
-        environment.extend(std::env::var("RUST_LOG").ok().map(|levels| ("RUST_LOG".to_owned(), levels)));
-        // For the programs that unpack archives.
-        environment.extend(path.map(|path| ("PATH".to_owned(), path)));
-        let spec = CommandSpec {
-            program: THIS_PROGRAM.into(),
-            arguments: vec![ATTEMPT_COMMAND.to_owned()],
-            folder: job_folder.to_owned(),
-            environment: environment.into_iter().collect(),
-        };
-        let (supervised, supervisor) = SupervisedCommand::start(Path::new(THIS_PROGRAM), &spec, ends)?;
-        let channel = Arc::new(SharedChannel::new(channel));
-        Ok(Self { channel, supervised, supervisor: Some(supervisor), folder })
-    }
-
-    /// Kills what is left of it; returns the status of the process, unless it takes too long.
-    fn end(&mut self) -> Option<i32> {
-        self.supervised.kill();
-        let mut supervisor = self.supervisor.take()?;
-        let is_over = pidfd_open(Pid::from_child(&supervisor), PidfdFlags::empty()).is_ok_and(|pidfd| {
-            let mut waited = [PollFd::new(&pidfd, PollFlags::IN)];
-            poll(&mut waited, Timespec::try_from(END_TIMEOUT).ok().as_ref()).is_ok_and(|ready| ready > 0)
-        });
-        if !is_over {
-            // A process hangs in the system. Its slot is free; it is reaped when the system lets it go.
-            let reap = move || drop(supervisor.wait());
-            let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(reap);
-            return None;
-        }
-        let code = supervisor.wait().ok()?.code();
-        if code.is_none() {
-            // The supervisor itself was killed.
-            kill_processes_in(&self.folder);
-        }
-        code
-    }
-}
-
-impl Drop for AttemptProcess {
-    fn drop(&mut self) {
-        // Unless it has ended in order.
-        self.end();
-    }
-}
-
-fn own_stderr() -> std::io::Result<OwnedFd> {
-    rustix::stdio::stderr().try_clone_to_owned()
 }

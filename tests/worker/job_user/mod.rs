@@ -6,4 +6,4 @@ mod handed_over;
 mod refused;
 mod runs;
 mod stage;
-mod users;
+pub mod users;

@@ -1,0 +1,256 @@
+//! Control groups (version 2) of containers, where the worker's own group is delegated to it: the kernel keeps each to its memory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::model::{Capability, ContainerId};
+use crate::supervisor::command::CommandGroup;
+
+/// Where the system has them.
+pub const MOUNT: &str = "/sys/fs/cgroup";
+/// The group that the worker itself moves into: a group with others below it has no processes of its own.
+const OWN_LEAF: &str = "worker";
+/// What it takes of the kernel's controllers.
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+/// Most processes of a container.
+const MAX_PIDS: u32 = 4_096;
+/// `cpu.weight` of one core.
+const WEIGHT_OF_CORE: u32 = 100;
+/// Largest `cpu.weight`.
+const MAX_WEIGHT: u32 = 10_000;
+
+/// The groups of this worker.
+#[derive(Clone, Debug)]
+pub struct ControlGroups {
+    /// The group that is delegated to it.
+    folder: PathBuf,
+}
+
+/// The group of one container.
+#[derive(Debug)]
+pub struct ContainerGroup {
+    folder: PathBuf,
+    own_procs: PathBuf,
+}
+
+/// What a container's group has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounts {
+    /// The most memory, bytes; none where the kernel does not keep it.
+    pub peak_bytes: Option<u64>,
+    /// Processor time, ms.
+    pub cpu_ms: Option<u64>,
+    /// Processes that the kernel killed for memory.
+    pub oom_kills: u64,
+}
+
+/// Why containers have no groups.
+#[derive(Debug, thiserror::Error)]
+pub enum NoGroups {
+    /// The process is in no group of version 2.
+    #[error("this process is in no control group of version 2")]
+    NoVersionTwo,
+    /// The group is the root of all.
+    #[error("this process is in the root of all control groups")]
+    Root,
+    /// A controller is missing.
+    #[error("{} has no controller {controller}", folder.display())]
+    NoController {
+        /// The group.
+        folder: PathBuf,
+        /// The missing controller.
+        controller: &'static str,
+    },
+    /// The system refuses.
+    #[error("{} is not delegated to this process: {source}", path.display())]
+    NotDelegated {
+        /// What could not be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn write(path: &Path, text: &str) -> Result<(), NoGroups> {
+    let written = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| rustix::io::write(&file, text.as_bytes()));
+    written.map(drop).map_err(|error| NoGroups::NotDelegated { path: path.to_owned(), source: error.into() })
+}
+
+fn make_folder(path: &Path) -> Result<(), NoGroups> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(NoGroups::NotDelegated { path: path.to_owned(), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The groups that this process is in, as `/proc/self/cgroup` says it (cgroups(7)).
+pub fn memberships_of_process() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+}
+
+/// The folder of the group that a process is in.
+fn folder_of(mount: &Path, memberships: &str) -> Result<PathBuf, NoGroups> {
+    let path = memberships.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(NoGroups::NoVersionTwo)?;
+    Ok(mount.join(path))
+}
+
+// === impl ControlGroups ===
+
+impl ControlGroups {
+    /// Moves this process into a leaf of its group, and makes room for groups of containers beside it.
+    ///
+    /// # Errors
+    /// [`NoGroups`]; the process is then where it was, if the system lets it return.
+    pub fn take_over(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
+        let folder = folder_of(mount, memberships)?;
+        let controllers = fs::read_to_string(folder.join("cgroup.controllers")).map_err(|_| NoGroups::NoVersionTwo)?;
+        if !folder.join("cgroup.events").exists() {
+            return Err(NoGroups::Root);
+        }
+        let missing = CONTROLLERS.into_iter().find(|name| !controllers.split_whitespace().any(|there| there == *name));
+        if let Some(controller) = missing {
+            return Err(NoGroups::NoController { folder, controller });
+        }
+        let groups = Self { folder };
+        make_folder(&groups.folder.join(OWN_LEAF))?;
+        write(&groups.own_procs(), "0")?;
+        let wanted: String = CONTROLLERS.iter().map(|name| format!("+{name} ")).collect();
+        // Fails while other processes are in the group, which is then not this worker's alone.
+        if let Err(refused) = write(&groups.folder.join("cgroup.subtree_control"), wanted.trim_end()) {
+            let _ = write(&groups.folder.join("cgroup.procs"), "0");
+            let _ = fs::remove_dir(groups.folder.join(OWN_LEAF));
+            return Err(refused);
+        }
+        groups.remove_left();
+        Ok(groups)
+    }
+
+    fn own_procs(&self) -> PathBuf {
+        self.folder.join(OWN_LEAF).join("cgroup.procs")
+    }
+
+    /// Removes empty groups of containers that a killed worker left.
+    fn remove_left(&self) {
+        let left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in left.filter(|entry| entry.file_name().to_string_lossy().starts_with("container_")) {
+            // One with processes stays; so does its room, until they end.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+
+    /// Makes the group of a container.
+    ///
+    /// # Errors
+    /// [`NoGroups::NotDelegated`]
+    pub fn make(&self, id: ContainerId, capability: Capability) -> Result<ContainerGroup, NoGroups> {
+        let folder = self.folder.join(id.to_string());
+        make_folder(&folder)?;
+        let group = ContainerGroup { folder, own_procs: self.own_procs() };
+        let set = |name: &str, value: &str| write(&group.folder.join(name), value);
+        set("memory.max", &(u64::from(capability.memory_mb) << 20).to_string())?;
+        // A machine without swap accounting has none to limit.
+        let _ = set("memory.swap.max", "0");
+        set("memory.oom.group", "1")?;
+        let weight = capability.vcores.saturating_mul(WEIGHT_OF_CORE).clamp(1, MAX_WEIGHT);
+        set("cpu.weight", &weight.to_string())?;
+        set("pids.max", &MAX_PIDS.to_string())?;
+        Ok(group)
+    }
+}
+
+// === impl ContainerGroup ===
+
+impl ContainerGroup {
+    /// How a command starts in it.
+    pub fn for_command(&self) -> CommandGroup {
+        CommandGroup { procs: self.folder.join("cgroup.procs"), own_procs: self.own_procs.clone() }
+    }
+
+    /// What it has counted so far.
+    pub fn counts(&self) -> GroupCounts {
+        let text = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let field = |text: &str, name: &str| -> Option<u64> {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value?.trim().parse().ok()
+        };
+        GroupCounts {
+            peak_bytes: text("memory.peak").trim().parse().ok(),
+            cpu_ms: field(&text("cpu.stat"), "usage_usec").map(|us| us / 1000),
+            oom_kills: field(&text("memory.events"), "oom_kill").unwrap_or(0),
+        }
+    }
+}
+
+impl Drop for ContainerGroup {
+    fn drop(&mut self) {
+        // Nothing is left of its container. One that the kernel still holds goes at the next start.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ApplicationId;
+
+    /// A folder in which the kernel's files are plain ones.
+    fn delegated(controllers: &str) -> tempfile::TempDir {
+        let scratch = tempfile::tempdir().unwrap();
+        let group = scratch.path().join("system.slice/worker.service");
+        fs::create_dir_all(group.join(OWN_LEAF)).unwrap();
+        fs::write(group.join("cgroup.controllers"), controllers).unwrap();
+        for name in ["cgroup.events", "cgroup.procs", "cgroup.subtree_control", "worker/cgroup.procs"] {
+            fs::write(group.join(name), "").unwrap();
+        }
+        scratch
+    }
+
+    const MEMBERSHIPS: &str = "4:memory:/x\n0::/system.slice/worker.service\n";
+
+    #[test]
+    fn a_delegated_group_is_divided_and_a_container_gets_what_it_asked_for() {
+        let scratch = delegated("cpuset cpu io memory pids\n");
+        let groups = ControlGroups::take_over(scratch.path(), MEMBERSHIPS).unwrap();
+        let group = scratch.path().join("system.slice/worker.service");
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap();
+        assert_eq!((&*read("worker/cgroup.procs"), &*read("cgroup.subtree_control")), ("0", "+cpu +memory +pids"));
+        let id = ApplicationId::new(5, 1).container(1, 7);
+        let folder = group.join(id.to_string());
+        fs::create_dir(&folder).unwrap();
+        for name in ["memory.max", "memory.oom.group", "cpu.weight", "pids.max", "memory.swap.max"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let made = groups.make(id, Capability::new(512, 2)).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!((&*read("memory.max"), &*read("memory.swap.max")), ("536870912", "0"));
+        assert_eq!((&*read("memory.oom.group"), &*read("cpu.weight"), &*read("pids.max")), ("1", "200", "4096"));
+        fs::write(folder.join("memory.peak"), "1048577\n").unwrap();
+        fs::write(folder.join("cpu.stat"), "usage_usec 2500\nuser_usec 1\n").unwrap();
+        fs::write(folder.join("memory.events"), "oom 3\noom_kill 2\noom_group_kill 1\n").unwrap();
+        let counts = GroupCounts { peak_bytes: Some(1_048_577), cpu_ms: Some(2), oom_kills: 2 };
+        assert_eq!(made.counts(), counts);
+        assert_eq!(made.for_command().procs, folder.join("cgroup.procs"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let refused = |controllers: &str, memberships: &str| {
+            ControlGroups::take_over(delegated(controllers).path(), memberships).unwrap_err().to_string()
+        };
+        assert!(refused("cpu pids", MEMBERSHIPS).contains("no controller memory"));
+        assert!(refused("cpu memory pids", "4:memory:/x\n").contains("no control group of version 2"));
+        let scratch = delegated("cpu memory pids");
+        let group = scratch.path().join("system.slice/worker.service");
+        fs::remove_file(group.join("cgroup.subtree_control")).unwrap();
+        let refused = ControlGroups::take_over(scratch.path(), MEMBERSHIPS).unwrap_err().to_string();
+        assert!(refused.contains("cgroup.subtree_control is not delegated"), "{refused}");
+        fs::remove_file(group.join("cgroup.events")).unwrap();
+        assert!(matches!(ControlGroups::take_over(scratch.path(), MEMBERSHIPS), Err(NoGroups::Root)));
+    }
+}

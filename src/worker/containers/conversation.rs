@@ -1,0 +1,133 @@
+//! The beats of one connection: what each says, and what of it was answered.
+
+use std::collections::BTreeMap;
+
+use crate::api::{DeclaredBag, WorkerBeat};
+
+use super::table::ContainerTable;
+
+/// Who beats.
+#[derive(Clone, Debug)]
+pub struct BeatIdentity {
+    /// The tracker's name, as in its heartbeats.
+    pub tracker: String,
+    /// A random number of this process.
+    pub incarnation: u64,
+    /// Random, 64 hex digits.
+    pub secret: String,
+    /// What it declares.
+    pub declared: DeclaredBag,
+}
+
+/// A beat that waits for its answer.
+#[derive(Debug)]
+struct SentBeat {
+    number: u64,
+    /// The last change that it, or one before, has reported.
+    change: u64,
+}
+
+/// The beats of one connection.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    /// Of the last beat.
+    number: u64,
+    sent: BTreeMap<i32, SentBeat>,
+    /// The latest beat that was answered.
+    answered: u64,
+    /// The last change whose report was answered.
+    answered_change: u64,
+    /// The last change that was reported.
+    sent_change: u64,
+    /// What the last beat said about the worker's health.
+    sent_unhealthy: Option<String>,
+}
+
+// === impl Conversation ===
+
+impl Conversation {
+    /// Whether there is something to say that no beat has said.
+    pub fn has_news(&self, table: &ContainerTable, unhealthy: Option<&str>) -> bool {
+        self.number == 0 || table.last_change() > self.sent_change || self.sent_unhealthy.as_deref() != unhealthy
+    }
+
+    /// The next beat: all there is in the first, then what no answered beat has said.
+    pub fn next_beat(
+        &mut self,
+        identity: &BeatIdentity,
+        table: &ContainerTable,
+        unhealthy: Option<String>,
+    ) -> WorkerBeat {
+        let is_first = self.number == 0;
+        self.number += 1;
+        self.sent_change = table.last_change();
+        self.sent_unhealthy.clone_from(&unhealthy);
+        WorkerBeat {
+            tracker: identity.tracker.clone(),
+            incarnation: identity.incarnation,
+            secret: identity.secret.clone(),
+            number: self.number,
+            declared: is_first.then_some(identity.declared),
+            is_full: is_first,
+            containers: table.to_report(if is_first { 0 } else { self.answered_change }),
+            unhealthy,
+        }
+    }
+
+    /// Records the call in which the last beat was sent.
+    pub fn on_sent(&mut self, call: i32) {
+        self.sent.insert(call, SentBeat { number: self.number, change: self.sent_change });
+    }
+
+    /// Records the answer to a call; `false`: it is older than one that was answered, so that what it says may be outdated.
+    pub fn on_answered(&mut self, call: i32) -> bool {
+        let Some(sent) = self.sent.remove(&call) else { return false };
+        self.answered_change = self.answered_change.max(sent.change);
+        let is_latest = sent.number > self.answered;
+        self.answered = self.answered.max(sent.number);
+        is_latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::super::control::ContainerControl;
+    use super::super::table::ContainerEvent;
+    use super::*;
+    use crate::model::{ApplicationId, Capability};
+
+    fn identity() -> BeatIdentity {
+        let declared = DeclaredBag { capability: Capability::new(8_192, 8), slot: Capability::new(1_024, 1) };
+        let (tracker, secret) = ("tracker_h:localhost/127.0.0.1:1".to_owned(), "00".repeat(32));
+        BeatIdentity { tracker, incarnation: 7, secret, declared }
+    }
+
+    #[test]
+    fn the_first_beat_says_all_and_later_ones_what_no_answered_one_has_said() {
+        let (mut table, identity) = (ContainerTable::default(), identity());
+        let ids = [1, 2].map(|number| ApplicationId::new(5, 1).container(1, number));
+        let control = Arc::new(ContainerControl::new().unwrap());
+        table.launch(ids[0], control.clone(), Duration::ZERO);
+        let mut conversation = Conversation::default();
+        assert!(conversation.has_news(&table, None));
+        let first = conversation.next_beat(&identity, &table, None);
+        assert!(first.is_full && first.declared.is_some() && first.number == 1 && first.containers.len() == 1);
+        conversation.on_sent(0);
+        assert!(!conversation.has_news(&table, None) && conversation.has_news(&table, Some("full")));
+        // A change while the first is held.
+        table.launch(ids[1], control, Duration::ZERO);
+        assert!(conversation.has_news(&table, None));
+        let second = conversation.next_beat(&identity, &table, None);
+        assert!(!second.is_full && second.declared.is_none() && second.number == 2);
+        assert_eq!(second.containers.len(), 2, "the first was not answered yet");
+        conversation.on_sent(1);
+        assert!(conversation.on_answered(1));
+        assert!(!conversation.on_answered(0), "an older answer may be outdated");
+        table.apply((ids[0], ContainerEvent::Started { pid: 1, started_ms: 1 }));
+        let third = conversation.next_beat(&identity, &table, None);
+        assert_eq!(third.containers.iter().map(|container| container.id).collect::<Vec<_>>(), [ids[0]]);
+    }
+}

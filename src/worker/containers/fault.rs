@@ -1,0 +1,201 @@
+//! Why a container did not start. Each text names what is at fault.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use crate::fs::{FileUriError, FsError};
+use crate::model::ContainerExit;
+
+/// Why a local resource cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ResourceFault {
+    /// Its address is none of a file.
+    #[error("{0}")]
+    Address(#[from] FileUriError),
+    /// It cannot be read, or what it becomes cannot be written.
+    #[error("{0}")]
+    File(#[from] FsError),
+    /// Reading or writing it failed on the way.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Copy {
+        /// `read` or `write`.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It has another length than the context says.
+    #[error("{} has {found} bytes; the context says {expected}", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Its length, bytes.
+        found: u64,
+        /// That of the context.
+        expected: u64,
+    },
+    /// It has another content.
+    #[error("{} has the SHA-256 {found}; the context says {expected}", path.display())]
+    Digest {
+        /// The file.
+        path: PathBuf,
+        /// Its digest, hex.
+        found: String,
+        /// That of the context.
+        expected: String,
+    },
+    /// Its content is no base64.
+    #[error("its content is no base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// Its name leads out of the working directory.
+    #[error("its name leads out of the working directory")]
+    Name,
+    /// Something else has its name in a working directory that is not the container's own.
+    #[error("{} is there already, with another content", path.display())]
+    Taken {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// It is no archive of a kind that is unpacked.
+    #[error("{name:?} ends in none of .zip, .tar, .tar.gz, .tgz")]
+    NoArchive {
+        /// The archive's name.
+        name: String,
+    },
+    /// The archive is damaged.
+    #[error("the archive cannot be read: {0}")]
+    Archive(String),
+    /// An entry of the archive is not unpacked.
+    #[error("the archive's entry {entry:?} {reason}")]
+    Entry {
+        /// Its name there.
+        entry: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The container is to be killed.
+    #[error("it was not brought: the container is to end")]
+    Stopped,
+}
+
+/// Why a container did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchFault {
+    /// A local resource.
+    #[error("local resource {name:?}: {source}")]
+    Resource {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ResourceFault,
+    },
+    /// The item has no value.
+    #[error("item {item} has no value: {reason}")]
+    Item {
+        /// The item.
+        item: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The working directory.
+    #[error("the working directory {path:?} {reason}")]
+    WorkingDirectory {
+        /// As the context has it.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The program.
+    #[error("the program {program:?} cannot be started: {reason}")]
+    Program {
+        /// As the context has it.
+        program: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file for output.
+    #[error("{stream} cannot be written to {path:?}: {source}")]
+    Output {
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// As the context has it.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A folder or file of its own.
+    #[error("{0}")]
+    Own(#[from] FsError),
+    /// A pipe, a thread or the like.
+    #[error("cannot start: {0}")]
+    System(io::Error),
+    /// It is to be killed, and has not started yet.
+    #[error("it was killed before its command started")]
+    Stopped,
+}
+
+/// Whether a disk is full or broken.
+fn is_of_disk(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    errno.is_some_and(|errno| [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS].contains(&errno))
+}
+
+/// Whether the machine, not the program, keeps a process from starting.
+fn is_of_machine(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    errno.is_some_and(|errno| [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE].contains(&errno))
+}
+
+fn is_written_to_bad_disk(error: &FsError) -> bool {
+    matches!(error, FsError::Refused { action, source, .. } if *action != "read" && is_of_disk(source))
+}
+
+// === impl LaunchFault ===
+
+impl LaunchFault {
+    /// That a program, as the context has it, was not started.
+    pub fn of_start(program: &str, error: io::Error) -> Self {
+        if is_of_machine(&error) {
+            return Self::System(error);
+        }
+        Self::Program { program: program.to_owned(), reason: error.to_string() }
+    }
+
+    /// The status of a container that did not start for this reason: of the node where its own disk is full or broken.
+    pub fn exit(&self) -> ContainerExit {
+        let is_of_node = match self {
+            Self::Resource { source: ResourceFault::Copy { action: "write", source, .. }, .. } => is_of_disk(source),
+            Self::Resource { source: ResourceFault::File(error), .. } | Self::Own(error) => {
+                is_written_to_bad_disk(error)
+            }
+            _ => false,
+        };
+        match self {
+            _ if is_of_node => ContainerExit::DISKS_FAILED,
+            // The machine lacks processes, memory or descriptors, which another one may have.
+            Self::System(_) => ContainerExit::ABORTED,
+            _ => ContainerExit::INVALID,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_or_machine_is_the_nodes_fault_and_an_unreadable_file_the_launchs() {
+        let copy = |action, errno: Errno| {
+            let source = ResourceFault::Copy { action, path: "/x".into(), source: errno.into() };
+            LaunchFault::Resource { name: "x".to_owned(), source }.exit()
+        };
+        assert_eq!(copy("write", Errno::NOSPC), ContainerExit::DISKS_FAILED);
+        assert_eq!(copy("write", Errno::ACCESS), ContainerExit::INVALID);
+        assert_eq!(copy("read", Errno::IO), ContainerExit::INVALID);
+        let start = |errno: Errno| LaunchFault::of_start("x", errno.into()).exit();
+        assert_eq!((start(Errno::AGAIN), start(Errno::TOOBIG)), (ContainerExit::ABORTED, ContainerExit::INVALID));
+    }
+}

@@ -1,0 +1,165 @@
+//! Logs of containers: `userlogs/APPLICATION/CONTAINER/{stdout,stderr}`, each shown for a ticket of the application's key, and kept
+//! as long as those of attempts.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::clock::wall_ms;
+use crate::fs::{FolderHandle, FsError};
+use crate::model::{ApplicationId, ContainerId, LogKey};
+use crate::streaming::private_files::FOLDER_MODE;
+
+use super::super::attempt_logs::{APPLICATION_PREFIX, AttemptLogs, log_file, open_log_part};
+use super::super::log_tickets::{GivenTicket, LogsDenied, keep_key_in, key_in};
+
+/// The logs of a container.
+pub const CONTAINER_LOGS: [&str; 2] = ["stdout", "stderr"];
+
+/// The logs of all containers.
+#[derive(Clone, Debug)]
+pub struct ContainerLogs {
+    /// Shared with those of attempts.
+    logs: AttemptLogs,
+}
+
+// === impl ContainerLogs ===
+
+impl ContainerLogs {
+    /// Beside those of attempts.
+    pub fn new(logs: AttemptLogs) -> Self {
+        Self { logs }
+    }
+
+    /// Makes the empty logs of a container, and keeps the key of its application's tickets.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link in the place of a folder or file, or a system error.
+    pub fn create(&self, id: ContainerId, key: Option<&LogKey>) -> Result<[File; 2], FsError> {
+        let name = id.application.to_string();
+        let of_application = FolderHandle::open(&self.logs.folder)?.make_folder(OsStr::new(&name), FOLDER_MODE)?;
+        // Written once, since a request may read it at any time.
+        if let Some(key) = key.filter(|key| key_in(&self.logs.folder, &name).ok().flatten().as_ref() != Some(*key)) {
+            keep_key_in(&of_application, key)?;
+        }
+        let folder = of_application.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
+        let [stdout, stderr] = CONTAINER_LOGS;
+        Ok([log_file(&folder, stdout)?, log_file(&folder, stderr)?])
+    }
+
+    /// Opens a log for the requested part, if the container ran here: the file, and the range in bytes.
+    pub fn open_part(
+        &self,
+        id: ContainerId,
+        name: &str,
+        start: i64,
+        end: i64,
+    ) -> Option<io::Result<(File, Range<u64>)>> {
+        open_log_part(&self.logs.folder, &path_of(id), name, start, end)
+    }
+
+    /// Checks a ticket for the logs of a container at a time, epoch ms. Reads a file.
+    ///
+    /// # Errors
+    /// [`LogsDenied`]
+    pub fn check_ticket(&self, id: ContainerId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
+        let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
+            return Err(LogsDenied::NoTicketOfContainer);
+        };
+        let application: ApplicationId = id.application;
+        let key = key_in(&self.logs.folder, &application.to_string()).ok().flatten();
+        let key = key.ok_or_else(|| LogsDenied::NoKey(application.to_string()))?;
+        Ok(key.check_container(id, expires_ms, ticket, now_ms)?)
+    }
+
+    /// Removes logs that have not changed for the retention time, but for those of containers that run.
+    pub fn remove_old(&self, is_live: &dyn Fn(&str) -> bool) {
+        let Ok(logs) = FolderHandle::open(&self.logs.folder) else { return };
+        let names = logs.names().unwrap_or_default();
+        for name in names.iter().filter(|name| name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
+            let Ok(of_application) = logs.folder(Path::new(name)) else { continue };
+            let is_old = |folder: &FolderHandle, name: &OsStr| self.is_old(folder, name);
+            let containers = of_application.names().unwrap_or_default();
+            let kept =
+                containers.iter().filter(|name| name.to_string_lossy().starts_with("container_")).filter(|name| {
+                    let is_over = !is_live(&name.to_string_lossy()) && is_old(&of_application, name);
+                    // The next round removes the rest.
+                    !(is_over && of_application.remove(name).is_ok())
+                });
+            if kept.count() == 0 && is_old(&logs, name) {
+                let _ = logs.remove(name);
+            }
+        }
+    }
+
+    fn is_old(&self, folder: &FolderHandle, name: &OsStr) -> bool {
+        let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.logs.retain.as_secs()).unwrap_or(i64::MAX));
+        let changed_s = folder.stat_of(name).ok().flatten().map(|stat| stat.st_mtime);
+        changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s)
+    }
+}
+
+fn path_of(id: ContainerId) -> PathBuf {
+    Path::new(&id.application.to_string()).join(id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn logs(scratch: &Path) -> ContainerLogs {
+        ContainerLogs::new(AttemptLogs {
+            folder: scratch.to_owned(),
+            limit_bytes: None,
+            retain: Duration::from_secs(60),
+        })
+    }
+
+    #[test]
+    fn a_log_is_shown_for_a_ticket_of_its_container() {
+        let scratch = tempfile::tempdir().unwrap();
+        let logs = logs(scratch.path());
+        let [id, other] = [1, 2].map(|number| ApplicationId::new(5, 1).container(1, number));
+        let key = LogKey::of_token(b"secret");
+        let given = |id, key: &LogKey| GivenTicket { expires_ms: Some(10), ticket: Some(key.container_ticket(id, 10)) };
+        let check =
+            |given: &GivenTicket, now_ms| logs.check_ticket(id, given, now_ms).map_err(|error| error.to_string());
+        assert!(check(&given(id, &key), 10).unwrap_err().contains("the key of application_5_0001 is not here"));
+        let [mut stdout, _stderr] = logs.create(id, Some(&key)).unwrap();
+        stdout.write_all(b"hello").unwrap();
+        assert_eq!(check(&given(id, &key), 10), Ok(()));
+        assert!(check(&given(id, &key), 11).unwrap_err().contains("was valid until 10"));
+        assert!(check(&given(other, &key), 10).is_err());
+        assert!(check(&GivenTicket::default(), 10).unwrap_err().contains("need a ticket"));
+        assert_eq!(logs.open_part(id, "stdout", -3, -1).unwrap().unwrap().1, 3..5);
+        assert!(logs.open_part(other, "stdout", 0, -1).is_none());
+    }
+
+    #[test]
+    fn old_logs_go_one_by_one_and_those_of_running_containers_stay() {
+        let scratch = tempfile::tempdir().unwrap();
+        let logs = logs(scratch.path());
+        let ids = [1, 2, 3].map(|number| ApplicationId::new(5, 1).container(1, number));
+        ids.iter().for_each(|id| drop(logs.create(*id, Some(&LogKey::of_token(b"secret"))).unwrap()));
+        let path = |id: ContainerId| scratch.path().join(path_of(id));
+        let old = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000));
+        let age = |path: &Path| File::open(path).unwrap().set_times(old).unwrap();
+        ids[..2].iter().for_each(|id| age(&path(*id)));
+        let live = ids[1].to_string();
+        logs.remove_old(&|name| name == live);
+        assert_eq!(ids.map(|id| path(id).exists()), [false, true, true]);
+        age(&path(ids[2]));
+        age(&scratch.path().join("application_5_0001"));
+        logs.remove_old(&|_| false);
+        assert!(!path(ids[2]).exists());
+        age(&scratch.path().join("application_5_0001"));
+        logs.remove_old(&|_| false);
+        assert!(!scratch.path().join("application_5_0001").exists(), "with its key");
+    }
+}

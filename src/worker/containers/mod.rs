@@ -1,0 +1,46 @@
+//! Containers of applications on this worker: each a command with its files, limits and logs, launched and ended by the daemon.
+//!
+//! `service` beats with the daemon over a connection of their own (`conversation` is what it says), and keeps the `table`.
+//! `runner` runs each container on a thread of its own: `run` takes it from its launch to its end, in the worker's process or,
+//! where commands run as their users, in one with the user's ids (`user_container`, `container_process`, `user_message`).
+//! `prepared` makes ready what it needs: `resources` and `archive` bring its files, `item_value` its item, `environment` its
+//! variables; `fault` is why it did not start. `output_log` and `logs` keep its output. `control_groups` or `memory_watch` hold it
+//! to its memory. `bag` is what the worker declares.
+//!
+//! Invariants: a container changes its state only in `table`, on one thread; what a context names is read and written with the
+//! rights of its user; nothing is left of a container that is reported as ended.
+
+mod archive;
+mod bag;
+mod container_process;
+pub mod control;
+mod control_groups;
+mod conversation;
+mod environment;
+mod fault;
+mod inner_path;
+mod item_value;
+mod logs;
+pub mod memory_watch;
+pub mod order;
+mod output_log;
+mod prepared;
+mod resources;
+pub mod run;
+mod runner;
+mod service;
+mod settings;
+mod start;
+mod table;
+mod user_container;
+mod user_message;
+
+pub use container_process::run_container_process;
+pub use logs::{CONTAINER_LOGS, ContainerLogs};
+pub(super) use runner::ContainerRunner;
+pub(super) use service::ContainerService;
+pub use settings::{ContainerLimits, ContainerSettings};
+pub(super) use start::{ContainerSurroundings, StartedContainers};
+
+/// The argument that makes the program the process of a container.
+pub const CONTAINER_COMMAND: &str = "run-container";

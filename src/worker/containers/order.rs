@@ -1,0 +1,50 @@
+//! What one container is and has on this machine: all that the code which runs it needs to know.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::ContainerLaunch;
+use crate::supervisor::command::CommandGroup;
+
+/// A container to run here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ContainerOrder {
+    /// As the daemon launched it.
+    pub launch: ContainerLaunch,
+    /// A folder of its own that is there, below which everything lies that is made for it, but for its logs.
+    pub folder: PathBuf,
+    /// The worker's environment.
+    pub environment: BTreeMap<String, String>,
+    /// The worker's `host:web port`.
+    pub node_id: String,
+    /// Limit of each log, bytes.
+    pub log_limit_bytes: u64,
+    /// Between two looks at its memory.
+    pub memory_interval: Duration,
+    /// The control group that its command starts in, where this process starts it there.
+    pub group: Option<CommandGroup>,
+    /// Whether what it uses beyond its memory is found by looking at its processes: no control group limits it.
+    pub watches_memory: bool,
+}
+
+// === impl ContainerOrder ===
+
+impl ContainerOrder {
+    /// Its folder for temporary files.
+    pub fn temporary_folder(&self) -> PathBuf {
+        self.folder.join("tmp")
+    }
+
+    /// The file with its application's secret, if it gets one.
+    pub fn secret_file(&self) -> PathBuf {
+        self.folder.join("secret")
+    }
+
+    /// What it may use, bytes.
+    pub fn memory_limit_bytes(&self) -> u64 {
+        u64::from(self.launch.capability.memory_mb) << 20
+    }
+}

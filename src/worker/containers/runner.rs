@@ -1,0 +1,190 @@
+//! Runs each container on a thread of its own, with its folder, its logs and its control group, in a process of its user's where
+//! commands run as their users.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::accounts::LoginUser;
+use crate::api::{ContainerEnd, ContainerLaunch};
+use crate::clock::wall_ms;
+use crate::fs::{FolderHandle, FsError, remove_below};
+use crate::model::{ContainerExit, ContainerId, LogKey};
+use crate::streaming::private_files::FOLDER_MODE;
+
+use super::super::local_folders::LocalFolders;
+use super::super::run_as::RunAs;
+use super::control::ContainerControl;
+use super::control_groups::{ContainerGroup, ControlGroups};
+use super::logs::ContainerLogs;
+use super::memory_watch::ProcessLooks;
+use super::order::ContainerOrder;
+use super::run::{ContainerRun, over_memory, whole_mb};
+use super::table::{ContainerEvent, ContainerMessage};
+use super::user_container::UserContainer;
+
+/// On each disk, with a folder for each container.
+const FOLDER: &str = "containers";
+/// Of it: users reach what is theirs, and see nothing else.
+const REACHABLE_MODE: u32 = 0o711;
+
+/// What the threads of all containers share.
+#[derive(Debug)]
+pub struct ContainerRunner {
+    /// The disks.
+    pub folders: Arc<LocalFolders>,
+    /// Their logs.
+    pub logs: ContainerLogs,
+    /// The worker's environment.
+    pub environment: BTreeMap<String, String>,
+    /// The supervisor program.
+    pub supervisor: Option<PathBuf>,
+    /// Which user they run as.
+    pub run_as: RunAs,
+    /// The worker's `host:web port`.
+    pub node_id: String,
+    /// Limit of each log, bytes.
+    pub log_limit_bytes: u64,
+    /// Between two looks at memory.
+    pub memory_interval: Duration,
+    /// Control groups, where there are.
+    pub groups: Option<ControlGroups>,
+    /// Measures memory where there are none.
+    pub looks: ProcessLooks,
+    /// The containers whose threads run.
+    pub live: Mutex<BTreeSet<ContainerId>>,
+    /// Where events go.
+    pub events: UnboundedSender<ContainerMessage>,
+}
+
+// === impl ContainerRunner ===
+
+impl ContainerRunner {
+    /// Starts the thread of a container; without one the container has ended.
+    pub fn start(self: &Arc<Self>, launch: ContainerLaunch, control: Arc<ContainerControl>) {
+        let (runner, id) = (self.clone(), launch.id);
+        self.live().insert(id);
+        let run = move || {
+            let ran = std::panic::AssertUnwindSafe(|| runner.run_to_end(launch, &control));
+            let broken = |_| failed(ContainerExit::ABORTED, "the worker itself failed; see its log".to_owned());
+            runner.end(id, std::panic::catch_unwind(ran).unwrap_or_else(broken));
+        };
+        if let Err(error) = std::thread::Builder::new().name(format!("container {}", id.number)).spawn(run) {
+            self.end(id, failed(ContainerExit::ABORTED, format!("the worker cannot start a thread: {error}")));
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, BTreeSet<ContainerId>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, id: ContainerId, end: ContainerEnd) {
+        tracing::debug!("{id}: {end:?}");
+        self.live().remove(&id);
+        self.send(id, ContainerEvent::Ended(end));
+    }
+
+    fn send(&self, id: ContainerId, event: ContainerEvent) {
+        // The receiver is gone when the worker ends.
+        let _ = self.events.send((id, event));
+    }
+
+    /// Removes the logs whose time is over.
+    pub fn remove_old_logs(&self) {
+        let live: BTreeSet<String> = self.live().iter().map(ContainerId::to_string).collect();
+        self.logs.remove_old(&|name| live.contains(name));
+    }
+
+    /// Removes what an ended container has left on the disks, but for its logs.
+    pub fn clear(&self, id: ContainerId) {
+        for disk in self.folders.all() {
+            // Whatever its user has put there. The next start removes the rest.
+            let _ = remove_below(disk, &Path::new(FOLDER).join(id.to_string()));
+        }
+    }
+
+    fn run_to_end(&self, launch: ContainerLaunch, control: &ContainerControl) -> ContainerEnd {
+        let user = match &self.run_as {
+            RunAs::Worker => None,
+            RunAs::JobUser(rules) => match rules.admit(&launch.user) {
+                Ok(user) => Some(user),
+                Err(refused) => return failed(ContainerExit::INVALID, refused.to_string()),
+            },
+        };
+        let id = launch.id;
+        let made = self.make_folder(id, user.as_ref()).and_then(|folder| {
+            let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
+            Ok((folder, logs))
+        });
+        let (folder, logs) = match made {
+            Ok(made) => made,
+            // Below folders of the worker's own.
+            Err(error) => return failed(ContainerExit::DISKS_FAILED, error.to_string()),
+        };
+        let group = match self.groups.as_ref().map(|groups| groups.make(id, launch.capability)).transpose() {
+            Ok(group) => group,
+            Err(error) => return failed(ContainerExit::ABORTED, format!("it gets no control group: {error}")),
+        };
+        let for_command = group.as_ref().map(ContainerGroup::for_command);
+        let (own_group, group_of_process) = if user.is_some() { (None, for_command) } else { (for_command, None) };
+        let order = ContainerOrder {
+            launch,
+            folder,
+            environment: self.environment.clone(),
+            node_id: self.node_id.clone(),
+            log_limit_bytes: self.log_limit_bytes,
+            memory_interval: self.memory_interval,
+            group: own_group,
+            watches_memory: group.is_none(),
+        };
+        let on_started = |pid, started_ms| self.send(id, ContainerEvent::Started { pid, started_ms });
+        let mut end = match &user {
+            None => {
+                let (supervisor, looks) = (self.supervisor.as_deref(), &self.looks);
+                ContainerRun { order: &order, control, supervisor, looks, on_started: &on_started }.run(logs)
+            }
+            Some(user) => {
+                let group = group_of_process;
+                UserContainer { order: &order, control, user, group, on_started: &on_started }.run(&logs)
+            }
+        };
+        if let Some(group) = &group {
+            count_group(group, &order, &mut end);
+        }
+        end
+    }
+
+    /// Makes the folder of a container on one of the disks, for its user.
+    fn make_folder(&self, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
+        let disk = FolderHandle::open(self.folders.next())?;
+        let all = disk.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
+        let folder = all.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
+        if let Some(user) = user {
+            // Last: from then on the user decides what lies in it.
+            folder.give(user.uid, Some(user.gid))?;
+        }
+        Ok(folder.path().to_owned())
+    }
+}
+
+/// Adds to an end what the kernel has counted, and what it has killed for.
+fn count_group(group: &ContainerGroup, order: &ContainerOrder, end: &mut ContainerEnd) {
+    let counts = group.counts();
+    end.peak_memory_mb = counts.peak_bytes.map_or(end.peak_memory_mb, whole_mb);
+    end.cpu_ms = counts.cpu_ms.unwrap_or(end.cpu_ms);
+    if counts.oom_kills > 0 && end.exit == ContainerExit::of_signal(9) {
+        let limit_bytes = order.memory_limit_bytes();
+        // What it wanted beyond the limit, it never had.
+        (end.exit, end.diagnostics) = over_memory(limit_bytes.saturating_add(1), limit_bytes);
+        end.diagnostics.push_str("; killed by the kernel");
+    }
+}
+
+/// The end of a container that never ran.
+fn failed(exit: ContainerExit, diagnostics: String) -> ContainerEnd {
+    ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: wall_ms(), peak_memory_mb: 0, cpu_ms: 0 }
+}

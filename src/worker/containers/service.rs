@@ -1,0 +1,256 @@
+//! The worker's side of containers: beats with the daemon over a connection of their own, and what its answers ask for.
+//!
+//! A change is said at once, while the beat before may still be held. A daemon that does not know the protocol, as the Java
+//! JobTracker, gets no more than one connection a minute; containers are then not for this worker.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::api::{BeatAnswer, ContainerLaunch};
+use crate::config::HostPort;
+use crate::ipc::client::{IpcError, PipelinedClient};
+use crate::model::{ContainerExit, ContainerId};
+use crate::wire::Text;
+use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value};
+
+use super::control::ContainerControl;
+use super::conversation::{BeatIdentity, Conversation};
+use super::runner::ContainerRunner;
+use super::table::{ContainerMessage, ContainerTable};
+
+/// The first pause after a failed connection; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(3);
+/// Between two attempts at a JobTracker that does not know the protocol.
+const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
+/// Without any answer for so long a connection is given up: the daemon holds a beat for 10 s.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two looks at the free room on the disks.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// Unanswered beats: the one that is held, and the one that ends its wait.
+const MOST_UNANSWERED: usize = 2;
+/// Beyond the longest grace, for the ends of containers and their reports, when the worker stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Containers of this worker.
+pub struct ContainerService {
+    /// Where the daemon is.
+    pub jobtracker: HostPort,
+    /// The user of the calls.
+    pub user: String,
+    /// Who beats.
+    pub identity: BeatIdentity,
+    /// With less free room on every disk it takes no container, bytes.
+    pub min_free_bytes: u64,
+    /// Its containers.
+    pub table: ContainerTable,
+    /// Runs them.
+    pub runner: Arc<ContainerRunner>,
+    /// What becomes of them.
+    pub events: UnboundedReceiver<ContainerMessage>,
+    /// How often the JobTracker has registered this worker.
+    pub registered: watch::Receiver<u64>,
+    /// When the worker gives up waiting for ends, since it stops.
+    pub stops_at: Option<Instant>,
+}
+
+/// Why a connection ended.
+enum ConversationEnd {
+    /// The daemon has registered the worker again, or all is done that a worker which stops waits for.
+    Over,
+    /// The daemon does not know the protocol.
+    Unknown(IpcError),
+    /// It failed.
+    Failed(IpcError),
+}
+
+// === impl ContainerService ===
+
+impl ContainerService {
+    /// Beats, once the JobTracker has registered the worker, without end.
+    pub async fn run(&mut self) -> Infallible {
+        let (mut pause, mut has_said_unknown) = (FIRST_PAUSE, false);
+        loop {
+            let until = match self.connect_and_beat(&mut pause).await {
+                ConversationEnd::Over => Instant::now(),
+                ConversationEnd::Unknown(error) => {
+                    if !std::mem::replace(&mut has_said_unknown, true) {
+                        let jobtracker = &self.jobtracker;
+                        tracing::info!("the JobTracker at {jobtracker} knows no containers ({error}): none run here");
+                    }
+                    Instant::now() + UNKNOWN_PAUSE
+                }
+                ConversationEnd::Failed(error) => {
+                    if pause == FIRST_PAUSE {
+                        tracing::warn!("containers: the JobTracker at {}: {error}; retrying", self.jobtracker);
+                    }
+                    let until = Instant::now() + pause;
+                    pause = (pause * 2).min(MAX_PAUSE);
+                    until
+                }
+            };
+            self.wait(until).await;
+        }
+    }
+
+    /// Ends all containers, each with its own grace, and reports their ends.
+    pub async fn shut_down(&mut self) {
+        if self.table.live_count() == 0 {
+            return;
+        }
+        let grace = self.table.kill_all(ContainerExit::ABORTED, "the worker was stopped");
+        let until = Instant::now() + grace + STOP_TIMEOUT;
+        self.stops_at = Some(until);
+        let mut pause = FIRST_PAUSE;
+        while !self.is_done() && Instant::now() < until {
+            match timeout_at(until, self.connect_and_beat(&mut pause)).await {
+                Ok(ConversationEnd::Failed(_)) => self.wait(until.min(Instant::now() + FIRST_PAUSE)).await,
+                Ok(ConversationEnd::Unknown(_)) => self.wait(until).await,
+                Ok(ConversationEnd::Over) | Err(_) => {}
+            }
+        }
+        let left = self.table.live_count();
+        if left > 0 {
+            tracing::warn!("{left} containers did not end in time");
+        }
+    }
+
+    /// Whether a worker that stops has nothing left to wait for.
+    fn is_done(&self) -> bool {
+        self.stops_at.is_some() && self.table.is_empty()
+    }
+
+    /// Waits until a time, or until the JobTracker registers the worker again; containers change meanwhile.
+    async fn wait(&mut self, until: Instant) {
+        loop {
+            tokio::select! {
+                Some(message) = self.events.recv() => {
+                    self.table.apply(message);
+                    if self.stops_at.is_some() && self.table.live_count() == 0 {
+                        return;
+                    }
+                }
+                Ok(()) = self.registered.changed() => return,
+                () = sleep_until(until) => return,
+            }
+        }
+    }
+
+    async fn connect_and_beat(&mut self, pause: &mut Duration) -> ConversationEnd {
+        while *self.registered.borrow_and_update() == 0 {
+            // Its first heartbeat makes it known, and the secret of its beats.
+            self.wait(Instant::now() + UNKNOWN_PAUSE).await;
+            if self.stops_at.is_some() {
+                return ConversationEnd::Over;
+            }
+        }
+        let address = (self.jobtracker.host.as_str(), self.jobtracker.port);
+        let connecting = PipelinedClient::connect(address, Protocol::ContainerBeats, &self.user, ReturnType::Text);
+        let mut client = match connecting.await {
+            Ok(client) => client,
+            Err(error @ (IpcError::Closed | IpcError::Remote { .. } | IpcError::Version { .. })) => {
+                return ConversationEnd::Unknown(error);
+            }
+            Err(error) => return ConversationEnd::Failed(error),
+        };
+        match self.converse(&mut client, pause).await {
+            Ok(()) => ConversationEnd::Over,
+            Err(error) => ConversationEnd::Failed(error),
+        }
+    }
+
+    /// Beats on a connection until it fails, or until the worker was registered again.
+    async fn converse(&mut self, client: &mut PipelinedClient, pause: &mut Duration) -> Result<(), IpcError> {
+        let mut conversation = Conversation::default();
+        let mut give_up_at = Instant::now() + ANSWER_TIMEOUT;
+        let mut look_at = Instant::now() + HEALTH_INTERVAL;
+        loop {
+            if self.is_done() {
+                return Ok(());
+            }
+            let unhealthy = self.unhealthy();
+            let may_send = client.unanswered() < MOST_UNANSWERED;
+            let has_news = conversation.has_news(&self.table, unhealthy.as_deref());
+            if client.unanswered() == 0 || (may_send && has_news) {
+                let beat = conversation.next_beat(&self.identity, &self.table, unhealthy);
+                let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
+                let call = Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) });
+                let sent = timeout_at(give_up_at, client.send(&call)).await;
+                conversation.on_sent(sent.map_err(|_| IpcError::Timeout(ANSWER_TIMEOUT))??);
+                continue;
+            }
+            tokio::select! {
+                answer = client.next_answer() => {
+                    let (call, answer) = answer?;
+                    let answer = answer.map_err(|exception| IpcError::Remote { exception, fatal: false })?;
+                    (*pause, give_up_at) = (FIRST_PAUSE, Instant::now() + ANSWER_TIMEOUT);
+                    if let (true, Value::Text(Text(text))) = (conversation.on_answered(call), answer) {
+                        let answer = serde_json::from_str(&text);
+                        self.obey(answer.map_err(|error| IpcError::Io(error.into()))?);
+                    }
+                }
+                Some(message) = self.events.recv() => {
+                    self.table.apply(message);
+                    // What comes together is said together.
+                    while let Ok(message) = self.events.try_recv() {
+                        self.table.apply(message);
+                    }
+                }
+                Ok(()) = self.registered.changed() => return Ok(()),
+                () = sleep_until(look_at) => look_at = Instant::now() + HEALTH_INTERVAL,
+                () = sleep_until(give_up_at) => return Err(IpcError::Timeout(ANSWER_TIMEOUT)),
+            }
+        }
+    }
+
+    /// Why it takes no container now.
+    fn unhealthy(&self) -> Option<String> {
+        if self.stops_at.is_some() {
+            return Some("the worker stops".to_owned());
+        }
+        let free_bytes = self.runner.folders.free_bytes()?;
+        let has_room = free_bytes > 0 && free_bytes >= self.min_free_bytes;
+        (!has_room).then(|| "its disks have less free room than mapred.local.dir.minspacestart".to_owned())
+    }
+
+    /// Does what an answer says. What is repeated in it changes nothing.
+    fn obey(&mut self, answer: BeatAnswer) {
+        let BeatAnswer { launches, kills, noted } = answer;
+        let forgotten: Vec<ContainerId> = noted.into_iter().filter(|id| self.table.forget(*id)).collect();
+        if !forgotten.is_empty() {
+            let runner = self.runner.clone();
+            // Beats do not wait for a disk. Without a thread the next start removes the folders.
+            let clear = move || forgotten.into_iter().for_each(|id| runner.clear(id));
+            let _ = std::thread::Builder::new().name("removal".to_owned()).spawn(clear);
+        }
+        launches.into_iter().for_each(|launch| self.launch(launch));
+        kills.into_iter().for_each(|kill| self.table.kill(kill));
+    }
+
+    fn launch(&mut self, launch: ContainerLaunch) {
+        if self.stops_at.is_some() || self.table.has(launch.id) {
+            return;
+        }
+        match ContainerControl::new() {
+            Ok(control) => {
+                let control = Arc::new(control);
+                let grace = Duration::from_millis(launch.context.kill_grace_ms);
+                if self.table.launch(launch.id, control.clone(), grace) {
+                    self.runner.start(launch, control);
+                }
+            }
+            // The next answer repeats the launch.
+            Err(error) => tracing::warn!("{} cannot be launched now: {error}", launch.id),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/service.rs"]
+mod tests;

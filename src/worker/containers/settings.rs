@@ -1,0 +1,91 @@
+//! Settings of containers on this worker, read once, at start.
+
+use std::fmt;
+
+use crate::api::DeclaredBag;
+use crate::config::{ConfigError, Configuration, keys};
+use crate::model::PerKind;
+
+use super::bag::{MachineRoom, declared};
+use super::control_groups::{ControlGroups, MOUNT, NoGroups, memberships_of_process};
+
+/// Whether containers get control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GroupChoice {
+    /// Where they are delegated to the worker.
+    Auto,
+    /// The worker does not start without.
+    Require,
+    /// Never.
+    Off,
+}
+
+/// Settings of containers.
+#[derive(Clone, Debug)]
+pub struct ContainerSettings {
+    /// What the worker declares.
+    pub declared: DeclaredBag,
+    /// Limit of each log, bytes.
+    pub log_limit_bytes: u64,
+    groups: GroupChoice,
+}
+
+/// What keeps containers to their memory.
+#[derive(Clone, Debug)]
+pub struct ContainerLimits {
+    /// Control groups, where the worker has them.
+    pub(super) groups: Option<ControlGroups>,
+    /// Why it has none.
+    why_none: String,
+}
+
+// === impl ContainerSettings ===
+
+impl ContainerSettings {
+    /// Checks every value; none where containers are switched off.
+    ///
+    /// # Errors
+    /// The first [`ConfigError`].
+    pub fn read(configuration: &Configuration, slots: PerKind<u32>) -> Result<Option<Self>, ConfigError> {
+        if !configuration.flag(&keys::TRACKER_CONTAINERS)? {
+            return Ok(None);
+        }
+        let groups = match configuration.required(&keys::TRACKER_CGROUP)?.value.trim() {
+            "require" => GroupChoice::Require,
+            "off" => GroupChoice::Off,
+            _ => GroupChoice::Auto,
+        };
+        let log_limit_kb: u64 = configuration.number(&keys::CONTAINER_LOG_LIMIT)?;
+        let declared = declared(configuration, slots, MachineRoom::of_process())?;
+        Ok(Some(Self { declared, log_limit_bytes: log_limit_kb << 10, groups }))
+    }
+
+    /// Takes over the control group of this process, if there is one for it.
+    ///
+    /// # Errors
+    /// [`NoGroups`], where groups are required.
+    pub(super) fn limits(&self) -> Result<ContainerLimits, NoGroups> {
+        if self.groups == GroupChoice::Off {
+            let why_none = format!("{} is off", keys::TRACKER_CGROUP.name);
+            return Ok(ContainerLimits { groups: None, why_none });
+        }
+        match ControlGroups::take_over(MOUNT.as_ref(), &memberships_of_process()) {
+            Ok(groups) => Ok(ContainerLimits { groups: Some(groups), why_none: String::new() }),
+            Err(why) if self.groups == GroupChoice::Require => Err(why),
+            Err(why) => Ok(ContainerLimits { groups: None, why_none: why.to_string() }),
+        }
+    }
+}
+
+/// For a line at the start.
+impl fmt::Display for ContainerLimits {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.groups {
+            Some(_) => out.write_str("control groups keep each to its memory, processes and share of the cores"),
+            None => {
+                let why = &self.why_none;
+                write!(out, "their memory is looked at from time to time, and cores are not limited: {why}")
+            }
+        }
+    }
+}

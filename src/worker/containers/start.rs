@@ -1,0 +1,102 @@
+//! Puts together what runs containers, when the worker starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{mpsc, watch};
+
+use super::super::attempt_logs::AttemptLogs;
+use super::super::error::TaskTrackerError;
+use super::super::local_folders::LocalFolders;
+use super::super::settings::TaskTrackerSettings;
+use super::conversation::BeatIdentity;
+use super::logs::ContainerLogs;
+use super::memory_watch::ProcessLooks;
+use super::resources::hex;
+use super::runner::ContainerRunner;
+use super::service::ContainerService;
+use super::settings::{ContainerLimits, ContainerSettings};
+use super::table::ContainerTable;
+
+/// What the worker has for containers once it has started.
+pub struct StartedContainers {
+    /// Beats with the daemon.
+    pub service: ContainerService,
+    /// Runs the containers.
+    pub runner: Arc<ContainerRunner>,
+    /// SHA-256 of the secret of the beats, hex digits: the worker's heartbeats carry it.
+    pub beat_digest: String,
+    /// What keeps containers to their memory.
+    pub limits: ContainerLimits,
+}
+
+/// What the worker gives to its containers.
+pub struct ContainerSurroundings<'a> {
+    /// Its settings.
+    pub settings: &'a TaskTrackerSettings,
+    /// Its name at the JobTracker.
+    pub tracker: &'a str,
+    /// Its web port.
+    pub http_port: u16,
+    /// Its disks.
+    pub folders: &'a Arc<LocalFolders>,
+    /// Its logs.
+    pub logs: &'a AttemptLogs,
+    /// Its environment.
+    pub environment: &'a BTreeMap<String, String>,
+    /// The supervisor program.
+    pub supervisor: Option<PathBuf>,
+}
+
+// === impl StartedContainers ===
+
+impl StartedContainers {
+    /// Makes ready what containers need. `registered` counts how often the JobTracker has registered the worker.
+    ///
+    /// # Errors
+    /// [`TaskTrackerError::NoControlGroup`], where one is required; [`TaskTrackerError::Start`].
+    pub fn new(
+        of_containers: &ContainerSettings,
+        surroundings: &ContainerSurroundings<'_>,
+        registered: watch::Receiver<u64>,
+    ) -> Result<Self, TaskTrackerError> {
+        let settings = surroundings.settings;
+        let limits = of_containers.limits().map_err(|why| TaskTrackerError::NoControlGroup(why.to_string()))?;
+        let mut random = [0; 40];
+        getrandom::fill(&mut random).map_err(|error| TaskTrackerError::Start(std::io::Error::other(error)))?;
+        let (secret, incarnation) = random.split_at(32);
+        let secret = hex(secret);
+        let beat_digest = hex(Sha256::digest(secret.as_bytes()).as_slice());
+        let incarnation = incarnation.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let (events, received) = mpsc::unbounded_channel();
+        let runner = Arc::new(ContainerRunner {
+            folders: surroundings.folders.clone(),
+            logs: ContainerLogs::new(surroundings.logs.clone()),
+            environment: surroundings.environment.clone(),
+            supervisor: surroundings.supervisor.clone(),
+            run_as: settings.run_as.clone(),
+            node_id: format!("{}:{}", settings.host, surroundings.http_port),
+            log_limit_bytes: of_containers.log_limit_bytes,
+            memory_interval: settings.memory_interval,
+            groups: limits.groups.clone(),
+            looks: ProcessLooks::default(),
+            live: Mutex::new(BTreeSet::new()),
+            events,
+        });
+        let tracker = surroundings.tracker.to_owned();
+        let service = ContainerService {
+            jobtracker: settings.jobtracker.clone(),
+            user: settings.user.clone(),
+            identity: BeatIdentity { tracker, incarnation, secret, declared: of_containers.declared },
+            min_free_bytes: settings.min_free_bytes,
+            table: ContainerTable::default(),
+            runner: runner.clone(),
+            events: received,
+            registered,
+            stops_at: None,
+        };
+        Ok(Self { service, runner, beat_digest, limits })
+    }
+}

@@ -1,0 +1,203 @@
+//! The containers of this worker by their ids, and how far each is. One thread changes it; all others send it events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::{BeatContainer, BeatContainerState, ContainerEnd, ContainerKill};
+use crate::model::{ContainerExit, ContainerId};
+
+use super::control::{ContainerControl, KillWish};
+
+/// What becomes of a container, as the thread that runs it reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContainerEvent {
+    /// Its process runs.
+    Started {
+        /// The process, or that of its supervisor.
+        pid: u32,
+        /// The worker's wall clock, epoch ms.
+        started_ms: i64,
+    },
+    /// Nothing of it is left.
+    Ended(ContainerEnd),
+}
+
+/// A container and its event.
+pub type ContainerMessage = (ContainerId, ContainerEvent);
+
+/// The containers that the daemon has not noted the end of.
+#[derive(Debug, Default)]
+pub struct ContainerTable {
+    containers: BTreeMap<ContainerId, TrackedContainer>,
+    /// Number of the last change of a state; counts from 1.
+    last_change: u64,
+}
+
+#[derive(Debug)]
+struct TrackedContainer {
+    state: BeatContainerState,
+    control: Arc<ContainerControl>,
+    /// Its own grace.
+    grace: Duration,
+    /// The number of its last change.
+    changed: u64,
+}
+
+/// The state after an event; none: the event comes too late to change it.
+fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatContainerState> {
+    use BeatContainerState::{Ended, Launching, Running};
+    match (state, event) {
+        (Launching, ContainerEvent::Started { pid, started_ms }) => Some(Running { pid, started_ms }),
+        (Launching | Running { .. }, ContainerEvent::Ended(end)) => Some(Ended(end)),
+        (Running { .. } | Ended(_), ContainerEvent::Started { .. }) | (Ended(_), ContainerEvent::Ended(_)) => None,
+    }
+}
+
+// === impl ContainerTable ===
+
+impl ContainerTable {
+    /// Takes a container that is launched; `false`: it is here already.
+    pub fn launch(&mut self, id: ContainerId, control: Arc<ContainerControl>, grace: Duration) -> bool {
+        if self.containers.contains_key(&id) {
+            return false;
+        }
+        self.last_change += 1;
+        let state = BeatContainerState::Launching;
+        self.containers.insert(id, TrackedContainer { state, control, grace, changed: self.last_change });
+        true
+    }
+
+    /// Whether a container is here.
+    pub fn has(&self, id: ContainerId) -> bool {
+        self.containers.contains_key(&id)
+    }
+
+    /// Changes the state of a container by an event.
+    pub fn apply(&mut self, (id, event): ContainerMessage) {
+        let Some(container) = self.containers.get_mut(&id) else { return };
+        if let Some(state) = next_state(&container.state, event) {
+            self.last_change += 1;
+            (container.state, container.changed) = (state, self.last_change);
+        }
+    }
+
+    /// Passes a kill on; one of a container that is not here, or has ended, changes nothing.
+    pub fn kill(&self, kill: ContainerKill) {
+        if let Some(container) = self.containers.get(&kill.id) {
+            container.control.kill(kill.into());
+        }
+    }
+
+    /// Ends all containers, each with its own grace; returns the longest.
+    pub fn kill_all(&self, exit: ContainerExit, diagnostics: &str) -> Duration {
+        let live = self.containers.values().filter(|container| !container.has_ended());
+        live.map(|container| {
+            let grace = container.grace;
+            container.control.kill(KillWish { exit, diagnostics: diagnostics.to_owned(), grace });
+            grace
+        })
+        .max()
+        .unwrap_or_default()
+    }
+
+    /// Forgets a container whose end was noted; `false`: there is none.
+    pub fn forget(&mut self, id: ContainerId) -> bool {
+        let has_ended = self.containers.get(&id).is_some_and(TrackedContainer::has_ended);
+        has_ended && self.containers.remove(&id).is_some()
+    }
+
+    /// What a beat says: the containers whose states have changed after the change of that number, 0: all; and those that have
+    /// ended, until their ends are noted.
+    pub fn to_report(&self, change: u64) -> Vec<BeatContainer> {
+        let is_news = |container: &TrackedContainer| container.changed > change || container.has_ended();
+        let changed = self.containers.iter().filter(|(_, container)| is_news(container));
+        changed.map(|(id, container)| BeatContainer { id: *id, state: container.state.clone() }).collect()
+    }
+
+    /// The number of the last change; 0 before the first.
+    pub fn last_change(&self) -> u64 {
+        self.last_change
+    }
+
+    /// Whether there is none, not even one whose end was not noted.
+    pub fn is_empty(&self) -> bool {
+        self.containers.is_empty()
+    }
+
+    /// How many have not ended.
+    pub fn live_count(&self) -> usize {
+        self.containers.values().filter(|container| !container.has_ended()).count()
+    }
+}
+
+// === impl TrackedContainer ===
+
+impl TrackedContainer {
+    fn has_ended(&self) -> bool {
+        matches!(self.state, BeatContainerState::Ended(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ApplicationId;
+
+    fn id(number: u64) -> ContainerId {
+        ApplicationId::new(5, 1).container(1, number)
+    }
+
+    fn end(exit: i32) -> ContainerEnd {
+        let (exit, diagnostics) = (ContainerExit(exit), String::new());
+        ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 }
+    }
+
+    fn table_with(number: u64) -> (ContainerTable, Arc<ContainerControl>) {
+        let (mut table, control) = (ContainerTable::default(), Arc::new(ContainerControl::new().unwrap()));
+        assert!(table.launch(id(number), control.clone(), Duration::from_secs(number)));
+        (table, control)
+    }
+
+    #[test]
+    fn a_launch_is_done_once_and_an_end_is_final_until_it_is_noted() {
+        let (mut table, control) = table_with(1);
+        assert!(!table.launch(id(1), control.clone(), Duration::ZERO));
+        assert!(!table.forget(id(1)), "it has not ended");
+        table.apply((id(1), ContainerEvent::Ended(end(3))));
+        table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
+        table.apply((id(1), ContainerEvent::Ended(end(0))));
+        table.apply((id(2), ContainerEvent::Ended(end(0))));
+        let all = table.to_report(table.last_change());
+        assert_eq!(all, [BeatContainer { id: id(1), state: BeatContainerState::Ended(end(3)) }]);
+        assert!(table.forget(id(1)) && !table.forget(id(1)) && !table.has(id(1)));
+    }
+
+    #[test]
+    fn changes_are_counted_so_that_each_is_reported_until_it_was_answered() {
+        let (mut table, control) = table_with(1);
+        let first = table.last_change();
+        assert!(table.to_report(first).is_empty());
+        assert!(table.launch(id(2), control, Duration::ZERO));
+        table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
+        let ids = |change| table.to_report(change).iter().map(|container| container.id).collect::<Vec<_>>();
+        assert_eq!((ids(first), ids(first + 1)), (vec![id(1), id(2)], vec![id(1)]));
+        assert_eq!(table.live_count(), 2);
+    }
+
+    #[test]
+    fn a_kill_reaches_only_its_container_and_all_are_ended_with_their_own_grace() {
+        let (mut table, first) = table_with(1);
+        let second = Arc::new(ContainerControl::new().unwrap());
+        table.launch(id(2), second.clone(), Duration::from_secs(9));
+        let exit = ContainerExit::KILLED_BY_OWNER;
+        table.kill(ContainerKill { id: id(2), exit, diagnostics: "asked".to_owned(), grace_ms: 50 });
+        table.kill(ContainerKill { id: id(3), exit, diagnostics: "asked".to_owned(), grace_ms: 0 });
+        assert_eq!(first.wish(), None);
+        let wish = KillWish { exit, diagnostics: "asked".to_owned(), grace: Duration::from_millis(50) };
+        assert_eq!(second.wish(), Some(wish.clone()));
+        assert_eq!(table.kill_all(ContainerExit::ABORTED, "stops"), Duration::from_secs(9));
+        assert_eq!(first.wish().unwrap().grace, Duration::from_secs(1));
+        assert_eq!(second.wish(), Some(wish), "the first reason, and less time");
+    }
+}

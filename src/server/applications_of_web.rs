@@ -4,11 +4,17 @@ use crate::engine::ApplicationRequest;
 use crate::web::{ApplicationAccess, ApplicationOwner, ApplicationReply, OwnerGone};
 
 use super::application_users::ApplicationUsers;
+use super::containers_on_disk::DiskQuestion;
 use super::handle::OwnerHandle;
 
 impl ApplicationOwner for OwnerHandle {
     async fn application(&self, request: ApplicationRequest, wait_ms: u64) -> Result<ApplicationReply, OwnerGone> {
-        self.ask_application(request, wait_ms).await
+        let disk = self.containers_on_disk.as_ref().zip(DiskQuestion::of(&request));
+        let reply = self.ask_application(request, wait_ms).await?;
+        match disk {
+            None => Ok(reply),
+            Some((disk, question)) => Ok(disk.add_to(question, reply).await),
+        }
     }
 
     async fn application_access(&self) -> ApplicationAccess {

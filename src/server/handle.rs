@@ -33,6 +33,7 @@ use super::application_requests::ApplicationOfWeb;
 use super::application_users::ApplicationUsers;
 use super::application_waits::ApplicationWaits;
 use super::broken_invariants::BrokenInvariants;
+use super::containers_on_disk::ContainersOnDisk;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
@@ -68,6 +69,7 @@ pub struct OwnerHandle {
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
     pub(super) application_users: ApplicationUsers,
+    pub(super) containers_on_disk: Option<ContainersOnDisk>,
     pub(super) accounts: Arc<Accounts>,
 }
 
@@ -140,6 +142,7 @@ impl OwnerHandle {
             job_sources: JobSources::default(),
             job_files: None,
             application_users: ApplicationUsers::default(),
+            containers_on_disk: None,
             accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
@@ -191,10 +194,10 @@ impl OwnerHandle {
         Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
     }
 
-    /// Adds whose requests about applications are taken.
+    /// Adds whose requests about applications are taken, and the containers in the database.
     #[must_use]
-    pub(crate) fn with_application_users(self, application_users: ApplicationUsers) -> Self {
-        Self { application_users, ..self }
+    pub(crate) fn with_applications(self, application_users: ApplicationUsers, on_disk: ContainersOnDisk) -> Self {
+        Self { application_users, containers_on_disk: Some(on_disk), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.

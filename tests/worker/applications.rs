@@ -1,7 +1,7 @@
 //! Applications from end to end: signed requests, the daemon, a built-in worker and real processes.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -153,7 +153,8 @@ fn log(user: &mut Signer, http: SocketAddr, container: &str, name: &str) -> Stri
     // The head is in lower case here, and a container's id and the digits of a ticket are.
     let location = answered.header("location").unwrap();
     let (address, target) = location.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let served = try_get(address.parse().unwrap(), &format!("/{target}"), "").unwrap();
+    let address = address.to_socket_addrs().unwrap().find(SocketAddr::is_ipv4).unwrap();
+    let served = try_get(address, &format!("/{target}"), "").unwrap();
     assert_eq!(served.status, 200, "{served:?}");
     served.body
 }

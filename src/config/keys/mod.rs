@@ -270,8 +270,16 @@ pub const SECTIONS: &[Section] = &[
 ];
 
 /// Keys of the cluster that a built-in tasktracker reads in addition to [`TRACKER`].
-pub const READ_BY_TRACKER: &[Key] =
-    &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR, WEB_HOSTS, ACLS_ENABLED, MAP_SLOT_MEMORY, CONTAINER_SLOT_MEMORY];
+pub const READ_BY_TRACKER: &[Key] = &[
+    RPC_ADDRESS,
+    DEFAULT_FILE_SYSTEM,
+    HADOOP_TMP_DIR,
+    LOCAL_DIR,
+    WEB_HOSTS,
+    ACLS_ENABLED,
+    MAP_SLOT_MEMORY,
+    CONTAINER_SLOT_MEMORY,
+];
 
 /// Every key of every section.
 pub fn all() -> impl Iterator<Item = &'static Key> {

@@ -113,7 +113,12 @@ impl FakeWorker {
         }
     }
 
-    /// Containers that it is told to launch, at least so many: beats until then.
+    /// What the next answer refuses a beat with.
+    pub fn refusal(&mut self) -> String {
+        self.receive().1.unwrap_err()
+    }
+
+    /// Containers that it is to launch, at least so many: beats until then.
     pub fn launches(&mut self, count: usize) -> Vec<ContainerId> {
         let mut found: Vec<ContainerId> = Vec::new();
         while found.len() < count {

@@ -68,8 +68,8 @@ fn a_newer_beat_ends_the_older_one_with_nothing_and_a_stranger_ends_none() {
     let mut worker = FakeWorker::new(serving.rpc(), 4);
     let mut stranger = FakeWorker::stranger(serving.rpc());
     stranger.beat(Vec::new());
-    let (_, refused) = stranger.receive();
-    assert!(refused.unwrap_err().contains("the secret is not that of the TaskTracker"));
+    let expected = "java.io.IOException: the secret is not that of the TaskTracker of that name";
+    assert_eq!(stranger.refusal(), expected);
     let second = worker.beat(Vec::new());
     let (number, answer) = worker.receive();
     assert_eq!((number, answer.unwrap()), (second - 1, BeatAnswer::default()));
@@ -100,10 +100,13 @@ fn what_waits_is_answered_before_an_upgrade_and_at_a_stop() {
     assert_eq!(held.unwrap(), BeatAnswer::default());
     // The same call again, as after a lost answer: the same bytes.
     assert_eq!(done(serving.http, "POST", &allocate, Some(&call)), answer);
-    // The new process knows the connection, and needs all that the worker has.
+    // The new process serves the connection; it believes nothing before the next heartbeat, and then needs all that the
+    // worker has.
     worker.beat(Vec::new());
-    let (_, refused) = worker.receive();
-    assert!(refused.unwrap_err().contains("lists all that it has"));
+    assert_eq!(worker.refusal(), "java.io.IOException: no TaskTracker of that name is registered");
+    worker.heartbeat();
+    worker.beat(Vec::new());
+    assert_eq!(worker.refusal(), "java.io.IOException: the first beat of a worker lists all that it has");
     let waiting = send(serving.http, "POST", &allocate, Some(&waiting_call(1)));
     await_rows(serving.http, &id, 2);
     let (code, log) = serving.stop();

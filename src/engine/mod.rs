@@ -15,6 +15,7 @@ pub use self::core::{
     EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
     Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, SubmissionReply, SwitchReply, WorkerBeatEvent,
 };
+pub use crate::scheduler::RequestType;
 pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };

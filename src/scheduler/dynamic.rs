@@ -42,21 +42,29 @@ impl Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
     ///
-    /// Slots are bought one by one, so a queue is under its quota while one more fits, whatever its first app asks.
+    /// A queue is under its quota while its next grant stays within it: for slots one more, for a container all that it
+    /// stands for, so that a queue of quota 1 cannot have 16 slots by asking for one large container.
     fn key_with(&self, leaf: GroupId, pool: Pool, held: u32, first: FirstApp) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
+        let (quota, next) = match pool.kind() {
+            Some(kind) => (quota[kind], 1),
+            None => (self.container_quota(leaf), first.slots),
+        };
         let first = first.key;
-        // No containers are bought yet.
-        let quota = pool.kind().map_or(0, |kind| quota[kind]);
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
         }
         match NonZeroU64::new(quota.into()) {
-            Some(quota) if u64::from(held) < quota.get() => {
+            Some(quota) if u64::from(held) + u64::from(next) <= quota.get() => {
                 GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(held.into(), quota), first, ..GroupKey::default() }
             }
             _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
         }
+    }
+
+    /// Slots of containers that a queue has bought: none yet, so bids order it.
+    fn container_quota(&self, _leaf: GroupId) -> u32 {
+        0
     }
 }
 

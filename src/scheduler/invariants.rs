@@ -34,9 +34,8 @@ impl Scheduler {
             });
             self.check_releasing(name, group, violations);
         }
-        for pool in Pool::ALL {
-            self.check_order(pool, violations);
-        }
+        Pool::ALL.into_iter().for_each(|pool| self.check_order(pool, violations));
+        self.check_containers(violations);
         for kind in Kind::ALL {
             let on_nodes: u64 = self.nodes.values().map(|node| u64::from(node.held[kind])).sum();
             violations.check(on_nodes <= self.totals.held[kind], || {

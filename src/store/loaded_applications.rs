@@ -8,11 +8,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::applications::{ContainerState, Placement};
 use crate::engine::{
-    Container, ContainerTotals, ItemTrouble, RequestRow, RestoredApplication, RestoredApplications, Standing,
-    SubmittedApplication, TypeLaunch,
+    Container, ContainerTotals, ItemTrouble, RequestRow, RequestType, RestoredApplication, RestoredApplications,
+    Standing, SubmittedApplication, TypeLaunch,
 };
 use crate::model::{ApplicationSecret, Capability};
-use crate::scheduler::RequestType;
 
 use super::error::StoreError;
 use super::loader::Loader;

@@ -72,3 +72,72 @@ impl StoredContainerReader {
         records.into_iter().map(|record| serde_json::from_str(&record).map_err(|_| wrong(record.clone()))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::ContainerEnd;
+    use crate::api::applications::{ContainerState, Locality, Placement};
+    use crate::engine::{ApplicationChange, ContainerNode, Fact, LoweredRows, RequestType};
+    use crate::model::{Capability, ContainerExit, FactNumber};
+    use crate::store::counter_names::CounterNames;
+    use crate::store::missed_updates::MissedUpdates;
+    use crate::store::{rows, schema};
+
+    fn container(number: u64, exit: Option<i32>) -> Container {
+        let end = exit.map(|exit| ContainerEnd {
+            exit: ContainerExit(exit),
+            diagnostics: String::new(),
+            started_ms: None,
+            ended_ms: 9,
+            peak_memory_mb: 0,
+            cpu_ms: 0,
+        });
+        let node = ContainerNode {
+            tracker: "t".into(),
+            incarnation: u64::MAX,
+            id: "h:1".into(),
+            host: "h".into(),
+            rack: "/r".into(),
+        };
+        Container {
+            id: ApplicationId::new(1, 1).container(1, number),
+            request: RequestType { priority: 1, request_id: 0, capability: Capability::new(512, 1) },
+            node,
+            locality: Locality::RackLocal,
+            row: Placement::Rack("/r".to_owned()),
+            lowered: LoweredRows { host: false, rack: true },
+            granted_ms: 1,
+            launch: None,
+            started_ms: None,
+            kill: None,
+            state: if end.is_some() { ContainerState::Complete } else { ContainerState::Running },
+            end,
+            told: None,
+            status_told: None,
+        }
+    }
+
+    #[test]
+    fn complete_containers_are_read_as_they_were_stored() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let mut database = schema::open_for_writing(&path).unwrap();
+        let stored = [container(1, Some(0)), container(2, Some(7)), container(3, None), container(4, Some(1))];
+        let changes = stored.iter().map(|one| ApplicationChange::Container(Box::new(one.clone()))).collect();
+        let transaction = database.transaction().unwrap();
+        let (mut names, mut missed) = (CounterNames::default(), MissedUpdates::default());
+        rows::record(&transaction, &mut names, &mut missed, FactNumber(1), &Fact::Applications(changes)).unwrap();
+        transaction.commit().unwrap();
+        let reader = StoredContainerReader::new(&path);
+        let application = stored[0].id.application;
+        let all = StoredContainers { after: 0, through: 10, failed_only: false, limit: 10 };
+        let read = |wanted| reader.complete(application, wanted).unwrap();
+        assert_eq!(read(all), [stored[0].clone(), stored[1].clone(), stored[3].clone()]);
+        assert_eq!(read(StoredContainers { failed_only: true, limit: 1, ..all }), [stored[1].clone()]);
+        assert_eq!(read(StoredContainers { after: 1, through: 3, ..all }), [stored[1].clone()]);
+        assert_eq!(reader.one(stored[3].id).unwrap().as_ref(), Some(&stored[3]));
+        assert_eq!(reader.one(stored[2].id).unwrap(), None, "it lives");
+        assert_eq!(reader.one(application.container(2, 1)).unwrap(), None, "of another attempt");
+    }
+}

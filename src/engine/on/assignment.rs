@@ -33,7 +33,8 @@ impl Engine {
         let LaunchRules { is_housekeeping_alone, offers_full_nodes, .. } = self.cluster.scheduler.launch_rules();
         let mut launches = Vec::new();
         'kinds: for kind in Kind::ALL {
-            while free[kind] > 0 {
+            // Containers may have taken the room of its slots.
+            while free[kind] > 0 && self.cluster.scheduler.slot_room(id).is_none_or(|room| room > 0) {
                 let Some(launch) = self.assign_housekeeping(kind, id, now) else { break };
                 launches.push(launch);
                 free[kind] -= 1;

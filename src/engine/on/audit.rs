@@ -2,7 +2,7 @@
 //! one event brings about, are entered where they happen.
 
 use crate::engine::core::{Engine, Event, Reply};
-use crate::engine::state::{AuditEntry, Caller, Refusal};
+use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Refusal};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
@@ -72,6 +72,10 @@ impl Engine {
             }
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
+            Event::Application(request) => {
+                let (entry, is_change) = self.audited_application(request)?;
+                (entry, if is_change { Done::Always } else { Done::Never })
+            }
             Event::Market(request) => {
                 let (entry, done) = of_market(request);
                 (entry.with_some("amount", self.taken_with_queue(request)), done)
@@ -134,7 +138,8 @@ impl Engine {
                 let why = reason.as_ref().map(|(denial, _)| denial.to_string());
                 entry.with("why", why.as_deref().unwrap_or("no valid signature")).denied()
             }
-            Reply::Refused(_) | Reply::Market(Err(_)) => return,
+            Reply::Application(Err(ApplicationRefusal::Forbidden(_))) => entry.denied(),
+            Reply::Refused(_) | Reply::Market(Err(_)) | Reply::Application(Err(_)) => return,
             reply => {
                 let is_done = match done {
                     Done::Always => true,

@@ -6,7 +6,11 @@ use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
 use crate::model::{ApplicationId, Capability, Now, TrackerId};
-use crate::scheduler::{AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName};
+use crate::scheduler::{
+    AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
+};
+
+use super::job_group::WITHOUT_ACCOUNT;
 
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
@@ -170,7 +174,7 @@ impl Engine {
         let Some(application) = self.applications.get(id) else { return };
         let submitted = Arc::clone(&application.submitted);
         let app = self.jobs.next_app_id();
-        let group = self.open_pool(&submitted.queue);
+        let group = self.open_application_group(&submitted.queue);
         let spec = AppSpec {
             id: app,
             group,
@@ -186,6 +190,12 @@ impl Engine {
         scheduler.resume_app(app);
         scheduler.set_strict_gates(app, submitted.strict_gates);
         self.applications.enter_app(id, app);
+    }
+
+    /// The group of an application in that queue: under the market its account, if there is one.
+    pub(super) fn open_application_group(&mut self, queue: &str) -> GroupId {
+        let has_account = self.ruling_market().is_none_or(|market| market.account(queue).is_some());
+        self.open_pool(if has_account { queue } else { WITHOUT_ACCOUNT })
     }
 
     /// Adds an application of an earlier run to the scheduler, with its requests and containers.

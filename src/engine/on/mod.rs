@@ -5,6 +5,7 @@ mod allowances;
 mod application_requests;
 mod assignment;
 mod audit;
+mod audit_applications;
 mod build_snapshot;
 mod chosen_victims;
 mod containers;

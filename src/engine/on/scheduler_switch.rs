@@ -125,6 +125,10 @@ impl Engine {
     }
 
     fn group_of_app(&mut self, app: AppId) -> GroupId {
+        let application = self.applications.of_app(app).and_then(|id| self.applications.get(id));
+        if let Some(queue) = application.map(|application| Arc::clone(&application.submitted.queue)) {
+            return self.open_application_group(&queue);
+        }
         match self.jobs.by_app(app).map(|job| (job.spec.clone(), job.pool.clone())) {
             Some((spec, pool)) => self.open_job_group(&spec, pool.as_deref()),
             // Its job was forgotten, and attempts still hold slots.

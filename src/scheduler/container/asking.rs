@@ -7,7 +7,7 @@ use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
 use super::demand::ContainerDemand;
-use super::{AskError, AskedRow, UnreportedGrant};
+use super::{AskError, AskedRow, CountedRows, RequestType, UnreportedGrant};
 
 /// Containers of a group or an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,15 @@ impl Scheduler {
         rows.iter().for_each(|row| demand.restore_row(row));
         self.containers.asked.insert(id);
         self.update_demand(id);
+    }
+
+    /// Counts a grant on its rows again, as the scheduler did when it granted it: for a caller that replays calls and
+    /// grants after a restart. It holds nothing by that; see [`Self::restore_container`].
+    pub fn count_grant(&mut self, id: AppId, request: RequestType, counted: &CountedRows) {
+        if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
+            table.lower_rows(counted);
+            self.update_demand(id);
+        }
     }
 
     /// Drops all rows of an application; what it holds stays.

@@ -63,6 +63,11 @@ impl ContainerDemand {
         self.running.get(request).copied().unwrap_or(0)
     }
 
+    /// Containers held of all types.
+    pub(super) fn total_running(&self) -> u64 {
+        self.running.values().map(|running| u64::from(*running)).sum()
+    }
+
     /// A container more of a type is held.
     pub(super) fn count_up(&mut self, request: RequestType) {
         let running = self.running.entry(request).or_default();

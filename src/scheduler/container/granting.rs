@@ -36,7 +36,7 @@ struct Search {
 
 impl Scheduler {
     /// Grants containers on a node at its heartbeat, after its tasks were assigned. Returns how many. Call it once a
-    /// heartbeat: delays and reservations count heartbeats.
+    /// heartbeat, since delays and reservations count heartbeats, and [`Self::grant_containers`] after it.
     pub fn grant_containers_on(&mut self, node: TrackerId, source: &mut impl ContainerSource) -> u32 {
         if let Some(bag) = self.bag_mut(node) {
             bag.missed.clear();
@@ -93,7 +93,7 @@ impl Scheduler {
                 break;
             }
             let is_head = walk.passed_over.is_empty() && resumed.is_none();
-            let outcome = self.offer_container(node, next.app, source);
+            let outcome = self.offer_container(node, next.app, None, source);
             if let Outcome::Granted(_) = outcome {
                 walk.granted += 1;
                 continue;
@@ -186,7 +186,7 @@ impl Scheduler {
         let Search { app, request, granted: before, .. } = *search;
         let is_reserved = self.reservation_on(node).is_some_and(|(other, _)| other != app);
         while !is_reserved && self.is_grantable(app, &request) {
-            match self.offer_container(node, app, source) {
+            match self.offer_container(node, app, Some(request), source) {
                 Outcome::Granted(_) => search.granted += 1,
                 Outcome::Delayed(delayed) if delayed == request => {
                     search.is_over = true;

@@ -17,6 +17,7 @@
 mod asked_row;
 mod asking;
 pub(super) mod bag;
+mod checks;
 mod container_grant;
 mod container_table;
 pub(super) mod demand;
@@ -30,6 +31,8 @@ mod request_type;
 mod reserving;
 mod room_index;
 pub(super) mod state;
+#[cfg(test)]
+mod tests;
 
 pub use asked_row::{AskError, AskedRow, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, UnreportedGrant};
 pub use asking::ContainerUsage;

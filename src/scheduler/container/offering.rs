@@ -31,8 +31,15 @@ enum Choice {
 impl Scheduler {
     /// Offers a node to an application. Its types are asked in their order; one that wants this node and is refused for
     /// want of room or for its distance keeps those behind it from the node, one that cannot use the node does not.
-    pub(super) fn offer_container(&mut self, node: TrackerId, id: AppId, source: &mut impl ContainerSource) -> Outcome {
-        match self.choose_type(node, id) {
+    /// `served`: the only type that counts a miss, where nodes are looked for on its behalf; none: all do.
+    pub(super) fn offer_container(
+        &mut self,
+        node: TrackerId,
+        id: AppId,
+        served: Option<RequestType>,
+        source: &mut impl ContainerSource,
+    ) -> Outcome {
+        match self.choose_type(node, id, served) {
             None => Outcome::Refused,
             Some(Choice::Other(outcome)) => outcome,
             Some(Choice::Miss(request)) => {
@@ -47,7 +54,7 @@ impl Scheduler {
         }
     }
 
-    fn choose_type(&self, id: TrackerId, app: AppId) -> Option<Choice> {
+    fn choose_type(&self, id: TrackerId, app: AppId, served: Option<RequestType>) -> Option<Choice> {
         let Self { apps, nodes, topology, containers, .. } = self;
         let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
         let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
@@ -62,14 +69,16 @@ impl Scheduler {
                 continue;
             }
             let has_room = request.capability.fits(free);
-            let counts_miss = has_room && !bag.missed.contains(&(app, *request));
+            let is_served = served.is_none_or(|served| served == *request);
+            let counts_miss = has_room && is_served && !bag.missed.contains(&(app, *request));
             match table.verdict(site, rules, counts_miss) {
                 SiteVerdict::Excluded => {}
                 SiteVerdict::Allowed(level) if has_room => return Some(Choice::Grant(*request, level)),
                 SiteVerdict::Allowed(_) if request.capability.fits(bag.declared) => {
                     return Some(Choice::Other(Outcome::NoRoom(*request)));
                 }
-                SiteVerdict::Delayed if has_room => return Some(Choice::Miss(*request)),
+                SiteVerdict::Delayed if counts_miss => return Some(Choice::Miss(*request)),
+                SiteVerdict::Delayed if has_room => return Some(Choice::Other(Outcome::Delayed(*request))),
                 SiteVerdict::Allowed(_) | SiteVerdict::Delayed => return None,
             }
         }
@@ -104,7 +113,11 @@ impl Scheduler {
         }
         self.hold_container(app, node, request);
         self.update_demand(app);
-        self.drop_idle_reservation(app, request);
+        if !self.is_grantable(app, &request) {
+            self.drop_reservation_of(app, request);
+            // Other nodes may serve the types behind it now.
+            self.containers.asked.insert(app);
+        }
         self.check_room(node);
         Outcome::Granted(request)
     }

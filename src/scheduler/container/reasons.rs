@@ -26,10 +26,10 @@ pub enum ContainerReason {
     NoNodeFits,
     /// Gates, the blacklist or relax-locality exclude all nodes that are as large.
     Gates,
-    /// Nodes with room are too far away so far.
-    LocalityDelay,
     /// All nodes that may be used are in use.
     NoneFree,
+    /// Nodes with room are too far away so far.
+    LocalityDelay,
     /// A node has room: other applications, an earlier type, a quota or a reservation come first.
     Others,
 }

@@ -39,11 +39,8 @@ impl Scheduler {
         self.containers.freed.insert(node);
     }
 
-    /// Ends the reservation of a type that wants nothing more.
-    pub(super) fn drop_idle_reservation(&mut self, id: AppId, request: RequestType) {
-        if self.is_grantable(id, &request) {
-            return;
-        }
+    /// Ends the reservation of a type, if it has one.
+    pub(super) fn drop_reservation_of(&mut self, id: AppId, request: RequestType) {
         let table = self.demand(id).and_then(|demand| demand.types.get(&request));
         if let Some(node) = table.and_then(|table| table.reserved_on) {
             self.end_container_reservation(node);

@@ -3,10 +3,10 @@
 use rusqlite::{ToSql, Transaction, params};
 
 use crate::api::applications::{ApplicationState, ContainerState};
-use crate::engine::{ApplicationChange, Container, Standing, SubmittedApplication};
+use crate::engine::{ApplicationChange, Container, RequestType, Standing, SubmittedApplication};
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
-use crate::scheduler::RequestType;
+
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 

@@ -148,24 +148,32 @@ fn check_launch(
     Ok((launch, items))
 }
 
-/// Refuses rows with which the application would have too many types or rows.
+/// Refuses rows with which the application would have too many types or rows. Looks at the types of the call alone.
 fn check_numbers(rows: &[CheckedRow], application: Option<&Application>) -> Result<(), RowsRefusal> {
-    let mut places: BTreeMap<RequestType, BTreeSet<&Placement>> = BTreeMap::new();
-    for (request, table) in application.into_iter().flat_map(|application| &application.tables) {
-        places.insert(*request, table.rows.keys().collect());
-    }
+    let known = |request: &RequestType| application.and_then(|application| application.tables.get(request));
+    let mut new: BTreeMap<RequestType, BTreeSet<&Placement>> = BTreeMap::new();
     for row in rows {
-        places.entry(row.request).or_default().insert(&row.place);
+        let places = new.entry(row.request).or_default();
+        if known(&row.request).is_none_or(|table| !table.rows.contains_key(&row.place)) {
+            places.insert(&row.place);
+        }
     }
-    if places.len() > MAX_TYPES {
+    let tables = application.map(|application| &application.tables);
+    let types = tables.map_or(0, BTreeMap::len) + new.keys().filter(|request| known(request).is_none()).count();
+    if types > MAX_TYPES {
         return Err(RowsRefusal::TooMany(format!("an application has at most {MAX_TYPES} types of requests")));
     }
-    if places.values().map(BTreeSet::len).sum::<usize>() > MAX_ROWS {
+    let before: usize = tables.into_iter().flatten().map(|(_, table)| table.rows.len()).sum();
+    if before + new.values().map(BTreeSet::len).sum::<usize>() > MAX_ROWS {
         return Err(RowsRefusal::TooMany(format!("an application has at most {MAX_ROWS} rows")));
     }
-    let hosts = |names: &BTreeSet<&Placement>| names.iter().filter(|name| matches!(name, Placement::Host(_))).count();
-    if places.values().any(|names| hosts(names) > MAX_HOST_ROWS) {
-        return Err(RowsRefusal::TooMany(format!("a type of requests has at most {MAX_HOST_ROWS} rows for hosts")));
+    let is_host = |place: &Placement| matches!(place, Placement::Host(_));
+    for (request, places) in &new {
+        let before = known(request).map_or(0, |table| table.rows.keys().filter(|place| is_host(place)).count());
+        if before + places.iter().filter(|place| is_host(place)).count() > MAX_HOST_ROWS {
+            let text = format!("a type of requests has at most {MAX_HOST_ROWS} rows for hosts");
+            return Err(RowsRefusal::TooMany(text));
+        }
     }
     Ok(())
 }

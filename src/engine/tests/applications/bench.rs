@@ -44,23 +44,21 @@ impl Bench {
     pub fn new(sizes: &[Capability]) -> Self {
         let mut bench = Self { cluster: Cluster::new(fifo()), workers: Vec::new() };
         for (index, capability) in sizes.iter().enumerate() {
-            let host = format!("h{index}");
-            let tracker = bench.cluster.add_tracker(&host, 0, 0);
-            bench.cluster.trackers[tracker].name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", index + 1);
-            let containers = BTreeMap::new();
-            let incarnation = index as u64 + 1;
-            bench.workers.push(FakeWorker {
-                incarnation,
-                capability: *capability,
-                beats: 0,
-                containers,
-                unhealthy: None,
-            });
+            let index = bench.add_worker(&format!("h{index}"), *capability);
             bench.heartbeat(index);
             bench.connect(index);
             bench.heartbeat(index);
         }
         bench
+    }
+
+    /// Adds a worker that has sent nothing yet.
+    pub fn add_worker(&mut self, host: &str, capability: Capability) -> usize {
+        let index = self.cluster.add_tracker(host, 0, 0);
+        self.cluster.trackers[index].name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", index + 1);
+        let (incarnation, containers) = (index as u64 + 1, BTreeMap::new());
+        self.workers.push(FakeWorker { incarnation, capability, beats: 0, containers, unhealthy: None });
+        index
     }
 
     pub fn secret(index: usize) -> String {

@@ -13,18 +13,27 @@ use super::bench::{Bench, Program, asking, ids, items_row, launching, read, row}
 
 #[derive(Clone, Debug)]
 enum Op {
-    Ask { priority: u32, count: u32, host: Option<usize> },
+    Ask {
+        priority: u32,
+        count: u32,
+        host: Option<usize>,
+    },
     Launch,
     Release,
     Start(usize),
-    End { which: usize, exit: i32 },
+    End {
+        which: usize,
+        exit: i32,
+    },
     /// The answer of the next call is lost once.
     LoseAnswer,
     Crash,
     RestartWorker(usize),
     Kill(usize),
     Pass(u64),
-    Unattended { items: u32 },
+    Unattended {
+        items: u32,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -6,4 +6,5 @@ mod calls;
 mod items;
 mod laws;
 mod restarts;
+mod seed_example;
 mod submissions;

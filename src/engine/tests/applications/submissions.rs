@@ -127,3 +127,23 @@ fn a_list_has_the_newest_first_and_continues() {
     let running = ApplicationFilter { states: vec![ApplicationState::Running], limit: 9, ..Default::default() };
     assert_eq!(list(running), (Vec::new(), None));
 }
+
+#[test]
+fn submissions_and_kills_are_in_the_audit_log() {
+    let mut bench = Bench::new(&[]);
+    let application = bench.submit(|_| {});
+    let _: Result<_, _> = bench.ask_as("bob", ApplicationQuestion::Kill(application));
+    for _ in 0..2 {
+        bench.ask(ApplicationQuestion::Kill(application)).unwrap();
+    }
+    let entries = bench.cluster.effects.iter().filter_map(|effect| match effect {
+        crate::engine::Effect::Audit(entry) => Some(entry.to_string()),
+        _ => None,
+    });
+    let expected = [
+        format!("submit user=alice application={application} name=trial"),
+        format!("denied kill user=bob application={application} owner=alice"),
+        format!("kill user=alice application={application}"),
+    ];
+    assert_eq!(entries.collect::<Vec<_>>(), expected);
+}

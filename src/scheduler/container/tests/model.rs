@@ -1,0 +1,260 @@
+//! The rules of granting a second time, as plainly as they are written: lists of rows, and every node and application is
+//! looked at each time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::Capability;
+use crate::scheduler::Level;
+use crate::scheduler::container::{AskedRow, RequestType, RowName};
+
+/// A node by its number.
+#[derive(Clone, Debug)]
+pub struct ModelNode {
+    pub host: String,
+    pub rack: String,
+    pub declared: Capability,
+    pub takes: bool,
+    pub tasks: u32,
+    pub containers: Vec<(usize, RequestType)>,
+    missed: BTreeSet<(usize, RequestType)>,
+    starved: Option<(usize, RequestType)>,
+    pub reserved: Option<(usize, RequestType)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ModelApp {
+    pub is_strict: bool,
+    pub blacklist: BTreeSet<String>,
+    pub types: BTreeMap<RequestType, ModelType>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ModelType {
+    pub rows: Vec<AskedRow>,
+    near_misses: u32,
+    far_misses: u32,
+}
+
+/// Applications in the order in which they are served.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub nodes: Vec<ModelNode>,
+    pub apps: Vec<ModelApp>,
+    pub delay: u32,
+}
+
+/// What a node is offered ends in.
+enum Answer {
+    Grant(RequestType, Level),
+    NoRoom(RequestType),
+    Nothing,
+}
+
+const SLOT: Capability = Capability::new(1_024, 1);
+
+impl ModelNode {
+    pub fn new(host: &str, rack: &str, declared: Capability) -> Self {
+        Self {
+            host: host.to_owned(),
+            rack: rack.to_owned(),
+            declared,
+            takes: true,
+            tasks: 0,
+            containers: Vec::new(),
+            missed: BTreeSet::new(),
+            starved: None,
+            reserved: None,
+        }
+    }
+
+    pub fn free(&self) -> Capability {
+        let used = self.containers.iter().map(|(_, request)| request.capability);
+        used.fold(self.declared.saturating_sub(SLOT.times(self.tasks)), Capability::saturating_sub)
+    }
+}
+
+impl ModelType {
+    fn row(&self, name: &str) -> Option<&AskedRow> {
+        self.rows.iter().find(|row| row.name.to_string() == name)
+    }
+
+    fn count(&self, name: &str) -> Option<u32> {
+        self.row(name).map(|row| row.count)
+    }
+
+    fn wanted(&self) -> u32 {
+        self.count("*").unwrap_or(0)
+    }
+
+    fn lower(&mut self, name: &str) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.name.to_string() == name) {
+            row.count = row.count.saturating_sub(1);
+        }
+    }
+}
+
+impl Model {
+    /// All rows of a call, which a caller sent that had received all grants.
+    pub fn ask(&mut self, app: usize, rows: &[AskedRow]) {
+        let types = &mut self.apps[app].types;
+        for row in rows {
+            let of_type = types.entry(row.request).or_default();
+            of_type.rows.retain(|before| before.name != row.name);
+            of_type.rows.push(row.clone());
+        }
+        for row in rows {
+            if types.get(&row.request).is_some_and(|of_type| of_type.wanted() == 0) {
+                types.remove(&row.request);
+            }
+        }
+    }
+
+    /// All rows, as the scheduler lists them.
+    pub fn rows(&self, app: usize) -> Vec<AskedRow> {
+        let mut rows: Vec<AskedRow> = self.apps[app].types.values().flat_map(|of_type| of_type.rows.clone()).collect();
+        rows.sort_by_key(|row| (row.request, row.name.clone()));
+        rows
+    }
+
+    fn running(&self, app: usize, request: &RequestType) -> u32 {
+        let all = self.nodes.iter().flat_map(|node| &node.containers);
+        all.filter(|container| **container == (app, *request)).count() as u32
+    }
+
+    fn may_be_granted(&self, app: usize, request: &RequestType) -> bool {
+        let Some(of_type) = self.apps[app].types.get(request) else { return false };
+        let most = of_type.row("*").and_then(|row| row.max_running);
+        of_type.wanted() > 0 && most.is_none_or(|most| self.running(app, request) < most.get())
+    }
+
+    /// The level of a node for a type, `Err(true)`: not before more misses; `Err(false)`: never.
+    fn level(&self, node: &ModelNode, app: usize, request: &RequestType, new_miss: bool) -> Result<Level, bool> {
+        let (of_app, nodes) = (&self.apps[app], self.nodes.iter().filter(|node| node.takes).count() as u64);
+        let of_type = &of_app.types[request];
+        if of_app.blacklist.contains(&node.host) || of_app.blacklist.contains(&node.rack) {
+            return Err(false);
+        }
+        let (host, rack) = (of_type.count(&node.host), of_type.count(&node.rack));
+        if host > Some(0) && rack != Some(0) {
+            return Ok(Level::Node);
+        }
+        let rack_relaxes = of_type.row(&node.rack).is_none_or(|row| row.relax_locality);
+        let any_relaxes = of_type.row("*").is_some_and(|row| row.relax_locality);
+        let rack_may = rack > Some(0) && host != Some(0) && rack_relaxes;
+        let far_may = any_relaxes && rack_relaxes && !(of_app.is_strict && (host == Some(0) || rack == Some(0)));
+        let open = |row: &&AskedRow| row.name != RowName::Any && row.count > 0;
+        let open_rows = of_type.rows.iter().filter(open).count() as u64;
+        let open_hosts = of_type.rows.iter().any(|row| matches!(row.name, RowName::Host(_)) && row.count > 0);
+        let misses = u64::from(of_type.far_misses) + u64::from(new_miss);
+        let far_due = open_rows == 0 || misses * nodes > u64::from(of_type.wanted()) * open_rows.min(nodes);
+        let rack_due = !open_hosts || u64::from(of_type.near_misses) >= nodes.min(self.delay.into());
+        match (rack_may, far_may) {
+            (true, far_may) if rack_due || far_may && far_due => Ok(Level::Rack),
+            (_, true) if far_due => Ok(Level::Any),
+            (false, false) => Err(false),
+            _ => Err(true),
+        }
+    }
+
+    fn offer(&mut self, node: usize, app: usize) -> Answer {
+        let free = self.nodes[node].free();
+        let requests: Vec<RequestType> = self.apps[app].types.keys().copied().collect();
+        for request in requests.into_iter().filter(|request| self.may_be_granted(app, request)).collect::<Vec<_>>() {
+            let has_room = request.capability.fits(free);
+            let new_miss = has_room && !self.nodes[node].missed.contains(&(app, request));
+            match self.level(&self.nodes[node], app, &request, new_miss) {
+                Err(false) => {}
+                Ok(level) if has_room => return Answer::Grant(request, level),
+                Ok(_) if request.capability.fits(self.nodes[node].declared) => return Answer::NoRoom(request),
+                Ok(_) => return Answer::Nothing,
+                Err(true) => {
+                    if new_miss {
+                        self.nodes[node].missed.insert((app, request));
+                        let of_type = self.apps[app].types.get_mut(&request).unwrap();
+                        of_type.near_misses += 1;
+                        of_type.far_misses += 1;
+                    }
+                    return Answer::Nothing;
+                }
+            }
+        }
+        Answer::Nothing
+    }
+
+    fn grant(&mut self, node: usize, app: usize, request: RequestType, level: Level) {
+        let (host, rack) = (self.nodes[node].host.clone(), self.nodes[node].rack.clone());
+        let of_type = self.apps[app].types.get_mut(&request).unwrap();
+        of_type.far_misses = 0;
+        if level != Level::Any {
+            of_type.near_misses = 0;
+            of_type.lower(&rack);
+        }
+        if level == Level::Node {
+            of_type.lower(&host);
+        }
+        of_type.lower("*");
+        self.nodes[node].containers.push((app, request));
+        if self.nodes[node].reserved == Some((app, request)) {
+            self.nodes[node].reserved = None;
+        }
+        if !self.may_be_granted(app, &request) {
+            self.nodes
+                .iter_mut()
+                .filter(|node| node.reserved == Some((app, request)))
+                .for_each(|node| node.reserved = None);
+        }
+    }
+
+    /// Ends reservations that their types can no longer use.
+    pub fn drop_reservations(&mut self, node: usize) {
+        let Some((app, request)) = self.nodes[node].reserved else { return };
+        let is_usable = self.may_be_granted(app, &request)
+            && self.level(&self.nodes[node], app, &request, true).is_ok()
+            && request.capability.fits(self.nodes[node].declared)
+            && self.nodes[node].takes;
+        if !is_usable {
+            self.nodes[node].reserved = None;
+        }
+    }
+
+    /// A heartbeat of a node: what it is granted.
+    pub fn beat(&mut self, number: usize) -> Vec<(usize, RequestType, Level)> {
+        self.nodes[number].missed.clear();
+        self.drop_reservations(number);
+        let (mut granted, mut passed_over, mut head) = (Vec::new(), BTreeSet::new(), None);
+        while self.nodes[number].takes {
+            let waits = |app: &usize| {
+                let mut types = self.apps[*app].types.keys();
+                types.any(|request| self.may_be_granted(*app, request)) && !passed_over.contains(app)
+            };
+            let Some(app) = (0..self.apps.len()).find(waits) else { break };
+            match self.offer(number, app) {
+                Answer::Grant(request, level) => {
+                    self.grant(number, app, request, level);
+                    granted.push((app, request, level));
+                    continue;
+                }
+                Answer::NoRoom(request) if passed_over.is_empty() => {
+                    let node = &self.nodes[number];
+                    let is_second = node.starved == Some((app, request));
+                    let has_one = self.nodes.iter().any(|node| node.reserved == Some((app, request)));
+                    if is_second && node.reserved.is_none() && !has_one {
+                        self.nodes[number].reserved = Some((app, request));
+                        break;
+                    }
+                    head = Some((app, request));
+                }
+                Answer::NoRoom(_) | Answer::Nothing => {}
+            }
+            let (node, free) = (&self.nodes[number], self.nodes[number].free());
+            if node.reserved.is_some_and(|(reserved, _)| reserved == app) || free.memory_mb == 0 || free.vcores == 0 {
+                break;
+            }
+            passed_over.insert(app);
+        }
+        if self.nodes[number].takes {
+            self.nodes[number].starved = head;
+        }
+        granted
+    }
+}

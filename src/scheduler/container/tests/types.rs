@@ -1,0 +1,147 @@
+//! Types of one application: strictly in their order, and no more at a time than they say; applications in theirs.
+
+use super::stage::{Stage, at_a_time, request, row, rows};
+use crate::model::Capability;
+use crate::scheduler::container::{ContainerReason, RequestType};
+use crate::scheduler::{AppId, Scheduler};
+
+const FIRST: RequestType = request(1, 2_048);
+const SECOND: RequestType = request(2, 512);
+
+fn stage(memory_mb: u32) -> Stage {
+    Stage::with_bags(&[("a", "/r1", Capability::new(memory_mb, 8))])
+}
+
+fn granted(stage: &Stage) -> Vec<(u32, u32)> {
+    stage.source.grants.iter().map(|grant| (grant.app.get(), grant.request.priority)).collect()
+}
+
+#[test]
+fn types_are_served_by_priority_then_request_id_then_capability() {
+    let mut stage = stage(8_192);
+    let app = stage.add_app(1);
+    let types = [(2, 0, 512), (1, 5, 512), (1, 0, 1_024), (1, 0, 512)]
+        .map(|(priority, request_id, memory_mb)| RequestType { request_id, ..request(priority, memory_mb) });
+    types.iter().for_each(|request| stage.set(app, &rows(*request, &[("*", 1)])));
+    stage.beat("a");
+    let mut sorted = types;
+    sorted.sort_unstable();
+    assert_eq!(stage.source.grants.iter().map(|grant| grant.request).collect::<Vec<_>>(), sorted);
+}
+
+#[test]
+fn a_type_without_room_keeps_lower_ones_from_the_node() {
+    let mut stage = stage(3_072);
+    let app = stage.add_app(1);
+    stage.set(app, &rows(FIRST, &[("*", 2)]));
+    stage.set(app, &rows(SECOND, &[("*", 1)]));
+    stage.beat("a");
+    assert_eq!(granted(&stage), [(1, 1)]);
+    stage.set(app, &rows(FIRST, &[("*", 0)]));
+    stage.grant();
+    assert_eq!(granted(&stage), [(1, 1), (1, 2)]);
+}
+
+#[test]
+fn a_type_that_waits_for_a_nearer_node_keeps_lower_ones_from_this_one() {
+    let mut stage = stage(8_192);
+    let app = stage.add_app(1);
+    let rows_of_first = rows(FIRST, &[("elsewhere", 50), ("*", 100)]);
+    stage.set(app, &rows_of_first);
+    stage.set(app, &rows(SECOND, &[("*", 1)]));
+    stage.beat("a");
+    assert_eq!(granted(&stage), []);
+    assert_eq!(stage.scheduler.waiting_containers(app)[0].reason, ContainerReason::LocalityDelay);
+}
+
+#[test]
+fn at_most_so_many_of_a_type_run_at_a_time() {
+    let mut stage = stage(8_192);
+    let app = stage.add_app(1);
+    stage.set(app, &[at_a_time(row(SECOND, "*", 5), 2)]);
+    assert_eq!(stage.scheduler.app_containers(app).waiting, 2);
+    assert_eq!((stage.grant().len(), stage.beat("a").len()), (2, 0));
+    assert_eq!(stage.scheduler.waiting_containers(app)[0].reason, ContainerReason::MaxRunning);
+    // Lower types are served meanwhile.
+    stage.set(app, &rows(request(3, 512), &[("*", 1)]));
+    assert_eq!(stage.grant().len(), 1);
+    stage.end(&stage.source.grants[0].clone());
+    assert_eq!(stage.grant().len(), 1);
+    assert_eq!(stage.table(app, SECOND), [("*".to_owned(), 2)]);
+}
+
+#[test]
+fn applications_are_served_in_submission_order_and_one_that_refuses_is_passed_over() {
+    let mut stage = stage(2_048);
+    let apps = [1, 2].map(|number| stage.add_app(number));
+    apps.iter().for_each(|app| stage.set(*app, &rows(request(1, 1_024), &[("*", 2)])));
+    stage.source.refuses = Some(apps[0]);
+    stage.beat("a");
+    assert_eq!(granted(&stage), [(2, 1), (2, 1)]);
+    stage.source.refuses = None;
+    stage.end(&stage.source.grants[0].clone());
+    stage.grant();
+    assert_eq!(granted(&stage)[2..], [(1, 1)]);
+}
+
+#[test]
+fn each_policy_serves_applications_in_the_order_of_submission() {
+    let bags = [("a", "/r1", Capability::new(3_072, 8))];
+    let policies: [fn() -> Scheduler; 3] = [
+        || Scheduler::fifo(crate::scheduler::FifoOptions::default()),
+        Scheduler::dynamic,
+        || Scheduler::constraint(crate::scheduler::constraint::ConstraintConfig::default()),
+    ];
+    for scheduler in policies {
+        let mut stage = Stage::under(scheduler(), &bags);
+        for number in [3, 1, 2] {
+            let app = stage.add_app_in(&format!("q{number}"), number);
+            stage.set(app, &rows(SECOND, &[("*", 2)]));
+        }
+        stage.beat("a");
+        assert_eq!(granted(&stage), [(1, 2), (1, 2), (2, 2), (2, 2), (3, 2), (3, 2)]);
+    }
+}
+
+#[test]
+fn another_policy_takes_over_what_is_asked_and_held() {
+    let mut stage = stage(2_048);
+    let app = stage.add_app(1);
+    stage.set(app, &rows(request(1, 1_024), &[("*", 3)]));
+    stage.grant();
+    stage.scheduler.replace_policy(crate::scheduler::PolicyOptions::Dynamic);
+    stage.check();
+    assert_eq!(stage.scheduler.app_containers(app).running, 2);
+    stage.end(&stage.source.grants[0].clone());
+    assert_eq!(stage.grant().len(), 1);
+    let group = stage.scheduler.group_of(app).unwrap();
+    assert_eq!(stage.scheduler.group_containers(group).held, 2);
+}
+
+#[test]
+fn usage_counts_the_dominant_part_in_whole_slots() {
+    let mut stage = stage(65_536);
+    let app: AppId = stage.add_app(1);
+    for (request_id, (memory_mb, vcores)) in (0..).zip([(2_048, 1), (1_024, 3), (1_025, 1)]) {
+        let request = RequestType { priority: 1, request_id, capability: Capability::new(memory_mb, vcores) };
+        stage.set(app, &rows(request, &[("*", 1)]));
+    }
+    assert_eq!(stage.grant().len(), 3);
+    assert_eq!(stage.source.grants.iter().map(|grant| grant.slots).collect::<Vec<_>>(), [2, 3, 2]);
+    assert_eq!(stage.scheduler.app_containers(app).held, 7);
+}
+
+#[test]
+fn why_an_application_waits() {
+    let mut stage = stage(2_048);
+    let app = stage.add_app(1);
+    let reason = |stage: &Stage| stage.scheduler.waiting_containers(app).first().map(|waiting| waiting.reason);
+    stage.set(app, &rows(request(1, 4_096), &[("*", 1)]));
+    assert_eq!(reason(&stage), Some(ContainerReason::NoNodeFits));
+    stage.set(app, &rows(request(0, 2_048), &[("*", 2)]));
+    assert_eq!(reason(&stage), Some(ContainerReason::Others));
+    stage.grant();
+    assert_eq!(reason(&stage), Some(ContainerReason::NoneFree));
+    stage.scheduler.blacklist(app, &["a".into()], &[]);
+    assert_eq!(reason(&stage), Some(ContainerReason::Gates));
+}

@@ -23,7 +23,7 @@ pub(crate) const WORK_FOLDER_VARIABLE: &str = "HADOOP_WORK_DIR";
 pub struct CommandGroup {
     /// `cgroup.procs` of the group.
     pub procs: PathBuf,
-    /// That of the group of whoever starts the command, to which it returns.
+    /// That of the group of the process that starts the command, to which it returns.
     pub own_procs: PathBuf,
 }
 

@@ -15,6 +15,7 @@ use crate::clock::wall_ms;
 use crate::fs::{FolderHandle, FsError, remove_below};
 use crate::model::{ContainerExit, ContainerId, LogKey};
 use crate::streaming::private_files::FOLDER_MODE;
+use crate::wire::limits::shorten;
 
 use super::super::local_folders::LocalFolders;
 use super::super::run_as::RunAs;
@@ -27,6 +28,8 @@ use super::run::{ContainerRun, over_memory, whole_mb};
 use super::table::{ContainerEvent, ContainerMessage};
 use super::user_container::UserContainer;
 
+/// Longest text about an end, bytes: beats have a limit.
+const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
 /// On each disk, with a folder for each container.
 const FOLDER: &str = "containers";
 /// Of it: users reach what is theirs, and see nothing else.
@@ -82,7 +85,8 @@ impl ContainerRunner {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, id: ContainerId, end: ContainerEnd) {
+    fn end(&self, id: ContainerId, mut end: ContainerEnd) {
+        shorten(&mut end.diagnostics, MAX_DIAGNOSTICS_BYTES);
         tracing::debug!("{id}: {end:?}");
         self.live().remove(&id);
         self.send(id, ContainerEvent::Ended(end));

@@ -2,7 +2,10 @@
 
 use std::net::{TcpListener, TcpStream};
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::*;
+use crate::http::accept_until;
 
 /// A connection of this process with itself; the streams keep it open.
 struct Connection {
@@ -119,6 +122,33 @@ async fn no_web_page_can_change_anything() {
     }
     assert!(served.questions().is_empty());
     assert_eq!(send(&served, ends, post(&[JSON, BY])).await, passed());
+}
+
+/// Both ends of its connection come with a request, from the server that accepted it.
+#[tokio::test]
+async fn a_request_over_a_real_connection_is_believed() {
+    let served = served();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let shutdown = async { stopped.await.unwrap_or_default() };
+    let serving = tokio::spawn(accept_until(listener, served.router.clone(), WebLimits::default(), shutdown));
+    let ask = async |method: &str, user: &str| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let target = format!("/ws/v1/cluster/apps?user.name={user}");
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let get = ask("GET", "me").await;
+    assert!(get.starts_with("HTTP/1.1 404") && get.contains("/problems/no-such-application"), "{get}");
+    let head = ask("HEAD", "me").await;
+    assert!(head.starts_with("HTTP/1.1 404") && head.ends_with("\r\n\r\n"), "{head}");
+    assert_eq!(served.questions().len(), 2);
+    drop(stop);
+    serving.await.unwrap();
 }
 
 /// A master in a container has a secret and no key, wherever it runs.

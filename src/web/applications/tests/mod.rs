@@ -56,6 +56,7 @@ struct Owned {
 #[derive(Clone)]
 struct Served {
     owned: Arc<Owned>,
+    router: Router,
     service: TowerToHyperService<Router>,
 }
 
@@ -115,7 +116,7 @@ impl Served {
             limits,
         });
         let router = super::routes(&web).with_state(web);
-        Self { owned, service: TowerToHyperService::new(router) }
+        Self { owned, router: router.clone(), service: TowerToHyperService::new(router) }
     }
 
     /// One whose callers sign, answering as `reply` has it.

@@ -10,6 +10,7 @@ use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor};
+use crate::config::settings::ApplicationKeys;
 use crate::config::{
     ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
@@ -113,12 +114,20 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         sections: values(&configuration, daemon),
         runs_as: daemon.runs_as(options, &configuration),
         staging: daemon.staging(options),
+        containers: daemon.containers(options),
         warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
         open_doors: doors.iter().map(ToString::to_string).collect(),
         errors,
     }
+}
+
+/// The file of keys of applications, where it is not that of the market.
+fn keys_of_applications(settings: &Settings) -> Option<PathBuf> {
+    let ApplicationKeys::File(path) = settings.application_keys() else { return None };
+    let is_of_market = settings.market.as_ref().is_some_and(|market| market.acl_file == path);
+    (!is_of_market).then_some(path)
 }
 
 /// For a tasktracker that this process's user starts.
@@ -145,6 +154,7 @@ impl Daemon {
             Daemon::JobTracker => {
                 let errors = Settings::all_errors(options);
                 let loaded = Settings::load(options).ok();
+                let own_keys = loaded.as_ref().and_then(|(settings, _)| keys_of_applications(settings));
                 let (market, of_jobtracker) = match loaded {
                     Some((settings, warnings)) => {
                         (settings.market.map(|market| (market.acl_file, market.budget_file)), warnings)
@@ -153,6 +163,9 @@ impl Daemon {
                 };
                 if let Some((acl_file, budget_file)) = market {
                     findings = check_market_files(&acl_file, &budget_file);
+                }
+                if let Some(acl_file) = own_keys {
+                    findings.check_keys(&acl_file);
                 }
                 warnings.retain(|warning| !of_jobtracker.contains(warning));
                 warnings.splice(0..0, of_jobtracker);
@@ -175,6 +188,16 @@ impl Daemon {
     fn staging(self, options: &LoadOptions) -> Option<String> {
         match self {
             Daemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
+            Daemon::TaskTracker => None,
+        }
+    }
+
+    /// Whose applications get containers.
+    fn containers(self, options: &LoadOptions) -> Option<String> {
+        match self {
+            Daemon::JobTracker => {
+                Settings::load(options).ok().map(|(settings, _)| settings.application_keys().to_string())
+            }
             Daemon::TaskTracker => None,
         }
     }

@@ -261,6 +261,11 @@ impl Values<'_> {
                 ),
             );
         }
+        if self.is_on(&keys::CONTAINERS_ENABLED) {
+            let exposure = "local users can run containers under any user name";
+            doors.extend(self.writable(&keys::CONTAINERS_ACL_FILE, exposure));
+            doors.extend(self.readable(&keys::CONTAINERS_ACL_FILE, exposure));
+        }
         let script = "local users can run programs with the rights of the daemon";
         doors.extend(self.writable(&keys::TOPOLOGY_SCRIPT, script));
         doors.extend(self.writable(&keys::HOSTS, "local users can admit trackers"));

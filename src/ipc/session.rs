@@ -24,7 +24,7 @@ pub trait Service: 'static {
     /// A connection with a tracker's session has closed.
     fn on_tracker_disconnected(&self, connection: u64);
 
-    /// Stops waiting for heartbeats that are held for reasons other than their facts: the server pauses or stops.
+    /// Stops waiting for calls that are held for reasons other than their facts: the server pauses or stops.
     fn abandon_held_calls(&self) {}
 
     /// Whether to read clients' calls; trackers' calls are always read.

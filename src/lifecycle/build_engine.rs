@@ -53,6 +53,7 @@ pub(super) fn build_engine(
     };
     let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
     let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    config.containers.server = as_others_name(&settings.http_address, http).to_string();
     if let Some(choice) = &ruling.choice {
         config.choice = choice.clone();
     }

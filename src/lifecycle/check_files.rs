@@ -87,6 +87,11 @@ pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
 // === impl FileFindings ===
 
 impl FileFindings {
+    /// Looks at a file of keys that is not the market's.
+    pub fn check_keys(&mut self, acl_file: &Path) {
+        self.check_acl(acl_file);
+    }
+
     fn check_acl(&mut self, path: &Path) -> Option<Acl> {
         let (acl, errors) = read_all_users(path).map_err(|error| self.errors.push(ServeError::Acl(error))).ok()?;
         let is_good = errors.is_empty();

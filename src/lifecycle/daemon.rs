@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, BrokenInvariants, Dispatcher, EffectHandler, EventLog, Leftovers, Notifier, Owner, OwnerHandle,
-    RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
+    AclFile, ApplicationWaits, BrokenInvariants, Dispatcher, EffectHandler, EventLog, Leftovers, Notifier, Owner,
+    OwnerHandle, RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
@@ -37,6 +37,7 @@ pub struct Daemon {
     effect_handler: EffectHandler,
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
+    application_waits: Rc<ApplicationWaits>,
     leftovers: Option<Leftovers>,
     background_tasks: Vec<BackgroundTask>,
 }
@@ -76,6 +77,7 @@ pub(super) enum DaemonExit {
 pub(super) struct Calls {
     owner: Rc<Owner>,
     rpc: Rc<RpcServer<Dispatcher>>,
+    application_waits: Rc<ApplicationWaits>,
 }
 
 /// Why the daemon stopped serving.
@@ -109,8 +111,11 @@ impl Daemon {
         let broken_invariants = BrokenInvariants::default();
         let handle = handle.with_stuck_threads(submissions.stuck()).with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
+        let application_waits = Rc::<ApplicationWaits>::default();
         let effect_handler = EffectHandler {
             owner: owner.clone(),
+            dispatcher: dispatcher.clone(),
+            application_waits: application_waits.clone(),
             resolver,
             submissions,
             notifier,
@@ -128,6 +133,7 @@ impl Daemon {
                 effect_handler,
                 effects,
                 requests,
+                application_waits,
                 leftovers: None,
                 background_tasks: Vec::new(),
             },
@@ -156,7 +162,8 @@ impl Daemon {
     }
 
     pub(super) fn calls(&self) -> Calls {
-        Calls { owner: self.owner.clone(), rpc: self.rpc.clone() }
+        let application_waits = self.application_waits.clone();
+        Calls { owner: self.owner.clone(), rpc: self.rpc.clone(), application_waits }
     }
 
     /// Adds a task that runs on the owner's thread while the daemon serves.
@@ -202,7 +209,17 @@ impl Daemon {
         inherited: Vec<InheritedConnection>,
         exit: impl Future<Output = DaemonExit>,
     ) -> Result<Vec<InheritedConnection>, RunError> {
-        let Self { owner, dispatcher, rpc, effect_handler, effects, requests, leftovers, background_tasks } = self;
+        let Self {
+            owner,
+            dispatcher,
+            rpc,
+            effect_handler,
+            effects,
+            requests,
+            application_waits,
+            leftovers,
+            background_tasks,
+        } = self;
         let serving = requests.serving();
         let resolver = effect_handler.resolver.clone();
         let mut tasks = JoinSet::new();
@@ -213,6 +230,7 @@ impl Daemon {
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
+        tasks.spawn_local(dispatcher.clone().end_held_beats());
         let of_web = dispatcher.clone();
         let (adopted, all_adopted) = oneshot::channel::<()>();
         match leftovers {
@@ -233,7 +251,7 @@ impl Daemon {
         tasks.spawn_local(effect_handler.perform(effects));
         let (stop_taking_requests, stopping) = oneshot::channel::<()>();
         let (requests_answered, answered) = oneshot::channel::<()>();
-        let answering = requests.answer(owner.clone(), of_web, async { drop(stopping.await) });
+        let answering = requests.answer(owner.clone(), of_web, application_waits, async { drop(stopping.await) });
         tasks.spawn_local(async move {
             answering.await;
             // Awaited only at the stop.
@@ -301,8 +319,14 @@ impl Calls {
         Err(why)
     }
 
-    /// Takes calls again.
+    /// Has requests that wait for news of applications answered, so that the web server can stop.
+    pub(super) fn end_waits(&self) {
+        self.application_waits.end_all();
+    }
+
+    /// Takes calls again, and lets requests wait for news of applications.
     pub(super) fn resume(&self) {
+        self.application_waits.resume();
         self.rpc.resume();
     }
 

@@ -21,8 +21,8 @@ use crate::engine::{Event, InheritedTrackerConnection};
 use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
-    make_staging_root, make_system_dir,
+    AclFile, AllocationWatch, ApplicationUsers, ContainersOnDisk, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine,
+    SystemDirAtStart, make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames, ServedPorts};
@@ -125,6 +125,9 @@ impl DaemonProcess<'_> {
             acl.warn_of_others();
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
+        let application_keys = settings.application_keys();
+        let application_users = ApplicationUsers::open(&application_keys, acl.as_ref())?;
+        tracing::info!("{application_keys}");
         if self.control.is_none() {
             // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state, self.operator_stop()) {
@@ -154,6 +157,8 @@ impl DaemonProcess<'_> {
         let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
+        let on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+        let handle = handle.with_applications(application_users, on_disk);
         let uploads = daemon.submissions().uploads().clone();
         let owner = daemon.owner().clone();
         let daemon = daemon.with_background_task(uploads.remove_unsubmitted(owner.clone(), store.finished_jobs()));
@@ -413,6 +418,7 @@ impl HandoverPreparation<'_> {
 
     /// Stops the web server and pauses all calls. Returns since when they wait. After an error everything is as before.
     async fn pause(&self) -> Result<u64, String> {
+        self.calls.end_waits();
         if let Some(web) = self.web.running.take() {
             let _ = tokio::task::spawn_blocking(|| web.stop()).await;
         }

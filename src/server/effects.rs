@@ -9,8 +9,10 @@ use crate::clock::Clock;
 use crate::engine::{Effect, Event, LogLevel};
 use crate::store::BudgetPublisher;
 
+use super::application_waits::ApplicationWaits;
 use super::audit_log::{AuditLog, write_audit_line};
 use super::broken_invariants::BrokenInvariants;
+use super::dispatch::Dispatcher;
 use super::end_notification::Notifier;
 use super::event_log::EventLog;
 use super::owner::Owner;
@@ -22,6 +24,8 @@ use super::switch_waiter::SwitchWaiter;
 /// What performs effects.
 pub(crate) struct EffectHandler {
     pub(crate) owner: Rc<Owner>,
+    pub(crate) dispatcher: Rc<Dispatcher>,
+    pub(crate) application_waits: Rc<ApplicationWaits>,
     pub(crate) resolver: Arc<RackResolver>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
@@ -89,8 +93,9 @@ impl EffectHandler {
         let mut audited = AuditedEffects { effects, log: AuditLog::default(), clock };
         while let Some(effect) = audited.next().await {
             match effect {
-                // No request or beat waits yet.
-                Effect::Audit(_) | Effect::ApplicationHasNews(_) | Effect::WorkerHasNews { .. } => {}
+                Effect::Audit(_) => {}
+                Effect::ApplicationHasNews(application) => self.application_waits.notify(application),
+                Effect::WorkerHasNews { tracker } => self.dispatcher.worker_has_news(&tracker),
                 Effect::ReportBrokenInvariant(broken) => self.broken_invariants.add(&broken),
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
                 Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),

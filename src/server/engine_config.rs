@@ -63,7 +63,7 @@ pub fn engine_config(
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,
         limits: limits(settings),
-        containers: ContainerSettings::default(),
+        containers: container_settings(settings),
         heartbeat: HeartbeatConfig {
             min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
             in_second: settings.heartbeat.heartbeats_in_second,
@@ -88,6 +88,23 @@ fn limits(settings: &Settings) -> Limits {
         max_tracker_slots: settings.job_limits.max_tracker_slots,
         max_task_memory_mb: settings.memory.max_task_mb().map(|(map, reduce)| PerKind::new(map, reduce)),
         ..Limits::default()
+    }
+}
+
+/// The web address is the configured one, which may be on any port.
+fn container_settings(settings: &Settings) -> ContainerSettings {
+    let containers = &settings.containers;
+    ContainerSettings {
+        is_enabled: containers.is_enabled,
+        minimum: containers.minimum,
+        maximum: containers.maximum,
+        slot: containers.slot,
+        launch_expiry_ms: containers.launch_expiry_ms,
+        max_per_application: containers.max_per_application,
+        locality_delay: containers.locality_delay,
+        signature_window_ms: containers.signature_window_ms,
+        server: settings.http_address.to_string(),
+        over_kept: settings.job_limits.finished_jobs_kept,
     }
 }
 

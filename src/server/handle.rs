@@ -1,11 +1,9 @@
 //! Access to the owner from other threads.
 
-use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::http::StatusCode;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -16,19 +14,26 @@ use crate::api::{
     Workers,
 };
 use crate::clock::wall_ms;
-use crate::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply};
+use crate::engine::{
+    ApplicationRequest, Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply,
+};
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{
-    FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence, MarketReply,
-    NewUpload, OwnerGone, UploadSink,
+    ApplicationReply, FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
+    MarketPresence, MarketReply, NewUpload, OwnerGone, UploadSink,
 };
 
+use super::accounts::Accounts;
 use super::acl_file::AclFile;
+use super::application_requests::ApplicationOfWeb;
+use super::application_users::ApplicationUsers;
+use super::application_waits::ApplicationWaits;
 use super::broken_invariants::BrokenInvariants;
+use super::containers_on_disk::ContainersOnDisk;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
@@ -37,19 +42,16 @@ use super::owner::Owner;
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
+use super::shown_snapshot::ShownSnapshot;
 use super::submission::{MapInputs, Submissions, Uploads};
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
 /// Concurrent reads of statements.
 const STATEMENTS_AT_ONE_TIME: usize = 2;
-/// Maximum age of a shown snapshot, ms: many viewers of a page cost as much as one.
-const FRESH_MS: u64 = 250;
 /// Maximum size of a market answer without its list of queues, and of each queue in the list, bytes.
 const ANSWER_BYTES: usize = 4 << 10;
 const QUEUE_BYTES: usize = 256;
-/// Maximum wait until a snapshot is durable; then the previous one is shown.
-const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends requests to the owner. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
@@ -66,6 +68,9 @@ pub struct OwnerHandle {
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
+    pub(super) application_users: ApplicationUsers,
+    pub(super) containers_on_disk: Option<ContainersOnDisk>,
+    pub(super) accounts: Arc<Accounts>,
 }
 
 /// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
@@ -98,6 +103,7 @@ enum Request {
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
     Paged(PagedRequest),
+    Application(Box<ApplicationOfWeb>),
     /// Whether a user may hand over files for a job; `true`: it has begun before.
     CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
 }
@@ -135,6 +141,9 @@ impl OwnerHandle {
             refused_senders: None,
             job_sources: JobSources::default(),
             job_files: None,
+            application_users: ApplicationUsers::default(),
+            containers_on_disk: None,
+            accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
     }
@@ -185,6 +194,12 @@ impl OwnerHandle {
         Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
     }
 
+    /// Adds whose requests about applications are taken, and the containers in the database.
+    #[must_use]
+    pub(crate) fn with_applications(self, application_users: ApplicationUsers, on_disk: ContainersOnDisk) -> Self {
+        Self { application_users, containers_on_disk: Some(on_disk), ..self }
+    }
+
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
     async fn read_ledger<T: Send + 'static>(
         &self,
@@ -209,6 +224,14 @@ impl OwnerHandle {
         self.request(|reply| Request::Paged(request(reply))).await
     }
 
+    pub(super) async fn ask_application(
+        &self,
+        request: ApplicationRequest,
+        wait_ms: u64,
+    ) -> Result<ApplicationReply, OwnerGone> {
+        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait_ms, reply }))).await
+    }
+
     async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
@@ -217,7 +240,6 @@ impl OwnerHandle {
 }
 
 /// There are no applications yet.
-impl crate::web::ApplicationOwner for OwnerHandle {}
 
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
@@ -345,7 +367,7 @@ impl crate::web::Owner for OwnerHandle {
         let is_serving = self.serving.load(Ordering::Relaxed);
         let Durable { health: store, missed_updates, .. } = self.store.borrow().clone();
         let store_error = missed_updates.complaint();
-        let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
+        let acl_error = self.acl.as_ref().and_then(|acl| acl.error()).or_else(|| self.application_users.error());
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
         let defect = self.broken_invariants.complaint();
         let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
@@ -406,8 +428,14 @@ impl Requests {
 
     /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
     /// queued requests are answered.
-    pub async fn answer(mut self, owner: Rc<Owner>, dispatcher: Rc<Dispatcher>, stopping: impl Future<Output = ()>) {
-        let snapshot = Rc::new(RefCell::new(Snapshot::default()));
+    pub(crate) async fn answer(
+        mut self,
+        owner: Rc<Owner>,
+        dispatcher: Rc<Dispatcher>,
+        waits: Rc<ApplicationWaits>,
+        stopping: impl Future<Output = ()>,
+    ) {
+        let snapshot = Rc::new(ShownSnapshot::default());
         let mut in_hand = JoinSet::new();
         let mut stopping = pin!(stopping);
         let mut is_stopping = false;
@@ -418,6 +446,7 @@ impl Requests {
                 () = &mut stopping, if !is_stopping => {
                     is_stopping = true;
                     self.requests.close();
+                    waits.end_all();
                     continue;
                 }
             };
@@ -429,7 +458,7 @@ impl Requests {
                     check_view_logs(&owner, &dispatcher, attempt, user, reply, &mut in_hand);
                 }
                 Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
-                Some(Request::Overview(reply)) => overview(&owner, &snapshot, reply, &mut in_hand),
+                Some(Request::Overview(reply)) => snapshot.show(&owner, reply, &mut in_hand),
                 Some(Request::Explain(job, sees_names, reply)) => {
                     explain(&owner, job, sees_names, reply, &mut in_hand);
                 }
@@ -437,6 +466,7 @@ impl Requests {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
+                Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
                 Some(Request::CheckUpload(job, user, has_begun, reply)) => {
                     let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
                         true => Ok(()),
@@ -542,53 +572,6 @@ fn change_job(
         if owner.wait_durable(wait_for).await.is_ok() {
             // The requester may have left.
             let _ = reply.send(result);
-        }
-    });
-}
-
-/// The last snapshot shown.
-#[derive(Default)]
-struct Snapshot {
-    overview: Arc<ClusterSnapshot>,
-    taken_ms: Option<u64>,
-    /// Waiters for the next snapshot, while its facts are not durable.
-    waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
-}
-
-/// Answers with the last snapshot while it is fresh, else builds one; concurrent requests share it.
-fn overview(
-    owner: &Rc<Owner>,
-    snapshot: &Rc<RefCell<Snapshot>>,
-    reply: oneshot::Sender<Arc<ClusterSnapshot>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let now = owner.clock().now();
-    let is_fresh = snapshot.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
-    if is_fresh {
-        // The requester may have left.
-        let _ = reply.send(snapshot.borrow().overview.clone());
-        return;
-    }
-    let is_in_the_making = {
-        let waiting = &mut snapshot.borrow_mut().waiting;
-        waiting.push(reply);
-        waiting.len() > 1
-    };
-    if is_in_the_making {
-        return;
-    }
-    let read = owner.overview(now);
-    let (owner, snapshot) = (owner.clone(), snapshot.clone());
-    in_hand.spawn_local(async move {
-        let durable = tokio::time::timeout(SNAPSHOT_TIMEOUT, owner.wait_durable(read.wait_for));
-        let is_durable = durable.await.is_ok_and(|waited| waited.is_ok());
-        let mut snapshot = snapshot.borrow_mut();
-        if is_durable {
-            snapshot.overview = Arc::new(read.value);
-            snapshot.taken_ms = Some(now.mono_ms);
-        }
-        for reply in std::mem::take(&mut snapshot.waiting) {
-            let _ = reply.send(snapshot.overview.clone());
         }
     });
 }

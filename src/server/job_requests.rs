@@ -32,7 +32,7 @@ pub(super) fn job_request(
     in_hand.spawn_local(async move {
         let signer = request.verified.as_ref().map(|signer| Arc::<str>::from(signer.user.as_str()));
         let groups = match (signer, request.query.job_asked_about()) {
-            (Some(signer), Some(job)) => dispatcher.groups_of(job, &signer).await,
+            (Some(signer), Some(job)) => dispatcher.groups_of(Some(job), &signer).await,
             _ => Arc::new([]),
         };
         let (answer, wait_for) = owner.step(Event::JobRequest { request: Box::new(request), groups });
@@ -57,7 +57,7 @@ pub(super) fn check_view_logs(
 ) {
     let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
     in_hand.spawn_local(async move {
-        let groups = dispatcher.groups_of(attempt.task.job, &user).await;
+        let groups = dispatcher.groups_of(Some(attempt.task.job), &user).await;
         let checked = owner.with_engine(|engine| engine.check_view_logs(attempt, &Caller { user, groups }));
         // The requester may have left.
         let _ = reply.send(checked);

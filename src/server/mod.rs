@@ -3,15 +3,21 @@
 //! Everything that touches the engine runs on one thread (a current-thread runtime): a heartbeat is read, decoded,
 //! stepped and answered without a thread switch. Nothing here waits while it borrows the engine.
 
+mod accounts;
 mod acl_file;
 mod admission;
 mod advertised;
 mod allocation_watch;
 mod answer;
 mod answer_memory;
+mod application_requests;
+mod application_users;
+mod application_waits;
+mod applications_of_web;
 mod audit_log;
 mod believed_hosts;
 mod broken_invariants;
+mod containers_on_disk;
 mod dispatch;
 mod durability_queue;
 mod effects;
@@ -30,14 +36,18 @@ mod quarantine;
 mod rack_resolver;
 mod scheduler_files;
 mod shared_presence;
+mod shown_snapshot;
 mod submission;
 mod switch_waiter;
 
 pub use acl_file::{AclFile, AclFileError, read_all_users, retiring_path};
 pub use advertised::Advertised;
 pub(crate) use allocation_watch::AllocationWatch;
+pub(crate) use application_users::ApplicationUsers;
+pub(crate) use application_waits::ApplicationWaits;
 pub(crate) use audit_log::write_audit_line;
 pub use broken_invariants::BrokenInvariants;
+pub(crate) use containers_on_disk::ContainersOnDisk;
 pub use dispatch::Dispatcher;
 pub use durability_queue::DurabilityQueue;
 pub(crate) use effects::EffectHandler;

@@ -73,6 +73,10 @@ pub const HEALTH_REPORT_BYTES: usize = 1 << 10;
 pub const COUNTER_NAMES_BYTES: usize = 1 << 20;
 /// Most failed fetches in one report.
 pub const FAILED_FETCHES: usize = 1_000;
+/// Longest beat of a worker about its containers, bytes.
+pub const BEAT_BYTES: usize = 4 << 20;
+/// Most containers in one beat.
+pub const BEAT_CONTAINERS: usize = 20_000;
 /// Longest text of a tracker's own error, bytes.
 pub const TRACKER_ERROR_BYTES: usize = 1 << 10;
 /// Longest name of a user, bytes.
@@ -129,6 +133,8 @@ pub const TABLE: &[Limit] = &[
     bytes("status text of an attempt", Sender::Tracker, STATE_TEXT_BYTES, LimitAction::Truncate),
     bytes("names of counters in one report, all together", Sender::Tracker, COUNTER_NAMES_BYTES, LimitAction::Ignore),
     pieces("failed fetches in one report", Sender::Tracker, FAILED_FETCHES, LimitAction::Ignore),
+    bytes("beat about containers", Sender::Tracker, BEAT_BYTES, LimitAction::Reject),
+    pieces("containers in one beat", Sender::Tracker, BEAT_CONTAINERS, LimitAction::Reject),
     bytes("each text of a TaskTracker's own error", Sender::Tracker, TRACKER_ERROR_BYTES, LimitAction::Truncate),
     bytes("credentials of a job, all together", Sender::JobClient, CREDENTIALS_BYTES, LimitAction::Reject),
     bytes("staging directory of a job", Sender::JobClient, SUBMIT_DIR_BYTES, LimitAction::Reject),

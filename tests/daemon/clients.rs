@@ -10,7 +10,7 @@ use jobtracker::market::{KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser}
 use jobtracker::model::JobId;
 use jobtracker::wire::Credentials;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
-use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::protocol::{AdminOperationsCall, Call, ContainerBeatCall, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 
 use super::in_process::InProcessDaemon;
 
@@ -130,6 +130,12 @@ impl IntoCall for JobSubmissionCall {
 impl IntoCall for InterTrackerCall {
     fn into_call(self) -> Call {
         Call::InterTracker(self)
+    }
+}
+
+impl IntoCall for ContainerBeatCall {
+    fn into_call(self) -> Call {
+        Call::ContainerBeats(self)
     }
 }
 

@@ -8,6 +8,7 @@
     reason = "a test that cannot set itself up has failed; parts of the load generator are used"
 )]
 
+mod applications;
 mod budget_file;
 #[path = "../daemon/mod.rs"]
 mod daemon;

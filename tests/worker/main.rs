@@ -7,6 +7,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+mod applications;
 mod cluster;
 mod containers;
 #[path = "../daemon/mod.rs"]

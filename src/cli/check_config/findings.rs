@@ -24,6 +24,8 @@ pub struct Findings {
     pub runs_as: Option<String>,
     /// How the files of jobs reach a JobTracker of this user; none for a tasktracker, and where the daemon would not start.
     pub staging: Option<String>,
+    /// Whose applications get containers; none for a tasktracker, and where the daemon would not start.
+    pub containers: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
@@ -96,6 +98,9 @@ impl Findings {
         }
         if let Some(staging) = &self.staging {
             line(&mut text, format_args!("run by the user of this check: {staging}"));
+        }
+        if let Some(containers) = &self.containers {
+            line(&mut text, format_args!("{containers}"));
         }
         for door in &self.open_doors {
             line(&mut text, format_args!("{door}"));

@@ -148,8 +148,6 @@ keys! {
         "Built-in tasktracker: cores for its slots and containers together. Unset: the processors that it may use, and at least one for each slot.";
     TRACKER_CGROUP = "jobtracker.tasktracker.cgroup", OneOf(&["auto", "require", "off"]), Some("auto"),
         "Built-in tasktracker: whether each container gets a control group (version 2), which keeps it to its memory, processes and share of the cores. `auto`: where the tasktracker's own group is delegated to it (systemd: `Delegate=yes`); else memory is looked at at intervals, and cores are not limited. `require`: it does not start without. `off`: never.";
-    CONTAINER_SLOT_MEMORY = "jobtracker.containers.slot.memory.mb", Number(Megabytes, 1, INT), None,
-        "Memory of one slot where slots and containers share a machine. Read by the JobTracker, whose value counts, and by the built-in tasktracker. Unset: `mapred.cluster.map.memory.mb` where that is set, else 1024.";
     CONTAINER_LOG_LIMIT = "jobtracker.containers.log.limit.kb", Number(Count, 1, 1 << 30), Some("10240"),
         "Built-in tasktracker: maximum size of each of a container's two logs, kB.";
 }

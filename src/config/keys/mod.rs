@@ -5,6 +5,7 @@
 mod capacity;
 mod cluster;
 mod constraint;
+mod containers;
 mod fair;
 mod job;
 mod market;
@@ -16,6 +17,7 @@ use std::fmt;
 pub use capacity::*;
 pub use cluster::*;
 pub use constraint::*;
+pub use containers::*;
 pub use fair::*;
 pub use job::*;
 pub use market::*;
@@ -244,6 +246,11 @@ pub const SECTIONS: &[Section] = &[
         note: "For `mapred.jobtracker.taskScheduler` = `org.apache.hadoop.mapred.ConstraintScheduler`. Numbers are decimals, kept in whole microseconds. What a job sets is kept under every scheduler.",
         keys: CONSTRAINT,
     },
+    Section {
+        title: "Containers",
+        note: "Memory and cores of built-in tasktrackers for any application, see `jobtracker app --help`.",
+        keys: CONTAINERS,
+    },
     Section { title: "This JobTracker", note: "Keys that Hadoop does not have.", keys: OWN },
     Section {
         title: "Built-in tasktracker",
@@ -263,8 +270,16 @@ pub const SECTIONS: &[Section] = &[
 ];
 
 /// Keys of the cluster that a built-in tasktracker reads in addition to [`TRACKER`].
-pub const READ_BY_TRACKER: &[Key] =
-    &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR, WEB_HOSTS, ACLS_ENABLED];
+pub const READ_BY_TRACKER: &[Key] = &[
+    RPC_ADDRESS,
+    DEFAULT_FILE_SYSTEM,
+    HADOOP_TMP_DIR,
+    LOCAL_DIR,
+    WEB_HOSTS,
+    ACLS_ENABLED,
+    MAP_SLOT_MEMORY,
+    CONTAINER_SLOT_MEMORY,
+];
 
 /// Every key of every section.
 pub fn all() -> impl Iterator<Item = &'static Key> {

@@ -7,10 +7,10 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::web_hosts::web_host_names;
 
-use super::named_files::{files_of_market, files_of_trackers};
+use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
-    Directories, HttpLimits, JobChangeSettings, JobLimits, MarketSettings, MemorySettings, Queues, RpcSettings,
-    SchedulerKind, Settings, TrackerSettings, constraint, http_address, rpc_address,
+    ContainerSettings, Directories, HttpLimits, JobChangeSettings, JobLimits, MarketSettings, MemorySettings, Queues,
+    RpcSettings, SchedulerKind, Settings, TrackerSettings, constraint, http_address, rpc_address,
 };
 use super::{HeartbeatSettings, LoadOptions};
 
@@ -82,6 +82,8 @@ impl Errors {
         let trackers = self.collect(TrackerSettings::from_configuration(configuration));
         let mut of_files = files_of_market(configuration, market.flatten().as_ref(), is_for_signatures);
         of_files.extend(trackers.iter().flat_map(|trackers| files_of_trackers(configuration, trackers)));
+        let containers = self.collect(ContainerSettings::from_configuration(configuration));
+        of_files.extend(containers.and_then(|containers| files_of_containers(configuration, &containers)));
         for error in of_files {
             self.collect::<()>(Err(error));
         }

@@ -2,6 +2,7 @@
 
 mod all_errors;
 mod constraint;
+mod containers;
 mod directories;
 pub mod fair;
 mod job_changes;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
@@ -181,6 +183,8 @@ pub struct Settings {
     pub market: Option<MarketSettings>,
     /// Who may submit and change jobs.
     pub job_changes: JobChangeSettings,
+    /// Containers of applications.
+    pub containers: ContainerSettings,
     /// Queues and access lists.
     pub queues: Queues,
     /// Heartbeat intervals.
@@ -229,6 +233,7 @@ impl Settings {
             &settings.scheduler,
             settings.market.as_ref(),
             settings.job_changes.are_signed,
+            &settings.containers,
         )?);
         Ok((settings, warnings))
     }
@@ -267,6 +272,7 @@ impl Settings {
             deadlines: constraint::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,
+            containers: ContainerSettings::from_configuration(&configuration)?,
             job_changes,
             queues,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
@@ -290,6 +296,16 @@ impl Settings {
         warnings.extend(settings.directories.warning(&settings.configuration)?);
         warnings.extend(contradictions::of_jobtracker(&settings.configuration, settings.market.is_some()));
         Ok((settings, warnings))
+    }
+}
+
+// === impl Settings: applications ===
+
+impl Settings {
+    /// How users of applications are known.
+    #[must_use]
+    pub fn application_keys(&self) -> ApplicationKeys {
+        ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
 }
 

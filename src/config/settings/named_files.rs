@@ -9,7 +9,7 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::open_named_by_conf;
 
-use super::{MarketSettings, SchedulerKind, TrackerSettings};
+use super::{ContainerSettings, MarketSettings, SchedulerKind, TrackerSettings};
 
 /// Checks each named file; the first error.
 pub(super) fn check_named_files(
@@ -18,10 +18,12 @@ pub(super) fn check_named_files(
     scheduler: &SchedulerKind,
     market: Option<&MarketSettings>,
     are_changes_signed: bool,
+    containers: &ContainerSettings,
 ) -> Result<Vec<Warning>, ConfigError> {
     let is_for_signatures = are_changes_signed && !matches!(scheduler, SchedulerKind::Dynamic(_));
     let errors = files_of_trackers(configuration, trackers).into_iter();
-    let mut errors = errors.chain(files_of_market(configuration, market, is_for_signatures));
+    let errors = errors.chain(files_of_market(configuration, market, is_for_signatures));
+    let mut errors = errors.chain(files_of_containers(configuration, containers));
     errors.next().map_or(Ok(()), Err)?;
     warn_of_budget_file(configuration, scheduler, market)
 }
@@ -36,6 +38,16 @@ pub(super) fn files_of_trackers(configuration: &Configuration, trackers: &Tracke
         check_readable(configuration, &keys::TOPOLOGY_SCRIPT, trackers.topology_script.as_deref(), "a program"),
     ];
     checks.into_iter().filter_map(Result::err).collect()
+}
+
+/// The error about the file of keys of applications, if any.
+pub(super) fn files_of_containers(
+    configuration: &Configuration,
+    containers: &ContainerSettings,
+) -> Option<ConfigError> {
+    let path = containers.acl_file.as_deref().filter(|_| containers.is_enabled);
+    let expected = "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`";
+    check_readable(configuration, &keys::CONTAINERS_ACL_FILE, path, expected).err()
 }
 
 /// All errors about the files of the market. `is_for_signatures`: only signed changes of jobs need them.

@@ -154,7 +154,7 @@ fn under_another_scheduler_there_is_a_market_where_the_acl_file_is() {
     let acl = folder.path().join("acl");
     let named = format!("mapred.priority-scheduler.acl-file={}", acl.display());
     assert_eq!(standalone(&[&named]).market, None);
-    let bad_window = "mapred.priority-scheduler.signature-window=soon";
+    let bad_window = "mapred.dynamic-scheduler.job-signature-window=soon";
     assert_eq!(standalone(&[&named, bad_window]).market, None, "nothing reads the key");
     fs::write(&acl, "root admin key\n").unwrap();
     let (settings, warnings) = Settings::load(&options(None, &[&named])).unwrap();
@@ -162,7 +162,7 @@ fn under_another_scheduler_there_is_a_market_where_the_acl_file_is() {
     assert_eq!(settings.market.map(|market| market.acl_file), Some(acl.clone()));
     assert_eq!(warnings, [], "it may begin without accounts");
     let refused = refusals(&[&[&named, bad_window]]);
-    assert!(refused.starts_with("-D: mapred.priority-scheduler.signature-window = \"soon\": expected"), "{refused}");
+    assert!(refused.starts_with("-D: mapred.dynamic-scheduler.job-signature-window = \"soon\": expected"), "{refused}");
     fs::remove_file(&acl).unwrap();
     fs::create_dir(&acl).unwrap();
     let refused = refusals(&[&[&named]]).replace(&folder.path().display().to_string(), "HERE");
@@ -191,6 +191,35 @@ fn parts_of_the_market_go_by_their_classes() {
     let configuration = options(None, &named).configuration().unwrap();
     let (settings, _) = Settings::from_configuration(configuration, None).unwrap();
     assert_eq!(settings.market.map(|market| market.budget_store), Some(BudgetStoreKind::File));
+}
+
+#[test]
+fn containers_have_limits_that_agree() {
+    let containers = |overrides: &[&str]| standalone(overrides).containers;
+    let plain = containers(&[]);
+    assert_eq!((plain.is_enabled, plain.slot.memory_mb, plain.signature_window_ms), (true, 1_024, 300_000));
+    assert_eq!(containers(&["mapred.cluster.map.memory.mb=2048"]).slot.memory_mb, 2_048);
+    let own = ["mapred.cluster.map.memory.mb=2048", "jobtracker.containers.slot.memory.mb=512"];
+    assert_eq!(containers(&own).slot.memory_mb, 512);
+    let refused = refusals(&[&["jobtracker.containers.maximum.memory.mb=256"]]);
+    let expected = "-D: jobtracker.containers.maximum.memory.mb = \"256\": expected at least the 512 MB of \
+                    jobtracker.containers.minimum.memory.mb";
+    assert!(refused.starts_with(expected), "{refused}");
+}
+
+#[test]
+fn users_of_applications_sign_where_there_is_a_file_of_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    let named = format!("jobtracker.containers.acl-file={}", keys.display());
+    assert_eq!(standalone(&[]).application_keys(), ApplicationKeys::Loopback);
+    let refused = refusals(&[&[&named]]);
+    assert!(refused.contains("jobtracker.containers.acl-file = ") && refused.contains("a readable file"), "{refused}");
+    let off = Settings::load(&options(None, &[&named, "jobtracker.containers.enabled=false"])).unwrap().0;
+    assert_eq!(off.application_keys(), ApplicationKeys::Off, "nothing reads the file");
+    fs::write(&keys, "root admin key\n").unwrap();
+    let (settings, _) = Settings::load(&options(None, &[&named])).unwrap();
+    assert_eq!(settings.application_keys(), ApplicationKeys::File(keys));
 }
 
 #[test]

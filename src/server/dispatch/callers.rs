@@ -31,13 +31,18 @@ impl Dispatcher {
         }
     }
 
-    /// Groups of a user of the web for an operation on a job; none where no access list needs them, or where too many
+    /// Groups of a user of the web for an operation on a job, or on a queue if `job` is `None`; none where no access list needs them, or where too many
     /// new names are looked up.
-    pub(in crate::server) async fn groups_of(&self, job: JobId, user: &Arc<str>) -> Arc<[String]> {
-        if !self.acls_enabled || !self.owner.with_engine(|engine| engine.needs_groups(Some(job), user)) {
+    pub(in crate::server) async fn groups_of(&self, job: Option<JobId>, user: &Arc<str>) -> Arc<[String]> {
+        if !self.acls_enabled || !self.owner.with_engine(|engine| engine.needs_groups(job, user)) {
             return Arc::new([]);
         }
         self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
+    }
+
+    /// Whether an access list needs the groups of a user who submits to a queue.
+    pub(in crate::server) fn needs_groups_to_submit(&self, user: &Arc<str>) -> bool {
+        self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(None, user))
     }
 
     /// Calls `then` with the caller of an administrator's operation.

@@ -21,6 +21,7 @@ use crate::wire::protocol::Value;
 
 use super::client_queue::{ClientQueue, QueuedCall};
 use super::finished_jobs::FinishedJobs;
+use super::held_beats::HeldBeats;
 use super::held_heartbeats::HeldHeartbeats;
 use super::rate_limited::Refreshes;
 use super::tracker_claims::TrackerClaims;
@@ -41,6 +42,7 @@ pub struct Dispatcher {
     pub(super) finished_jobs: FinishedJobs,
     pub(super) tracker_claims: TrackerClaims,
     pub(super) held_heartbeats: Rc<HeldHeartbeats>,
+    pub(super) held_beats: HeldBeats<PendingCall>,
     pub(super) admission: Rc<Admission>,
     pub(super) slices: Semaphore,
 }
@@ -69,6 +71,7 @@ impl Dispatcher {
             slices: Semaphore::new(1),
             tracker_claims: TrackerClaims::default(),
             held_heartbeats: Rc::default(),
+            held_beats: HeldBeats::default(),
             admission,
         });
         dispatcher.apply_host_list();

@@ -4,8 +4,10 @@
 mod administration;
 mod callers;
 mod client_queue;
+mod container_beats;
 mod dispatcher;
 mod finished_jobs;
+mod held_beats;
 mod held_heartbeats;
 mod inter_tracker;
 mod job_submission;
@@ -58,9 +60,9 @@ impl Dispatcher {
             Call::AdminOperations(call) => self.admin_operations(call, pending),
             Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, pending),
             Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, pending),
-            Call::TaskUmbilical(_) | Call::ContainerBeats(_) => self.refuse_unsupported(pending, call.method().name),
+            Call::TaskUmbilical(_) => self.refuse_unsupported(pending, call.method().name),
             // Answered earlier.
-            Call::InterTracker(_) | Call::ProtocolVersion { .. } => {}
+            Call::InterTracker(_) | Call::ContainerBeats(_) | Call::ProtocolVersion { .. } => {}
         }
     }
 }
@@ -69,6 +71,7 @@ impl Service for Dispatcher {
     fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
         match call {
             Call::InterTracker(call) => self.inter_tracker(call, pending),
+            Call::ContainerBeats(call) => self.container_beats(&call, pending),
             Call::ProtocolVersion { protocol, .. } => match served_protocol(&protocol) {
                 Some(protocol) => self.answer_value(pending, Value::Long(protocol.version())),
                 None => {
@@ -90,6 +93,7 @@ impl Service for Dispatcher {
 
     fn abandon_held_calls(&self) {
         self.held_heartbeats.drop_all();
+        self.answer_held_beats();
     }
 
     fn has_room(&self) -> bool {

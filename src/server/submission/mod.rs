@@ -1,7 +1,6 @@
 //! submitJob: job.xml is read and parsed here and checked by the engine; only then the job's other files are read, the
 //! racks of its hosts resolved and files written. A rejected job leaves nothing behind.
 
-mod accounts;
 mod error;
 mod job_file;
 mod leftovers;

@@ -9,8 +9,8 @@ use rustix::fs::FileType;
 use crate::config::{Settings, excerpt};
 use crate::fs::{CheckedFile, Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::model::JobId;
+use crate::server::accounts::Accounts;
 
-use super::accounts::Accounts;
 use super::error::SubmissionError;
 
 /// Name of a user's folder for the directories of jobs.

@@ -131,7 +131,7 @@ impl From<ApplicationRefusal> for Problem {
             }
             ApplicationRefusal::NoSuchNode(_) => of(ProblemName::NoSuchNode),
             ApplicationRefusal::Resync(_) => of(ProblemName::Resync),
-            ApplicationRefusal::Superseded { .. } => of(ProblemName::Superseded),
+            ApplicationRefusal::Superseded { .. } | ApplicationRefusal::TakenOver(_) => of(ProblemName::Superseded),
             ApplicationRefusal::ApplicationExists(_) => of(ProblemName::ApplicationExists),
             ApplicationRefusal::ApplicationOver { state, .. } => {
                 Self { state: Some(state), ..of(ProblemName::ApplicationOver) }

@@ -54,6 +54,9 @@ pub enum ApplicationRefusal {
         /// The attempt that counts.
         current: u32,
     },
+    /// `superseded`, 409: a newer call took over this one's wait.
+    #[error("a newer call of {0} took over the wait of this one")]
+    TakenOver(ApplicationId),
     /// `application-exists`, 409: the id was submitted with another body.
     #[error("{0} was submitted already, with another body")]
     ApplicationExists(ApplicationId),

@@ -1,0 +1,234 @@
+//! Requests about applications: one step of the engine each, answered once its facts are durable, and held while the
+//! engine has nothing to say.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::engine::{
+    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
+    Event, Reply,
+};
+use crate::model::{ApplicationId, FactNumber};
+use crate::web::ApplicationReply;
+
+use super::answer_memory::MemoryReservation;
+use super::application_waits::{ApplicationWaits, TOGETHER, Waiting, application_of};
+use super::dispatch::Dispatcher;
+use super::owner::Owner;
+
+/// What is left of a request once the engine has taken it in.
+type Answering = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Memory of a short answer that waits for the store, bytes.
+const ANSWER_BYTES: usize = 4 << 10;
+/// The same of an application, a container or a node in a list, bytes.
+const ROW_BYTES: usize = 2 << 10;
+
+/// A request of the web server.
+#[derive(Debug)]
+pub(super) struct ApplicationOfWeb {
+    pub(super) request: ApplicationRequest,
+    /// How long it may wait for news, ms.
+    pub(super) wait_ms: u64,
+    pub(super) reply: oneshot::Sender<ApplicationReply>,
+}
+
+/// A call of `allocate`, by which it takes over the wait of an earlier one.
+#[derive(Clone, Copy)]
+struct TakenCall {
+    application: ApplicationId,
+    attempt: u32,
+    response_id: u64,
+}
+
+// === impl ApplicationOfWeb ===
+
+impl ApplicationOfWeb {
+    /// Passes the request to the engine; what takes longer becomes one of `in_hand`.
+    pub(super) fn ask(
+        mut self,
+        owner: &Rc<Owner>,
+        dispatcher: &Rc<Dispatcher>,
+        waits: &Rc<ApplicationWaits>,
+        in_hand: &mut JoinSet<()>,
+    ) {
+        match self.submitter().filter(|user| dispatcher.needs_groups_to_submit(user)) {
+            None => drop(self.take(owner, waits).map(|answering| in_hand.spawn_local(answering))),
+            Some(user) => {
+                let (owner, dispatcher, waits) = (owner.clone(), dispatcher.clone(), waits.clone());
+                in_hand.spawn_local(async move {
+                    let groups = dispatcher.groups_of(None, &user).await;
+                    self.set_groups(groups);
+                    if let Some(answering) = self.take(&owner, &waits) {
+                        answering.await;
+                    }
+                });
+            }
+        }
+    }
+
+    /// The user who submits an application.
+    fn submitter(&self) -> Option<Arc<str>> {
+        match &self.request {
+            ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, question }
+                if matches!(**question, ApplicationQuestion::Submit { .. }) =>
+            {
+                Some(caller.user.clone())
+            }
+            _ => None,
+        }
+    }
+
+    fn set_groups(&mut self, groups: Arc<[String]>) {
+        if let ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, .. } = &mut self.request {
+            caller.groups = groups;
+        }
+    }
+
+    /// The engine's step; what is left to do.
+    fn take(self, owner: &Rc<Owner>, waits: &Rc<ApplicationWaits>) -> Option<Answering> {
+        let Self { request, wait_ms, reply } = self;
+        let room = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded());
+        let Some(mut reservation) = room else {
+            let why = "too many changes wait for the state store: try again soon".to_owned();
+            // The requester may have left.
+            let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));
+            return None;
+        };
+        let call = TakenCall::of(&request);
+        let (answer, wait_for) = step(owner, request)?;
+        if let (Some(call), Ok(_)) = (call, &answer) {
+            waits.take_over(call.application, call.attempt, call.response_id);
+        }
+        let (owner, waits) = (owner.clone(), waits.clone());
+        if let Some(wait) = wait_of(&answer) {
+            return Some(Box::pin(hold(owner, waits, wait, wait_ms, wait_for, reply)));
+        }
+        reserve_for(&owner, &answer, &mut reservation);
+        Some(Box::pin(async move {
+            if owner.wait_durable(wait_for).await.is_ok() {
+                // The requester may have left.
+                let _ = reply.send(answer);
+            }
+            drop(reservation);
+        }))
+    }
+}
+
+// === impl TakenCall ===
+
+impl TakenCall {
+    fn of(request: &ApplicationRequest) -> Option<Self> {
+        let ApplicationRequest::Asked { question, .. } = request else { return None };
+        let ApplicationQuestion::Allocate { application, call, .. } = &**question else { return None };
+        Some(Self { application: *application, attempt: call.attempt, response_id: call.response_id })
+    }
+}
+
+/// Holds a request until there is news, its time is over, a newer call takes over, or the server ends all waits. `taken`:
+/// the facts of the call itself, which must be durable before any answer to it.
+async fn hold(
+    owner: Rc<Owner>,
+    waits: Rc<ApplicationWaits>,
+    wait: ApplicationWait,
+    wait_ms: u64,
+    taken: FactNumber,
+    mut reply: oneshot::Sender<ApplicationReply>,
+) {
+    let until_ms = owner.clock().mono_ms().saturating_add(wait_ms);
+    // Without a place it is answered at once.
+    let waiting = waits.begin(wait);
+    let (answer, wait_for) = loop {
+        let changed = match &waiting {
+            Some(waiting) => tokio::select! {
+                changed = next_change(&owner, waiting, until_ms) => changed,
+                () = reply.closed() => return,
+            },
+            None => Change::Over,
+        };
+        let is_over = match changed {
+            Change::TakenOver => break (Err(ApplicationRefusal::TakenOver(application_of(wait))), taken),
+            Change::News => waits.are_ended(),
+            Change::Over => true,
+        };
+        let Some((answer, wait_for)) = step(&owner, ApplicationRequest::Waited { wait, is_over }) else { return };
+        match wait_of(&answer) {
+            None => break (answer, wait_for.max(taken)),
+            // Never; without a reply the request is refused.
+            Some(_) if is_over => return,
+            Some(_) => {}
+        }
+    };
+    drop(waiting);
+    if owner.wait_durable(wait_for).await.is_ok() {
+        // The requester may have left.
+        let _ = reply.send(answer);
+    }
+}
+
+/// What became of a request that waits.
+enum Change {
+    /// The engine has news, or all waits end.
+    News,
+    /// Its time is over.
+    Over,
+    /// A newer call has its wait now.
+    TakenOver,
+}
+
+async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change {
+    let until = owner.clock().instant(until_ms);
+    let is_over = tokio::select! {
+        () = waiting.changed() => false,
+        () = tokio::time::sleep_until(until) => true,
+    };
+    if !is_over && !waiting.is_taken_over() {
+        tokio::time::sleep(TOGETHER).await;
+    }
+    match waiting.is_taken_over() {
+        true => Change::TakenOver,
+        false if is_over => Change::Over,
+        false => Change::News,
+    }
+}
+
+/// What the request must wait for.
+fn wait_of(answer: &ApplicationReply) -> Option<ApplicationWait> {
+    match answer.as_deref() {
+        Ok(ApplicationAnswer::Waits(wait)) => Some(*wait),
+        _ => None,
+    }
+}
+
+/// One step of the engine; none after a reply of another kind, without which the request is refused.
+fn step(owner: &Owner, request: ApplicationRequest) -> Option<(ApplicationReply, FactNumber)> {
+    match owner.step(Event::Application(Box::new(request))) {
+        (Reply::Application(answer), wait_for) => Some((answer, wait_for)),
+        // A sender in quarantine.
+        (Reply::Market(Err(error)), wait_for) => {
+            Some((Err(ApplicationRefusal::Unavailable(error.to_string())), wait_for))
+        }
+        _ => None,
+    }
+}
+
+/// The step is done and must be answered; its memory is charged as far as possible.
+fn reserve_for(owner: &Owner, answer: &ApplicationReply, reservation: &mut MemoryReservation) {
+    let bytes = match answer.as_deref() {
+        Ok(ApplicationAnswer::Allocated(bytes)) => bytes.len(),
+        Ok(ApplicationAnswer::Applications { applications, .. }) => applications.len() * ROW_BYTES,
+        Ok(ApplicationAnswer::Containers { containers, .. }) => containers.len() * ROW_BYTES,
+        Ok(ApplicationAnswer::Nodes(nodes)) => nodes.len() * ROW_BYTES,
+        Ok(ApplicationAnswer::Registered(answer)) => answer.containers.len() * ROW_BYTES,
+        _ => 0,
+    };
+    if bytes > 0
+        && let Some(all) = owner.answer_memory().try_reserve(bytes)
+    {
+        reservation.merge(all);
+    }
+}

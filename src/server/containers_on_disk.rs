@@ -1,0 +1,183 @@
+//! Complete containers that are on the disk alone: added to answers about applications.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::api::applications::{ContainerReport, ContainerState};
+use crate::engine::{
+    ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, Container, ContainerFilter,
+};
+use crate::model::{ApplicationId, Capability, ContainerId};
+use crate::store::{StoreError, StoredContainerReader, StoredContainers};
+use crate::web::ApplicationReply;
+
+/// Concurrent reads.
+const READS_AT_ONE_TIME: usize = 2;
+
+/// Reads complete containers.
+#[derive(Clone, Debug)]
+pub(crate) struct ContainersOnDisk {
+    reader: StoredContainerReader,
+    slot: Capability,
+    permits: Arc<Semaphore>,
+}
+
+/// A question whose answer may need the disk.
+#[derive(Clone, Debug)]
+pub(super) enum DiskQuestion {
+    /// The containers of an application.
+    List(ApplicationId, ContainerFilter),
+    /// One container.
+    One(ContainerId),
+}
+
+// === impl DiskQuestion ===
+
+impl DiskQuestion {
+    pub(super) fn of(request: &ApplicationRequest) -> Option<Self> {
+        let ApplicationRequest::Asked { question, .. } = request else { return None };
+        match &**question {
+            ApplicationQuestion::Containers { application, filter } => Some(Self::List(*application, filter.clone())),
+            ApplicationQuestion::Container(id) => Some(Self::One(*id)),
+            _ => None,
+        }
+    }
+}
+
+// === impl ContainersOnDisk ===
+
+impl ContainersOnDisk {
+    /// `slot`: one slot's worth.
+    pub(crate) fn new(reader: StoredContainerReader, slot: Capability) -> Self {
+        Self { reader, slot, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
+    }
+
+    /// Adds what the engine no longer has. The engine has judged who asks.
+    pub(super) async fn add_to(&self, question: DiskQuestion, reply: ApplicationReply) -> ApplicationReply {
+        match (question, reply) {
+            (DiskQuestion::One(id), Err(ApplicationRefusal::NoSuchContainer(_))) => {
+                let found = self.read(move |reader| reader.one(id).map(|found| Vec::from_iter(found))).await?.pop();
+                let found = found.ok_or(ApplicationRefusal::NoSuchContainer(id))?;
+                Ok(Box::new(ApplicationAnswer::Container(Box::new(found))))
+            }
+            (DiskQuestion::List(application, filter), Ok(answer)) => match *answer {
+                ApplicationAnswer::Containers { containers, next, stored_through } => {
+                    self.list(application, &filter, containers, next, stored_through).await
+                }
+                other => Ok(Box::new(other)),
+            },
+            (_, reply) => reply,
+        }
+    }
+
+    async fn list(
+        &self,
+        application: ApplicationId,
+        filter: &ContainerFilter,
+        containers: Vec<ContainerReport>,
+        next: Option<ContainerId>,
+        stored_through: u64,
+    ) -> ApplicationReply {
+        let after = filter.after.map_or(0, |after| after.number);
+        let shows_complete = filter.states.is_empty() || filter.states.contains(&ContainerState::Complete);
+        if !shows_complete || stored_through <= after {
+            return Ok(Box::new(ApplicationAnswer::Containers { containers, next, stored_through }));
+        }
+        // One more shows whether the list goes on behind its end.
+        let limit = filter.limit.saturating_add(1);
+        let wanted = StoredContainers { after, through: stored_through, failed_only: filter.failed_only, limit };
+        let stored = self.read(move |reader| reader.complete(application, wanted)).await?;
+        let (containers, next) = merge(stored, containers, next, filter.limit);
+        Ok(Box::new(ApplicationAnswer::Containers { containers, next, stored_through }))
+    }
+
+    async fn read(
+        &self,
+        read: impl FnOnce(&StoredContainerReader) -> Result<Vec<Container>, StoreError> + Send + 'static,
+    ) -> Result<Vec<ContainerReport>, ApplicationRefusal> {
+        let unreadable = |why: &dyn std::fmt::Display| ApplicationRefusal::Unavailable(why.to_string());
+        let permit = self.permits.clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let reader = self.reader.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            // Held until the read ends, even if no caller waits any more.
+            let _permit = permit;
+            read(&reader)
+        });
+        let found = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
+        Ok(found.iter().map(|container| ContainerReport::of(container, self.slot)).collect())
+    }
+}
+
+/// Both lists by number, what the engine says before what is stored; at most so many, and where the next list begins.
+fn merge(
+    stored: Vec<ContainerReport>,
+    live: Vec<ContainerReport>,
+    next: Option<ContainerId>,
+    limit: usize,
+) -> (Vec<ContainerReport>, Option<ContainerId>) {
+    let by_number: BTreeMap<u64, ContainerReport> =
+        stored.into_iter().chain(live).map(|report| (report.container_id.number, report)).collect();
+    let is_cut = next.is_some() || by_number.len() > limit;
+    let merged: Vec<ContainerReport> = by_number.into_values().take(limit).collect();
+    let next = merged.last().map(|last| last.container_id).filter(|_| is_cut);
+    (merged, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::applications::Locality;
+    use crate::model::ContainerExit;
+
+    fn container(number: u64, diagnostics: &str) -> ContainerReport {
+        let application_id = ApplicationId::new(1, 1);
+        ContainerReport {
+            container_id: application_id.container(1, number),
+            application_id,
+            attempt: 1,
+            node_id: String::new(),
+            node_http_address: String::new(),
+            rack: String::new(),
+            locality: Locality::OffSwitch,
+            priority: 1,
+            allocation_request_id: 0,
+            allocated_mb: 512,
+            allocated_vcores: 1,
+            slots: 1,
+            item: None,
+            item_attempt: None,
+            state: ContainerState::Complete,
+            killing: false,
+            exit_status: ContainerExit(0),
+            diagnostics: diagnostics.to_owned(),
+            granted_time: 0,
+            launched_time: 0,
+            started_time: 0,
+            finished_time: 0,
+            peak_memory_mb: 0,
+            cpu_ms: 0,
+        }
+    }
+
+    fn merged(stored: &[u64], live: &[u64], next: Option<u64>, limit: usize) -> (Vec<(u64, String)>, Option<u64>) {
+        let all = |numbers: &[u64], from| numbers.iter().map(|number| container(*number, from)).collect();
+        let next = next.map(|number| ApplicationId::new(1, 1).container(1, number));
+        let (containers, next) = merge(all(stored, "disk"), all(live, "memory"), next, limit);
+        let shown = containers.into_iter().map(|container| (container.container_id.number, container.diagnostics));
+        (shown.collect(), next.map(|next| next.number))
+    }
+
+    fn of(from: &str, numbers: &[u64]) -> Vec<(u64, String)> {
+        numbers.iter().map(|number| (*number, from.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_list_goes_over_disk_and_memory_by_number() {
+        let both = [of("disk", &[1]), of("memory", &[2]), of("disk", &[4])].concat();
+        assert_eq!(merged(&[1, 2, 4], &[2], None, 10), (both, None));
+        assert_eq!(merged(&[1, 2, 3], &[5], None, 2), (of("disk", &[1, 2]), Some(2)), "more follow on the disk");
+        assert_eq!(merged(&[], &[5, 6], Some(6), 2), (of("memory", &[5, 6]), Some(6)), "more follow in memory");
+    }
+}

@@ -1,0 +1,161 @@
+//! A built-in worker without processes: heartbeats on one connection, beats about containers on another.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, DeclaredBag, WorkerBeat};
+use jobtracker::fake_tracker::FakeTracker;
+use jobtracker::model::{Capability, ContainerExit, ContainerId, PerKind};
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{
+    CallOutcome, ContainerBeatCall, InterTrackerCall, Protocol, Value, decode_response, encode_call,
+};
+use jobtracker::wire::{BEAT_DIGEST, Text};
+use sha2::{Digest, Sha256};
+
+use crate::daemon::child::TIMEOUT;
+use crate::daemon::clients::IntoCall;
+use crate::upgrade::stage::Client;
+
+const SLOT: Capability = Capability::new(1_024, 1);
+
+pub struct FakeWorker {
+    tracker: FakeTracker<()>,
+    heartbeats: Client,
+    beats: TcpStream,
+    /// Received and not taken apart.
+    received: Vec<u8>,
+    secret: String,
+    number: i32,
+}
+
+// === impl FakeWorker ===
+
+impl FakeWorker {
+    /// One that has registered, with room for so many containers of one slot's size.
+    pub fn new(rpc: SocketAddr, room: u32) -> Self {
+        let mut worker = Self::unregistered(rpc);
+        worker.heartbeat();
+        worker.heartbeat();
+        worker.send(Vec::new(), Some(DeclaredBag { capability: SLOT.times(room), slot: SLOT }));
+        worker
+    }
+
+    fn unregistered(rpc: SocketAddr) -> Self {
+        Self {
+            tracker: FakeTracker::new("tracker_n1:streaming_only/127.0.0.1:1", "n1", PerKind::new(0, 0)),
+            heartbeats: Client::of(rpc, Protocol::InterTracker),
+            beats: beats(rpc),
+            received: Vec::new(),
+            secret: "0123456789abcdef".repeat(4),
+            number: 0,
+        }
+    }
+
+    /// One that knows the name alone.
+    pub fn stranger(rpc: SocketAddr) -> Self {
+        let mut worker = Self::unregistered(rpc);
+        worker.secret = "f".repeat(64);
+        worker
+    }
+
+    /// A heartbeat that says whose beats are believed.
+    pub fn heartbeat(&mut self) {
+        let mut request = self.tracker.request(Vec::new());
+        let digest: String = Sha256::digest(&self.secret).iter().map(|byte| format!("{byte:02x}")).collect();
+        request.status.health.report = format!("{BEAT_DIGEST}{digest}").into();
+        let value = self.heartbeats.call(&InterTrackerCall::Heartbeat { request: Box::new(request) }.into_call());
+        let Value::Heartbeat(answer) = value else { panic!("{value:?}") };
+        self.tracker.obey(&answer, |_| ());
+    }
+
+    /// Says what has become of containers; the answer may be held.
+    pub fn beat(&mut self, containers: Vec<BeatContainer>) -> i32 {
+        self.send(containers, None)
+    }
+
+    fn send(&mut self, containers: Vec<BeatContainer>, declared: Option<DeclaredBag>) -> i32 {
+        self.number += 1;
+        let beat = WorkerBeat {
+            tracker: self.tracker.name.clone(),
+            incarnation: 7,
+            secret: self.secret.clone(),
+            number: self.number.cast_unsigned().into(),
+            is_full: declared.is_some(),
+            declared,
+            containers,
+            unhealthy: None,
+        };
+        let beat = Text(serde_json::to_string(&beat).unwrap());
+        let mut frame = Vec::new();
+        encode_call(&mut frame, self.number, &ContainerBeatCall::Beat { beat }.into_call());
+        self.beats.write_all(&frame).unwrap();
+        self.number
+    }
+
+    /// The next answer, with the number of its beat.
+    pub fn receive(&mut self) -> (i32, Result<BeatAnswer, String>) {
+        loop {
+            let returns = ContainerBeatCall::METHODS[0].returns;
+            if let Some((response, taken)) = decode_response(returns, &self.received).unwrap() {
+                self.received.drain(..taken);
+                let outcome = match response.outcome {
+                    CallOutcome::Value(Value::Text(Text(answer))) => Ok(serde_json::from_str(&answer).unwrap()),
+                    CallOutcome::Error(exception) => Err(exception.message),
+                    other => panic!("{other:?}"),
+                };
+                return (response.id, outcome);
+            }
+            let mut room = [0; 4096];
+            let count = self.beats.read(&mut room).unwrap();
+            assert!(count > 0, "closed");
+            self.received.extend_from_slice(&room[..count]);
+        }
+    }
+
+    /// What the next answer refuses a beat with.
+    pub fn refusal(&mut self) -> String {
+        self.receive().1.unwrap_err()
+    }
+
+    /// Containers that it is to launch, at least so many: beats until then.
+    pub fn launches(&mut self, count: usize) -> Vec<ContainerId> {
+        let mut found: Vec<ContainerId> = Vec::new();
+        while found.len() < count {
+            let (_, answer) = self.receive();
+            let launched = answer.unwrap().launches.into_iter().map(|launch| launch.id);
+            let fresh: Vec<_> = launched.filter(|id| !found.contains(id)).collect();
+            let has = |id: &ContainerId| BeatContainer { id: *id, state: BeatContainerState::Launching };
+            self.beat(fresh.iter().map(has).collect());
+            found.extend(fresh);
+        }
+        found
+    }
+
+    /// Says that a container has ended so; completes when that is noted.
+    pub fn end(&mut self, id: ContainerId, exit: i32) {
+        let end = ContainerEnd {
+            exit: ContainerExit(exit),
+            diagnostics: String::new(),
+            started_ms: Some(1),
+            ended_ms: 2,
+            peak_memory_mb: 1,
+            cpu_ms: 1,
+        };
+        self.beat(vec![BeatContainer { id, state: BeatContainerState::Ended(end) }]);
+        while !self.receive().1.unwrap().noted.contains(&id) {}
+        self.beat(Vec::new());
+    }
+}
+
+fn beats(rpc: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(rpc).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let user = ConnectionUser { effective: "mapred".to_owned(), real: None };
+    let protocol = Protocol::ContainerBeats.class_name().into();
+    let mut opening = Vec::new();
+    encode_opening(&mut opening, &ConnectionHeader { protocol, user: Some(user) });
+    stream.write_all(&opening).unwrap();
+    stream
+}

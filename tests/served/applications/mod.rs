@@ -1,0 +1,5 @@
+//! Applications over HTTP and a worker's beats over RPC, as the program serves them: what waits, and who ends the wait.
+
+mod fake_worker;
+mod http;
+mod waits;

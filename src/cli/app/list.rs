@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn applications_are_shown_a_line_each() {
         let running = example_application();
-        insta::assert_snapshot!(render_list(&[running.clone()], Form::Table), @r"
+        insta::assert_snapshot!(render_list(std::slice::from_ref(&running), Form::Table), @r"
         APPLICATION                     STATE     USER   QUEUE    STARTED              ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14 22:13:20  1m 5s    simulate        1        2         0       0
         ");

@@ -63,7 +63,7 @@ async fn run_submission(
         Some(signal) = interrupts.recv() => return interrupted(signal),
     };
     tokio::select! {
-        submitted = client.submit(id, submission) => drop(submitted.map_err(|error| refused(error, submission))?),
+        submitted = client.submit(id, submission) => submitted.map_err(|error| refused(error, submission))?,
         Some(signal) = interrupts.recv() => {
             // It may have arrived; if not, there is nothing to kill.
             let _ = client.kill(id).await;

@@ -25,5 +25,5 @@ pub use items::count_items;
 pub use local_file::LocalFile;
 pub use problem::{Fault, FaultPlace, Problem};
 pub use questions::{ApplicationQuery, ContainerQuery, KillOutcome};
-pub use submission::{RunSubmission, SPEC, Submitted, WorkItems};
+pub use submission::{RunSubmission, WorkItems};
 pub use watch::ConnectionNews;

@@ -10,7 +10,7 @@ use crate::model::{ApplicationId, ContainerId};
 use super::call::Call;
 use super::error::ApplicationClientError;
 use super::exchange::ApplicationClient;
-use super::submission::{RunSubmission, Submitted};
+use super::submission::RunSubmission;
 
 /// Most entries of one list.
 const MOST_AT_ONCE: usize = 1_000;
@@ -107,16 +107,12 @@ impl ApplicationClient {
     ///
     /// # Errors
     /// [`ApplicationClientError`]
-    pub async fn submit(
-        &self,
-        id: ApplicationId,
-        submission: &RunSubmission,
-    ) -> Result<Submitted, ApplicationClientError> {
+    pub async fn submit(&self, id: ApplicationId, submission: &RunSubmission) -> Result<(), ApplicationClientError> {
         let body = submission.body(id).map_err(|error| ApplicationClientError::InvalidAnswer {
             server: self.server().to_owned(),
             reason: error.to_string(),
         })?;
-        self.ask(&Call::new(Method::POST, "/apps").with_body(body)).await
+        self.send(&Call::new(Method::POST, "/apps").with_body(body)).await.map(drop)
     }
 
     /// Applications, newest first.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::api::applications::{AskRow, ItemRules, LaunchOnGrant, Placement};
 use crate::model::{ApplicationId, Capability, LaunchContext};
 
 /// The name of the only context.
-pub const SPEC: &str = "run";
+const SPEC: &str = "run";
 /// What kind of program it is, for people.
 const APPLICATION_TYPE: &str = "run";
 /// The priority of the only request.
@@ -40,14 +40,6 @@ pub struct WorkItems {
     pub max_running: Option<u32>,
     /// What becomes of failures.
     pub rules: ItemRules,
-}
-
-/// The answer to a submission.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Submitted {
-    /// Its id.
-    pub application_id: ApplicationId,
 }
 
 #[derive(Serialize)]

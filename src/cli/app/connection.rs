@@ -7,7 +7,7 @@ use crate::client::applications::ApplicationClient;
 use super::error::AppCommandError;
 
 /// The client that the options name: it signs if a key is found. A key file given as an option must exist.
-pub(in crate::cli) fn client_of(market: &MarketArguments) -> Result<ApplicationClient, AppCommandError> {
+pub(crate) fn client_of(market: &MarketArguments) -> Result<ApplicationClient, AppCommandError> {
     let user = market.signer.user()?;
     let signer = match market.signer() {
         Ok(signer) => Some(signer),

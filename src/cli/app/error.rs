@@ -63,7 +63,7 @@ impl AppCommandError {
 
     /// With the signer and the key in the text of a denial.
     #[must_use]
-    pub(in crate::cli) fn signed_by(self, market: &MarketArguments) -> Self {
+    pub(crate) fn signed_by(self, market: &MarketArguments) -> Self {
         let Self::Client(ApplicationClientError::Denied(problem)) = self else { return self };
         // Who is known and may not do this has signed well.
         if problem.name == "forbidden" {
@@ -82,7 +82,7 @@ impl AppCommandError {
 
     /// With the option that is at fault in the place of each member of the body.
     #[must_use]
-    pub(in crate::cli) fn with_options(self, option_at: impl Fn(&Fault) -> Option<String>) -> Self {
+    pub(crate) fn with_options(self, option_at: impl Fn(&Fault) -> Option<String>) -> Self {
         let Self::Client(ApplicationClientError::Refused(problem)) = self else { return self };
         let Problem { detail, faults, .. } = &problem;
         let line = |fault: &Fault| {

@@ -3,7 +3,7 @@
 use crate::api::applications::{WaitingReason, WaitingRequest};
 
 /// Why a request waits, and what it asks for.
-pub(in crate::cli) fn waiting_text(waiting: &WaitingRequest) -> String {
+pub(crate) fn waiting_text(waiting: &WaitingRequest) -> String {
     let WaitingRequest { priority, capability, reason } = waiting;
     let reason = match reason {
         WaitingReason::NoNodeFits => "no worker is as large; start `jobtracker tasktracker` on one that is",

@@ -191,6 +191,16 @@ pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     lines(&table)
 }
 
+/// Shortens a name to one line of a table.
+pub(super) fn one_line(name: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    if text.chars().count() > LONGEST {
+        text = text.chars().take(LONGEST - 1).chain(['…']).collect();
+    }
+    text
+}
+
 /// A table with these headers; the columns after the first `left` are aligned right.
 pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     let mut table = Table::new();
@@ -348,6 +358,12 @@ mod tests {
           "present_use_lasts_s": null
         }
         "#);
+    }
+
+    #[test]
+    fn a_name_is_one_short_line() {
+        assert_eq!(one_line("word\ncount"), "word count");
+        assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 
     #[test]

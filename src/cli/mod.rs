@@ -1,5 +1,6 @@
 //! Command-line interface: argument parsing, one file for each subcommand.
 
+pub mod app;
 pub mod backup;
 pub mod check_config;
 pub mod completion;
@@ -8,6 +9,7 @@ mod exit_code;
 pub mod explain;
 mod explain_text;
 mod history_text;
+mod interrupt;
 pub mod job;
 pub mod market_command;
 mod market_text;
@@ -17,6 +19,7 @@ pub mod period;
 mod queue;
 pub mod report;
 mod report_text;
+pub mod run;
 mod scheduler;
 mod scheduler_text;
 pub mod serve;
@@ -37,6 +40,7 @@ pub mod upgrade;
 pub mod user;
 pub mod what_if;
 mod what_if_text;
+mod whole_characters;
 pub mod workers;
 
 use std::io::IsTerminal;
@@ -96,6 +100,11 @@ enum Command {
     /// Submit, follow, list and kill jobs
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Run a command in a container, or once for each of many items
+    Run(Box<run::RunArguments>),
+    /// List applications, show them, print their logs and kill them
+    #[command(subcommand)]
+    App(app::AppCommand),
     /// List workers, drain them and resume them
     #[command(subcommand)]
     Workers(workers::WorkersCommand),
@@ -205,6 +214,17 @@ pub fn main() -> ExitCode {
                 Ok(()) => return code,
                 error => error,
             },
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Run(arguments) => match run::run(&arguments) {
+            Ok((text, code)) => match print(&text) {
+                Ok(()) => return code,
+                error => error,
+            },
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::App(command) => match app::run(command) {
+            Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Completion(arguments) => print(&completion::completion(&arguments, command())),

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use hyper::body::Body;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
 use hyper::http::request::Builder;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -56,6 +56,39 @@ pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -
         request = request.header(AUTHORIZATION, authorization);
     }
     send(server, request, String::new()).await
+}
+
+/// A complete answer in bytes, and where it points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BytesAnswer {
+    pub(crate) status: StatusCode,
+    /// The header `Location`.
+    pub(crate) location: Option<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Requests a path by any method. A body, or a change, is sent as a program sends JSON, so that no page of another site can.
+pub(crate) async fn send_json(
+    server: &str,
+    method: &Method,
+    path: &str,
+    authorization: Option<&str>,
+    body: Option<&str>,
+) -> Result<BytesAnswer, HttpError> {
+    let mut request = Request::builder().method(method).uri(path);
+    if *method != Method::GET {
+        request = request.header(CONTENT_TYPE, "application/json").header(REQUESTED_BY, "jobtracker");
+    }
+    if let Some(authorization) = authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    let exchange = async {
+        let answer = answer_to(server, request, body.unwrap_or_default().to_owned()).await?;
+        let status = answer.status();
+        let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(BytesAnswer { status, location, body: answer.into_bytes(MAX_BODY_BYTES).await? })
+    };
+    timeout(TIMEOUT, exchange).await.map_err(|_| HttpError::TooSlow)?
 }
 
 /// Requests a path as it is, without a signature: status and bytes.

@@ -369,7 +369,11 @@ fn without_clock(mut reason: String) -> String {
 
 /// The user's last accepted timestamp, if it is the reason of a denial.
 fn last_accepted_ms(answer: &HttpAnswer) -> Option<i64> {
-    let reason = denial_reason(&answer.body).filter(|_| answer.status.is_server_error())?;
+    last_accepted_in(&denial_reason(&answer.body).filter(|_| answer.status.is_server_error())?)
+}
+
+/// The user's last accepted timestamp, epoch ms, if a refusal of a timestamp names it.
+pub(super) fn last_accepted_in(reason: &str) -> Option<i64> {
     let (_, rest) = reason.strip_prefix("the last accepted timestamp ").map(|rest| ("", rest)).or_else(|| {
         let (before, rest) = reason.split_once("is not after the last accepted one, ")?;
         before.starts_with("timestamp ").then_some((before, rest))

@@ -1,6 +1,8 @@
 //! Clients of the RPC and HTTP interfaces.
 
+pub mod applications;
 pub mod daemon_status;
+mod file_digest;
 pub(crate) mod http_request;
 pub mod job;
 pub mod market;

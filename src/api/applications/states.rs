@@ -59,9 +59,50 @@ impl ApplicationState {
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Finished | Self::Failed | Self::Killed)
     }
+
+    /// The name that reports use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "ACCEPTED",
+            Self::Running => "RUNNING",
+            Self::Finished => "FINISHED",
+            Self::Failed => "FAILED",
+            Self::Killed => "KILLED",
+        }
+    }
+}
+
+// === impl ContainerState ===
+
+impl ContainerState {
+    /// The name that reports use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allocated => "ALLOCATED",
+            Self::Acquired => "ACQUIRED",
+            Self::Launching => "LAUNCHING",
+            Self::Running => "RUNNING",
+            Self::Complete => "COMPLETE",
+        }
+    }
 }
 
 // === impl ReportedFinalStatus ===
+
+impl ReportedFinalStatus {
+    /// The name that reports use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Undefined => "UNDEFINED",
+            Self::Succeeded => "SUCCEEDED",
+            Self::Failed => "FAILED",
+            Self::Killed => "KILLED",
+        }
+    }
+}
 
 impl From<Option<FinalStatus>> for ReportedFinalStatus {
     fn from(status: Option<FinalStatus>) -> Self {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
+use crate::cli::interrupt::{Choice, prompt};
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
 use crate::client::job::view::JobState;
@@ -13,7 +14,6 @@ use crate::config::HostPort;
 use super::connection::ConnectionArguments;
 use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
-use super::interrupt::{Choice, prompt};
 use super::progress::{NO_WORKER, Progress};
 use super::signed_change::ChangeWay;
 
@@ -101,7 +101,7 @@ pub(super) async fn follow_to_end(
             ended = watch(jobtracker, job, Some(costs), &mut report) => return Ok(End::Finished(Box::new(ended?))),
             _ = tokio::signal::ctrl_c() => {}
         }
-        match prompt().await {
+        match prompt("job").await.unwrap_or(Choice::Detach) {
             Choice::Detach => return Ok(End::Detached),
             Choice::Kill => {
                 let way = ChangeWay::through(costs.market.clone(), (costs.signer)(), None).await;

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use crate::cli::interrupt::read_answer;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
@@ -9,7 +10,6 @@ use crate::client::job::view::JobLine;
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use super::filter::FilterArguments;
-use super::interrupt::read_answer;
 use super::signed_change::ChangeWay;
 
 /// Options of `job kill`.

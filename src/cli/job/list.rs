@@ -1,6 +1,6 @@
 //! `jobtracker job list`: lists jobs.
 
-use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines};
+use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines, one_line};
 use crate::client::job::view::JobLine;
 
 use super::connection::ConnectionArguments;
@@ -88,16 +88,6 @@ fn percent_text(percent: Option<u32>) -> String {
     percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// Shortens a name to one line of a table.
-fn one_line(name: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    if text.chars().count() > LONGEST {
-        text = text.chars().take(LONGEST - 1).chain(['…']).collect();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +117,5 @@ mod tests {
         job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14 22:13:20  -                    1m 23s   payroll      66%       0%     -   ON_TIME  412.5 s
         job_202611211200_0001  SUCCEEDED  alice  alice  NORMAL    2023-11-14 22:13:20  2023-11-14 22:14:43  1m 23s   word count   66%       0%   1.5
         ");
-        assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

@@ -11,7 +11,6 @@ mod events;
 mod failures;
 mod filter;
 mod follow;
-mod interrupt;
 mod kill;
 mod kill_attempts;
 mod list;

@@ -10,13 +10,12 @@ use std::time::Duration;
 use axum::body::Bytes;
 use hyper::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
-use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
 use crate::api::UploadRules;
+use crate::client::file_digest::{FileDigest, open_file};
 use crate::client::http_request::{HttpAnswer, post_body};
 use crate::client::signed_query::{SignedQuery, escaped};
-use crate::fs::{Expected, open_behind_links};
 use crate::model::JobId;
 
 use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, last_accepted_ms};
@@ -70,11 +69,11 @@ impl MarketClient {
         let JobFile { job, name, path } = file;
         let unreadable =
             |error: io::Error| MarketClientError::Refused(format!("cannot read {}: {error}", path.display()));
-        let (digest, bytes) = digest_of(path).map_err(unreadable)?;
+        let FileDigest { sha256: digest, bytes, .. } = FileDigest::of(path).map_err(unreadable)?;
         let query = format!("job={job}&name={}&sha256={digest}", escaped(name));
         let mut retries = 0;
         loop {
-            let body = || open(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
+            let body = || open_file(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
             let sent = self.send_file(&query, user, signer, &body).await;
             let failed = match sent {
                 Ok(answer) if answer.status.is_success() => return Ok(()),
@@ -140,29 +139,6 @@ impl MarketClient {
             signatures += 1;
         }
     }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    Ok(open_behind_links(path, &Expected::file_of_any_owner())?.file)
-}
-
-/// The SHA-256 of a file in hexadecimal digits, and its length.
-fn digest_of(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = open(path)?;
-    let (mut digest, mut bytes) = (Sha256::new(), 0);
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => {
-                digest.update(&piece[..read]);
-                bytes += read as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(), bytes))
 }
 
 impl Body for FileBody {

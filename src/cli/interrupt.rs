@@ -1,4 +1,4 @@
-//! Ctrl-C while following a job: kill the job, detach from it, or continue.
+//! Ctrl-C while following a job or an application: kill it, detach from it, or continue.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,29 +7,29 @@ use tokio::sync::oneshot;
 /// The user's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Kill the job.
+    /// Kill it.
     Kill,
-    /// Exit; the job keeps running.
+    /// Exit; it keeps running.
     Detach,
-    /// Keep following the job.
+    /// Keep following it.
     Continue,
 }
 
-/// Prompts the user; a second Ctrl-C, or the first one without a terminal, detaches.
-pub(super) async fn prompt() -> Choice {
+/// Asks what to do with `what`, such as `job`; a second Ctrl-C detaches. `None`: there is no terminal to ask.
+pub(super) async fn prompt(what: &str) -> Option<Choice> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Choice::Detach;
+        return None;
     }
-    eprint!("\n[k]ill the job, [d]etach from it (so does Ctrl-C), or [c]ontinue? A letter and Enter: ");
+    eprint!("\n[k]ill the {what}, [d]etach from it (so does Ctrl-C), or [c]ontinue? A letter and Enter: ");
     // Even if the prompt cannot be shown, the answer counts.
     let _ = std::io::stderr().flush();
-    tokio::select! {
+    Some(tokio::select! {
         answer = read_answer() => answer.as_deref().map_or(Choice::Detach, choice),
         _ = tokio::signal::ctrl_c() => {
             eprintln!();
             Choice::Detach
         }
-    }
+    })
 }
 
 /// The next line of stdin, read on a thread that may outlive the wait.

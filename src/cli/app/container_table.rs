@@ -1,0 +1,109 @@
+//! Containers, one a line.
+
+use serde::Serialize;
+
+use crate::api::applications::{ContainerReport, ContainerState};
+use crate::cli::market_text::{columns, format_duration, format_utc, lines};
+use crate::model::{ContainerExit, ContainerId};
+
+/// A container, for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct ContainerRow<'a> {
+    container: ContainerId,
+    state: ContainerState,
+    node: &'a str,
+    rack: &'a str,
+    item: Option<u32>,
+    item_attempt: Option<u32>,
+    exit_status: Option<ContainerExit>,
+    diagnostics: Option<&'a str>,
+    memory_mb: u32,
+    cores: u32,
+    granted_ms: i64,
+    started_ms: Option<i64>,
+    finished_ms: Option<i64>,
+    peak_memory_mb: u32,
+    cpu_ms: u64,
+}
+
+// === impl ContainerRow ===
+
+impl<'a> From<&'a ContainerReport> for ContainerRow<'a> {
+    fn from(report: &'a ContainerReport) -> Self {
+        Self {
+            container: report.container_id,
+            state: report.state,
+            node: &report.node_id,
+            rack: &report.rack,
+            item: report.item,
+            item_attempt: report.item_attempt,
+            exit_status: (report.state == ContainerState::Complete).then_some(report.exit_status),
+            diagnostics: Some(report.diagnostics.as_str()).filter(|text| !text.is_empty()),
+            memory_mb: report.allocated_mb,
+            cores: report.allocated_vcores,
+            granted_ms: report.granted_time,
+            started_ms: Some(report.started_time).filter(|ms| *ms > 0),
+            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            peak_memory_mb: report.peak_memory_mb,
+            cpu_ms: report.cpu_ms,
+        }
+    }
+}
+
+/// A table for people.
+pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
+    let rows: Vec<ContainerRow<'_>> = containers.iter().map(ContainerRow::from).collect();
+    let has_items = rows.iter().any(|row| row.item.is_some());
+    let names = ["container", "state", "item", "node", "started", "ran", "exit", "why"];
+    let names: Vec<&str> = names.into_iter().filter(|name| has_items || *name != "item").collect();
+    let mut table = columns(&names, names.len());
+    for row in &rows {
+        let ran_ms = row.started_ms.zip(row.finished_ms).map(|(started_ms, finished_ms)| finished_ms - started_ms);
+        let item = match (row.item, row.item_attempt) {
+            (Some(item), Some(attempt)) if attempt > 1 => format!("{item} (attempt {attempt})"),
+            (Some(item), _) => item.to_string(),
+            (None, _) => "-".to_owned(),
+        };
+        let cells = [
+            row.container.to_string(),
+            row.state.name().to_owned(),
+            item,
+            row.node.to_owned(),
+            row.started_ms.map_or_else(|| "-".to_owned(), format_utc),
+            format_duration(ran_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
+            row.exit_status.map_or_else(|| "-".to_owned(), |status| status.0.to_string()),
+            row.diagnostics.map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
+        ];
+        table.add_row(cells.into_iter().enumerate().filter(|(at, _)| has_items || *at != 2).map(|(_, cell)| cell));
+    }
+    lines(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::applications::tests::example_container;
+
+    #[test]
+    fn containers_are_shown_a_line_each() {
+        let running = example_container(1);
+        let ended = ContainerReport {
+            state: ContainerState::Complete,
+            exit_status: ContainerExit(-104),
+            diagnostics: "used 1100 MB of 1024 MB\nmore".to_owned(),
+            finished_time: running.started_time + 65_000,
+            ..example_container(2)
+        };
+        insta::assert_snapshot!(render_containers(&[running.clone(), ended.clone()]), @r"
+        CONTAINER                               STATE     NODE      STARTED              RAN    EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING   h1:50060  2023-11-14 22:13:20  -      -
+        container_1700000000000_0001_00_000002  COMPLETE  h1:50060  2023-11-14 22:13:20  1m 5s  -104  used 1100 MB of 1024 MB
+        ");
+        let of_item = ContainerReport { item: Some(7), item_attempt: Some(2), ..ended };
+        insta::assert_snapshot!(render_containers(&[running, of_item]), @r"
+        CONTAINER                               STATE     ITEM           NODE      STARTED              RAN    EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING   -              h1:50060  2023-11-14 22:13:20  -      -
+        container_1700000000000_0001_00_000002  COMPLETE  7 (attempt 2)  h1:50060  2023-11-14 22:13:20  1m 5s  -104  used 1100 MB of 1024 MB
+        ");
+    }
+}

@@ -1,0 +1,220 @@
+//! `jobtracker app list`: lists applications.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::api::applications::{ApplicationReport, ApplicationState, ReportedFinalStatus};
+use crate::cli::market_command::MarketArguments;
+use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines, one_line};
+use crate::client::applications::ApplicationQuery;
+use crate::model::{ApplicationId, Credits};
+
+use super::connection::client_of;
+use super::error::AppCommandError;
+
+/// Options of `app list`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ListArguments {
+    /// Include those that are over
+    #[arg(long)]
+    all: bool,
+    /// Only those in this state; one that is over implies --all
+    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
+    state: Option<StateArgument>,
+    /// Only those of this user
+    #[arg(long, value_name = "USER")]
+    owner: Option<String>,
+    /// Only those of this queue
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Only the newest N
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Server, signer, output form.
+    #[command(flatten)]
+    pub(super) market: MarketArguments,
+}
+
+/// The state of an application, as an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StateArgument {
+    /// No program has registered; of `jobtracker run`: it is not over.
+    Accepted,
+    /// Its program has registered.
+    Running,
+    /// It has ended as it wanted.
+    Finished,
+    /// It has ended by a failure.
+    Failed,
+    /// It was killed.
+    Killed,
+}
+
+/// A line of the list.
+#[derive(Debug, Serialize)]
+pub(super) struct ApplicationRow<'a> {
+    application: ApplicationId,
+    name: &'a str,
+    user: &'a str,
+    queue: &'a str,
+    state: ApplicationState,
+    final_status: ReportedFinalStatus,
+    started_ms: i64,
+    finished_ms: Option<i64>,
+    elapsed_ms: i64,
+    running_containers: u64,
+    pending_containers: u64,
+    completed_containers: u64,
+    failed_containers: u64,
+    memory_mb: u64,
+    cores: u64,
+    cost: Option<Credits>,
+}
+
+// === impl StateArgument ===
+
+impl From<StateArgument> for ApplicationState {
+    fn from(state: StateArgument) -> Self {
+        match state {
+            StateArgument::Accepted => Self::Accepted,
+            StateArgument::Running => Self::Running,
+            StateArgument::Finished => Self::Finished,
+            StateArgument::Failed => Self::Failed,
+            StateArgument::Killed => Self::Killed,
+        }
+    }
+}
+
+// === impl ApplicationRow ===
+
+impl<'a> From<&'a ApplicationReport> for ApplicationRow<'a> {
+    fn from(report: &'a ApplicationReport) -> Self {
+        Self {
+            application: report.id,
+            name: &report.name,
+            user: &report.user,
+            queue: &report.queue,
+            state: report.state,
+            final_status: report.final_status,
+            started_ms: report.started_time,
+            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            elapsed_ms: report.elapsed_time,
+            running_containers: report.running_containers,
+            pending_containers: report.pending_containers,
+            completed_containers: report.completed_containers,
+            failed_containers: report.failed_containers,
+            memory_mb: report.allocated_mb,
+            cores: report.allocated_vcores,
+            cost: report.cost,
+        }
+    }
+}
+
+pub(super) async fn list(arguments: &ListArguments) -> Result<String, AppCommandError> {
+    let ListArguments { all, state, owner, queue, limit, market } = arguments;
+    let states = match state {
+        Some(state) => vec![ApplicationState::from(*state)],
+        None if *all => Vec::new(),
+        None => vec![ApplicationState::Accepted, ApplicationState::Running],
+    };
+    let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+    let query = ApplicationQuery { states, owner: owner.clone(), queue: queue.clone(), limit };
+    let mut found = client_of(market)?.list(&query).await?;
+    // As jobs are listed: the newest last, where the eye is.
+    found.reverse();
+    Ok(render_list(&found, market.form()))
+}
+
+fn render_list(applications: &[ApplicationReport], form: Form) -> String {
+    let rows: Vec<ApplicationRow<'_>> = applications.iter().map(ApplicationRow::from).collect();
+    if form == Form::Json {
+        return json(&rows);
+    }
+    // What no application has is left out.
+    let has_ended = rows.iter().any(|row| row.finished_ms.is_some());
+    let has_costs = rows.iter().any(|row| row.cost.is_some());
+    let shown = [
+        (true, &["application", "state", "user", "queue", "started"][..]),
+        (has_ended, &["result"]),
+        (true, &["elapsed", "name", "running", "waiting", "complete", "failed"]),
+        (has_costs, &["cost"]),
+    ];
+    let names: Vec<&str> =
+        shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
+    let mut table = columns(&names, if has_ended { 8 } else { 7 });
+    for row in &rows {
+        let cells = [
+            vec![
+                row.application.to_string(),
+                row.state.name().to_owned(),
+                row.user.to_owned(),
+                row.queue.to_owned(),
+                format_utc(row.started_ms),
+            ],
+            vec![match row.final_status {
+                ReportedFinalStatus::Undefined => "-".to_owned(),
+                status => status.name().to_owned(),
+            }],
+            vec![
+                format_duration(u64::try_from(row.elapsed_ms / 1000).ok()),
+                one_line(row.name),
+                row.running_containers.to_string(),
+                row.pending_containers.to_string(),
+                row.completed_containers.to_string(),
+                row.failed_containers.to_string(),
+            ],
+            vec![row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string())],
+        ];
+        table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
+    }
+    lines(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::applications::tests::example_application;
+
+    #[test]
+    fn applications_are_shown_a_line_each() {
+        let running = example_application();
+        insta::assert_snapshot!(render_list(std::slice::from_ref(&running), Form::Table), @r"
+        APPLICATION                     STATE     USER   QUEUE    STARTED              ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14 22:13:20  1m 5s    simulate        1        2         0       0
+        ");
+        let ended = ApplicationReport {
+            state: ApplicationState::Finished,
+            final_status: ReportedFinalStatus::Failed,
+            finished_time: running.started_time + 5_000,
+            cost: Some("1.5".parse().unwrap()),
+            ..running.clone()
+        };
+        insta::assert_snapshot!(render_list(&[running, ended.clone()], Form::Table), @r"
+        APPLICATION                     STATE     USER   QUEUE    STARTED              RESULT  ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  COST
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14 22:13:20  -       1m 5s    simulate        1        2         0       0     -
+        application_1700000000000_0001  FINISHED  alice  default  2023-11-14 22:13:20  FAILED  1m 5s    simulate        1        2         0       0   1.5
+        ");
+        insta::assert_snapshot!(render_list(&[ended], Form::Json), @r#"
+        [
+          {
+            "application": "application_1700000000000_0001",
+            "name": "simulate",
+            "user": "alice",
+            "queue": "default",
+            "state": "FINISHED",
+            "final_status": "FAILED",
+            "started_ms": 1700000000000,
+            "finished_ms": 1700000005000,
+            "elapsed_ms": 65000,
+            "running_containers": 1,
+            "pending_containers": 2,
+            "completed_containers": 0,
+            "failed_containers": 0,
+            "memory_mb": 1024,
+            "cores": 1,
+            "cost": "1.5"
+          }
+        ]
+        "#);
+    }
+}

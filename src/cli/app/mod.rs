@@ -1,0 +1,51 @@
+//! `jobtracker app`: one file for each subcommand.
+
+mod connection;
+mod container_table;
+mod error;
+mod kill;
+mod list;
+mod logs;
+mod status;
+mod waiting;
+
+pub(super) use connection::client_of;
+pub use error::AppCommandError;
+pub(super) use waiting::waiting_text;
+
+/// Subcommands of `app`. Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXIT_CODES)]
+pub enum AppCommand {
+    /// List applications that are not over
+    #[command(after_help = EXIT_CODES)]
+    List(list::ListArguments),
+    /// Show an application: its containers, what it waits for, what it has cost
+    #[command(after_help = EXIT_CODES)]
+    Status(status::StatusArguments),
+    /// Print what containers of an application have written
+    #[command(after_help = EXIT_CODES)]
+    Logs(logs::LogsArguments),
+    /// Kill applications with all their containers
+    #[command(after_help = EXIT_CODES)]
+    Kill(kill::KillArguments),
+}
+
+/// End of each command's help.
+const EXIT_CODES: &str = "Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable";
+
+/// Runs the command; returns the text to print.
+///
+/// # Errors
+/// [`AppCommandError`]
+pub fn run(command: AppCommand) -> Result<String, AppCommandError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let (outcome, market) = match &command {
+            AppCommand::List(arguments) => (list::list(arguments).await, &arguments.market),
+            AppCommand::Status(arguments) => (status::status(arguments).await, &arguments.market),
+            AppCommand::Logs(arguments) => (logs::logs(arguments).await, &arguments.market),
+            AppCommand::Kill(arguments) => (kill::kill(arguments).await, &arguments.market),
+        };
+        outcome.map_err(|error| error.signed_by(market))
+    })
+}

@@ -1,0 +1,251 @@
+//! `jobtracker app status`: shows an application.
+
+use std::fmt::Write as _;
+
+use crate::api::applications::{
+    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, WaitingRequest,
+};
+use crate::cli::market_command::MarketArguments;
+use crate::cli::market_text::{Form, format_duration, format_utc, json};
+use crate::client::applications::ContainerQuery;
+use crate::model::ApplicationId;
+
+use super::connection::client_of;
+use super::container_table::{ContainerRow, render_containers};
+use super::error::AppCommandError;
+use super::waiting::waiting_text;
+
+/// Options of `app status`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StatusArguments {
+    /// Application id, such as application_1700000000000_0001
+    #[arg(value_name = "APPLICATION")]
+    application: ApplicationId,
+    /// List its containers
+    #[arg(long)]
+    containers: bool,
+    /// List its containers that have failed
+    #[arg(long)]
+    failed: bool,
+    /// Server, signer, output form.
+    #[command(flatten)]
+    pub(super) market: MarketArguments,
+}
+
+pub(super) async fn status(arguments: &StatusArguments) -> Result<String, AppCommandError> {
+    let StatusArguments { application, containers, failed, market } = arguments;
+    let client = client_of(market)?;
+    let report = client.report(*application).await?;
+    let listed = match (containers, failed) {
+        (false, false) => None,
+        (_, failed_only) => {
+            let query = ContainerQuery { failed_only: *failed_only, ..ContainerQuery::default() };
+            Some(client.containers(*application, query).await?)
+        }
+    };
+    Ok(render_status(&report, listed.as_deref(), market.form()))
+}
+
+fn render_status(report: &ApplicationReport, containers: Option<&[ContainerReport]>, form: Form) -> String {
+    if form == Form::Json {
+        return json(&status_json(report, containers));
+    }
+    let ApplicationReport { id, name, user, queue, started_time, finished_time, elapsed_time, .. } = report;
+    let result = match report.final_status {
+        ReportedFinalStatus::Undefined => String::new(),
+        status if status.name() == report.state.name() => String::new(),
+        status => format!(" ({})", status.name()),
+    };
+    let mut text = format!("{id} {}{result}: {name:?} of {user} in queue {queue}\n", report.state.name());
+    let ApplicationReport { running_containers, pending_containers, completed_containers, .. } = report;
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "  containers  {running_containers} running, {pending_containers} waiting, {completed_containers} complete"
+    );
+    for (count, what) in [(report.failed_containers, "failed"), (report.preempted_containers, "preempted")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    text.push('\n');
+    if *running_containers > 0 {
+        let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
+        let _ = writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores);
+    }
+    let ended = if *finished_time > 0 { format!(", ended {}", format_utc(*finished_time)) } else { String::new() };
+    let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
+    let _ = writeln!(text, "  started     {}{ended}, {took}", format_utc(*started_time));
+    if report.attempt > 0 {
+        let _ = writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt);
+    }
+    if !report.tracking_url.is_empty() {
+        let _ = writeln!(text, "  page        {}", report.tracking_url);
+    }
+    if let Some(cost) = report.cost {
+        let _ = writeln!(text, "  cost        {cost}");
+    }
+    if !report.failed_items.is_empty() {
+        let _ = writeln!(text, "  failed      {}", report.failed_items);
+    }
+    for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
+        let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
+    }
+    if !report.diagnostics.is_empty() {
+        let _ = writeln!(text, "  why         {}", report.diagnostics.trim_end());
+    }
+    match containers {
+        None => text,
+        Some([]) => text + "\nno such containers\n",
+        Some(containers) => text + "\n" + &render_containers(containers),
+    }
+}
+
+fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let request = |row: &ResourceRequestRow| {
+        serde_json::json!({
+            "priority": row.priority, "allocation_request_id": row.allocation_request_id,
+            "resource_name": row.resource_name, "memory_mb": row.capability.memory_mb, "cores": row.capability.vcores,
+            "containers": row.num_containers, "relax_locality": row.relax_locality, "items": row.items,
+        })
+    };
+    let waiting = |waiting: &WaitingRequest| {
+        serde_json::json!({
+            "priority": waiting.priority, "memory_mb": waiting.capability.memory_mb,
+            "cores": waiting.capability.vcores, "reason": waiting.reason,
+        })
+    };
+    let mut object = serde_json::json!({
+        "application": report.id, "name": report.name, "user": report.user, "queue": report.queue,
+        "type": report.application_type, "state": report.state, "final_status": report.final_status,
+        "unattended": report.unattended, "attempt": report.attempt, "progress_percent": report.progress,
+        "started_ms": report.started_time, "finished_ms": Some(report.finished_time).filter(|ms| *ms > 0),
+        "elapsed_ms": report.elapsed_time, "url": given(&report.tracking_url),
+        "diagnostics": given(&report.diagnostics),
+        "running_containers": report.running_containers, "pending_containers": report.pending_containers,
+        "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
+        "preempted_containers": report.preempted_containers, "failed_items": given(&report.failed_items),
+        "memory_mb": report.allocated_mb, "cores": report.allocated_vcores, "slots": report.slots,
+        "memory_mb_s": report.memory_seconds, "core_s": report.vcore_seconds, "cost": report.cost,
+    });
+    object["requests"] = report.resource_requests.iter().map(request).collect();
+    object["why"] = report.why.iter().map(waiting).collect();
+    if let Some(containers) = containers {
+        let rows: Vec<ContainerRow<'_>> = containers.iter().map(ContainerRow::from).collect();
+        object["containers"] = serde_json::json!(rows);
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::applications::{ApplicationState, WaitingReason};
+    use crate::client::applications::tests::{example_application, example_container};
+    use crate::model::Capability;
+
+    #[test]
+    fn an_application_is_shown_with_what_it_waits_for() {
+        let capability = Capability::new(1024, 1);
+        let why = vec![WaitingRequest { priority: 1, capability, reason: WaitingReason::NoneFree }];
+        let waiting = ApplicationReport { why, cost: Some("1.5".parse().unwrap()), ..example_application() };
+        insta::assert_snapshot!(render_status(&waiting, Some(&[example_container(1)]), Form::Table), @r#"
+        application_1700000000000_0001 ACCEPTED: "simulate" of alice in queue default
+          containers  1 running, 2 waiting, 0 complete
+          holds       1024 MB, 1 core
+          started     2023-11-14 22:13:20, 1m 5s
+          cost        1.5
+          waits       containers of 1024 MB, 1 core at priority 1: no worker has as much free
+
+        CONTAINER                               STATE    NODE      STARTED              RAN  EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING  h1:50060  2023-11-14 22:13:20  -    -
+        "#);
+        let ended = ApplicationReport {
+            state: ApplicationState::Finished,
+            final_status: ReportedFinalStatus::Failed,
+            finished_time: waiting.started_time + 90_000,
+            running_containers: 0,
+            diagnostics: "2 items have failed".to_owned(),
+            failed_items: "7,19".to_owned(),
+            ..waiting
+        };
+        insta::assert_snapshot!(render_status(&ended, Some(&[]), Form::Table), @r#"
+        application_1700000000000_0001 FINISHED (FAILED): "simulate" of alice in queue default
+          containers  0 running, 2 waiting, 0 complete
+          started     2023-11-14 22:13:20, ended 2023-11-14 22:14:50, 1m 5s
+          cost        1.5
+          failed      7,19
+          why         2 items have failed
+
+        no such containers
+        "#);
+    }
+
+    #[test]
+    fn programs_read_one_spelling() {
+        insta::assert_snapshot!(render_status(&example_application(), Some(&[example_container(1)]), Form::Json), @r#"
+        {
+          "application": "application_1700000000000_0001",
+          "attempt": 0,
+          "completed_containers": 0,
+          "containers": [
+            {
+              "container": "container_1700000000000_0001_00_000001",
+              "cores": 1,
+              "cpu_ms": 34,
+              "diagnostics": null,
+              "exit_status": null,
+              "finished_ms": null,
+              "granted_ms": 1700000000100,
+              "item": null,
+              "item_attempt": null,
+              "memory_mb": 1024,
+              "node": "h1:50060",
+              "peak_memory_mb": 12,
+              "rack": "/default-rack",
+              "started_ms": 1700000000300,
+              "state": "RUNNING"
+            }
+          ],
+          "core_s": 65,
+          "cores": 1,
+          "cost": null,
+          "diagnostics": null,
+          "elapsed_ms": 65000,
+          "failed_containers": 0,
+          "failed_items": null,
+          "final_status": "UNDEFINED",
+          "finished_ms": null,
+          "memory_mb": 1024,
+          "memory_mb_s": 66560,
+          "name": "simulate",
+          "pending_containers": 2,
+          "preempted_containers": 0,
+          "progress_percent": 0.0,
+          "queue": "default",
+          "requests": [
+            {
+              "allocation_request_id": 0,
+              "containers": 2,
+              "cores": 1,
+              "items": null,
+              "memory_mb": 1024,
+              "priority": 1,
+              "relax_locality": true,
+              "resource_name": "*"
+            }
+          ],
+          "running_containers": 1,
+          "slots": 1,
+          "started_ms": 1700000000000,
+          "state": "ACCEPTED",
+          "type": "run",
+          "unattended": true,
+          "url": null,
+          "user": "alice",
+          "why": []
+        }
+        "#);
+    }
+}

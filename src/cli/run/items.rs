@@ -1,0 +1,145 @@
+//! Follows many items to their end.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::api::applications::{ApplicationReport, ReportedFinalStatus};
+use crate::cli::app::AppCommandError;
+use crate::cli::interrupt::Choice;
+use crate::cli::market_text::{Form, json};
+use crate::cli::terminal::print_error;
+use crate::client::applications::ApplicationClient;
+use crate::model::ApplicationId;
+
+use super::interrupts::{INTERRUPTED_BASE, Interrupts};
+use super::one_command::{is_finished, say};
+use super::progress::ItemProgress;
+
+/// Pause between two reports: thousands of items end in a second.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Exit code unless every item has ended with 0.
+const ITEMS_FAILED: u8 = 1;
+
+/// Shows progress until all items have ended; returns the text to print and the exit code. An interrupt asks what to
+/// do; where there is no terminal to ask, the first kills all of it, and the second leaves it to its end.
+pub(super) async fn follow_items(
+    client: &ApplicationClient,
+    application: ApplicationId,
+    count: u64,
+    form: Form,
+    interrupts: &mut Interrupts,
+    ask: impl AsyncFn() -> Option<Choice>,
+) -> Result<(String, u8), AppCommandError> {
+    let mut progress = ItemProgress::new(count);
+    let mut known = None;
+    let mut signal = None;
+    loop {
+        let mut next = pin!(client.next_report(application, known, |news| say(application, news)));
+        let report = loop {
+            tokio::select! {
+                report = &mut next => break report?,
+                Some(number) = interrupts.recv() => {
+                    let choice = ask().await.unwrap_or(Choice::Kill);
+                    // Ctrl-C at the prompt has come here, too.
+                    while interrupts.try_recv().is_ok() {}
+                    match choice {
+                        Choice::Continue => {}
+                        Choice::Kill if signal.replace(number).is_none() => drop(client.kill(application).await?),
+                        Choice::Kill => return Ok((String::new(), INTERRUPTED_BASE.saturating_add(number))),
+                        Choice::Detach => {
+                            progress.end();
+                            print_error(&detached(application, client.server()));
+                            return Ok((String::new(), 0));
+                        }
+                    }
+                }
+            }
+        };
+        progress.show(&report);
+        if is_finished(&report) {
+            progress.end();
+            let code = match (signal, report.final_status) {
+                (Some(number), _) => INTERRUPTED_BASE.saturating_add(number),
+                (None, ReportedFinalStatus::Succeeded) => 0,
+                (None, _) => ITEMS_FAILED,
+            };
+            return Ok((render_end(&report, count, form), code));
+        }
+        known = Some(report.version);
+        sleep(PAUSE).await;
+    }
+}
+
+fn detached(application: ApplicationId, server: &str) -> String {
+    format!(
+        "{application} keeps running; see it with `jobtracker app status {application} --server {server}`, kill it with `jobtracker app kill {application} --server {server}`"
+    )
+}
+
+fn render_end(report: &ApplicationReport, count: u64, form: Form) -> String {
+    let ApplicationReport { id, state, final_status, failed_items, diagnostics, cost, .. } = report;
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    if form == Form::Json {
+        return json(&serde_json::json!({
+            "application": id, "items": count, "state": state, "final_status": final_status,
+            "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
+            "failed_items": given(failed_items), "diagnostics": given(diagnostics), "elapsed_ms": report.elapsed_time,
+            "cost": cost,
+        }));
+    }
+    let why = given(diagnostics).map(|why| format!(": {}", why.trim_end())).unwrap_or_default();
+    let mut text = format!("{id} {}{why}\n", final_status.name());
+    if !failed_items.is_empty() {
+        text += &format!("failed  {failed_items}\n");
+        text += &format!("logs    jobtracker app logs {id}\n");
+        text += &format!("again   --array {failed_items}\n");
+    }
+    if let Some(cost) = cost {
+        text += &format!("cost    {cost}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::applications::ApplicationState;
+    use crate::client::applications::tests::example_application;
+
+    #[test]
+    fn failed_items_are_written_as_array_takes_them() {
+        let failed = ApplicationReport {
+            state: ApplicationState::Finished,
+            final_status: ReportedFinalStatus::Failed,
+            failed_items: "7,19-21".to_owned(),
+            cost: Some("1.5".parse().unwrap()),
+            ..example_application()
+        };
+        insta::assert_snapshot!(render_end(&failed, 100, Form::Table), @r"
+        application_1700000000000_0001 FAILED
+        failed  7,19-21
+        logs    jobtracker app logs application_1700000000000_0001
+        again   --array 7,19-21
+        cost    1.5
+        ");
+        insta::assert_snapshot!(render_end(&failed, 100, Form::Json), @r#"
+        {
+          "application": "application_1700000000000_0001",
+          "completed_containers": 0,
+          "cost": "1.5",
+          "diagnostics": null,
+          "elapsed_ms": 65000,
+          "failed_containers": 0,
+          "failed_items": "7,19-21",
+          "final_status": "FAILED",
+          "items": 100,
+          "state": "FINISHED"
+        }
+        "#);
+        let (final_status, failed_items) = (ReportedFinalStatus::Succeeded, String::new());
+        let good = ApplicationReport { final_status, failed_items, cost: None, ..failed };
+        insta::assert_snapshot!(render_end(&good, 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
+    }
+}

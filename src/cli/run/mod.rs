@@ -1,0 +1,98 @@
+//! `jobtracker run`: a command in a container, or one for each of many items.
+
+mod arguments;
+mod interrupts;
+mod items;
+mod one_command;
+mod option_at_fault;
+mod output;
+mod progress;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::client::applications::{ApplicationClient, ApplicationClientError, RunSubmission};
+
+use super::app::{AppCommandError, client_of};
+use super::interrupt::prompt;
+use super::market_text::{Form, json};
+use super::terminal::print_error;
+
+pub use arguments::RunArguments;
+
+use interrupts::{INTERRUPTED_BASE, Interrupts, interrupts};
+use items::follow_items;
+use one_command::follow_command;
+use option_at_fault::option_at;
+use output::Outputs;
+
+/// Runs the command. Exit codes: of one command its own, 128 + the signal's number if it died of one; of items 0 if every
+/// one has ended with 0, else 1; otherwise 1 the command could not run or was ended from outside, 2 wrong usage or refused,
+/// 3 denied, 4 unreachable.
+///
+/// # Errors
+/// [`AppCommandError`]
+pub fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCommandError> {
+    let form = arguments.market.form();
+    let submission = arguments.submission(&std::env::current_dir()?)?;
+    let client = client_of(&arguments.market)?;
+    let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
+    let outputs = Outputs { stdout: &mut stdout, stderr: &mut stderr };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let mut interrupts = interrupts()?;
+        run_submission(&client, &submission, arguments.detach, form, outputs, &mut interrupts).await
+    });
+    outcome.map(|(text, code)| (text, ExitCode::from(code))).map_err(|error| error.signed_by(&arguments.market))
+}
+
+/// Submits, and follows to the end unless detached; returns the text to print and the exit code.
+async fn run_submission(
+    client: &ApplicationClient,
+    submission: &RunSubmission,
+    detach: bool,
+    form: Form,
+    outputs: Outputs<'_>,
+    interrupts: &mut Interrupts,
+) -> Result<(String, u8), AppCommandError> {
+    let interrupted = |signal: u8| Ok((String::new(), INTERRUPTED_BASE.saturating_add(signal)));
+    let id = tokio::select! {
+        id = client.new_id() => id?,
+        Some(signal) = interrupts.recv() => return interrupted(signal),
+    };
+    tokio::select! {
+        submitted = client.submit(id, submission) => submitted.map_err(|error| refused(error, submission))?,
+        Some(signal) = interrupts.recv() => {
+            // It may have arrived; if not, there is nothing to kill.
+            let _ = client.kill(id).await;
+            return interrupted(signal);
+        }
+    }
+    if detach {
+        let text = match form {
+            Form::Json => {
+                let items = submission.work.as_ref().map(|work| work.count);
+                json(&serde_json::json!({ "application": id, "items": items }))
+            }
+            Form::Table => format!("{id}\n"),
+        };
+        return Ok((text, 0));
+    }
+    match &submission.work {
+        None => {
+            let code = follow_command(client, id, &submission.context, outputs, interrupts).await?;
+            Ok((String::new(), code))
+        }
+        Some(work) => {
+            print_error(&format!("{id} submitted: {} items", work.count));
+            follow_items(client, id, work.count, form, interrupts, async || prompt("application").await).await
+        }
+    }
+}
+
+/// A refusal names the options at fault.
+fn refused(error: ApplicationClientError, submission: &RunSubmission) -> AppCommandError {
+    AppCommandError::from(error).with_options(|fault| option_at(fault, submission))
+}

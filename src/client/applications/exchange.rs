@@ -1,0 +1,173 @@
+//! How a call is sent: signed or in a user's name, and again where its answer is lost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use crate::client::http_request::{BytesAnswer, HttpError, send_json};
+use crate::client::market::Signer;
+
+use super::call::Call;
+use super::clock::SigningClock;
+use super::error::ApplicationClientError;
+use super::problem::Problem;
+
+/// Signatures for one call: other programs of the user may use its timestamps, many where a script starts many.
+const MOST_SIGNATURES: usize = 50;
+/// How often a call is sent again.
+const MOST_REPEATS: usize = 60;
+/// Pause before a call is sent again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A client of one server for one user.
+#[derive(Debug)]
+pub struct ApplicationClient {
+    server: String,
+    /// Who is believed where the server knows no keys.
+    user: String,
+    signer: Option<Signer>,
+    clock: SigningClock,
+    /// Whether the server has refused the signer's key and has believed the user's name.
+    is_believed: AtomicBool,
+    /// Whether the server has answered.
+    has_answered: AtomicBool,
+    pub(super) pause: Duration,
+}
+
+// === impl ApplicationClient ===
+
+impl ApplicationClient {
+    /// A client of `server`, `host:port`, that signs if there is a key. `wall_ms` reads the clock, epoch ms.
+    pub fn new(server: String, user: String, signer: Option<Signer>, wall_ms: fn() -> i64) -> Self {
+        Self {
+            server,
+            user,
+            signer,
+            clock: SigningClock::new(wall_ms),
+            is_believed: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
+            pause: PAUSE,
+        }
+    }
+
+    /// Without pauses.
+    #[cfg(test)]
+    pub(crate) fn impatient(self) -> Self {
+        Self { pause: Duration::ZERO, ..self }
+    }
+
+    /// The server, `host:port`.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Sends a call, again if its answer is lost, and reads the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ApplicationClientError> {
+        let answer = self.send(call).await?;
+        self.read(&answer.body)
+    }
+
+    /// Reads an answer.
+    pub(super) fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ApplicationClientError> {
+        serde_json::from_slice(body).map_err(|error| ApplicationClientError::InvalidAnswer {
+            server: self.server.clone(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Sends a call, again if its answer is lost. A server that has never answered must be there at once.
+    pub(super) async fn send(&self, call: &Call) -> Result<BytesAnswer, ApplicationClientError> {
+        let mut repeats = 0;
+        loop {
+            let error = match self.send_once(call).await {
+                Err(error) if error.is_passing() && repeats < MOST_REPEATS => error,
+                answer => return answer,
+            };
+            let is_absent = matches!(error, ApplicationClientError::Unreachable { is_refused: true, .. });
+            if is_absent && !self.has_answered.load(Ordering::Relaxed) {
+                return Err(error);
+            }
+            repeats += 1;
+            sleep(self.pause).await;
+        }
+    }
+
+    /// Sends a call once, but again under another timestamp if only this was refused.
+    pub(super) async fn send_once(&self, call: &Call) -> Result<BytesAnswer, ApplicationClientError> {
+        let Some(signer) = self.signer.as_ref().filter(|_| !self.is_believed.load(Ordering::Relaxed)) else {
+            return self.checked(self.exchange(call, None).await?);
+        };
+        let mut signatures = 1;
+        let refusal = loop {
+            let answer = self.exchange(call, Some((signer, self.clock.stamp_ms()))).await?;
+            if answer.status != StatusCode::UNAUTHORIZED {
+                return self.checked(answer);
+            }
+            let problem = Problem::of(answer.status, &answer.body);
+            if signatures == MOST_SIGNATURES || !self.clock.correct(&problem) {
+                break problem;
+            }
+            signatures += 1;
+        };
+        if refusal.name == "signature-refused" {
+            // A server without keys believes names, and only those.
+            let believed = self.exchange(call, None).await?;
+            if believed.status != StatusCode::UNAUTHORIZED {
+                self.is_believed.store(true, Ordering::Relaxed);
+                return self.checked(believed);
+            }
+        }
+        Err(ApplicationClientError::Denied(refusal))
+    }
+
+    async fn exchange(
+        &self,
+        call: &Call,
+        signature: Option<(&Signer, i64)>,
+    ) -> Result<BytesAnswer, ApplicationClientError> {
+        let addressed = match signature {
+            Some((signer, timestamp_ms)) => call.signed(signer, timestamp_ms),
+            None => call.named(&self.user),
+        };
+        let (authorization, body) = (addressed.authorization.as_deref(), call.body.as_deref());
+        let answer = send_json(&self.server, &call.method, &addressed.target, authorization, body).await;
+        let answer = answer.map_err(|error| self.unreachable(&error))?;
+        self.has_answered.store(true, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    fn checked(&self, answer: BytesAnswer) -> Result<BytesAnswer, ApplicationClientError> {
+        let status = answer.status;
+        let problem = || Problem::of(status, &answer.body);
+        match status {
+            status if status.is_success() || status.is_redirection() => Ok(answer),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(ApplicationClientError::Denied(problem())),
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+                Err(ApplicationClientError::Unavailable { server: self.server.clone(), problem: problem() })
+            }
+            status if status.is_server_error() => Err(ApplicationClientError::InvalidAnswer {
+                server: self.server.clone(),
+                reason: problem().to_string(),
+            }),
+            _ => match problem() {
+                problem
+                    if status == StatusCode::NOT_FOUND && ["", "no-such-address"].contains(&problem.name.as_str()) =>
+                {
+                    Err(ApplicationClientError::NoApplications { server: self.server.clone() })
+                }
+                problem => Err(ApplicationClientError::Refused(problem)),
+            },
+        }
+    }
+
+    fn unreachable(&self, error: &HttpError) -> ApplicationClientError {
+        ApplicationClientError::Unreachable {
+            server: self.server.clone(),
+            reason: error.to_string(),
+            is_refused: matches!(error, HttpError::Io(_) | HttpError::Request(_)),
+        }
+    }
+}

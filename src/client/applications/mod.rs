@@ -1,0 +1,29 @@
+//! Client of the HTTP interface for applications: their calls, reports and logs.
+//!
+//! With a key requests are signed, by this machine's clock until the server corrects it. Without one, or where the server knows
+//! no keys, they name the user, who is believed over loopback. Every call may be sent twice with the effect of one, so a call
+//! whose answer is lost is sent again.
+
+mod call;
+mod clock;
+mod container_log;
+mod error;
+mod exchange;
+mod items;
+mod local_file;
+mod problem;
+mod questions;
+mod submission;
+#[cfg(test)]
+pub(crate) mod tests;
+mod watch;
+
+pub use container_log::{ContainerLog, LogName};
+pub use error::ApplicationClientError;
+pub use exchange::ApplicationClient;
+pub use items::count_items;
+pub use local_file::LocalFile;
+pub use problem::{Fault, FaultPlace, Problem};
+pub use questions::{ApplicationQuery, ContainerQuery, KillOutcome};
+pub use submission::{RunSubmission, WorkItems};
+pub use watch::ConnectionNews;

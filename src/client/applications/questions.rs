@@ -1,0 +1,229 @@
+//! What is asked of the server: ids, submission, reports, kills.
+
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+
+use crate::api::applications::{ApplicationReport, ApplicationState, ContainerReport};
+use crate::client::http_request::BytesAnswer;
+use crate::model::{ApplicationId, ContainerId};
+
+use super::call::Call;
+use super::error::ApplicationClientError;
+use super::exchange::ApplicationClient;
+use super::submission::RunSubmission;
+
+/// Most entries of one list.
+const MOST_AT_ONCE: usize = 1_000;
+
+/// Which applications are listed.
+#[derive(Clone, Debug, Default)]
+pub struct ApplicationQuery {
+    /// In these states; empty: in any.
+    pub states: Vec<ApplicationState>,
+    /// Of this user.
+    pub owner: Option<String>,
+    /// Of this queue.
+    pub queue: Option<String>,
+    /// The newest so many.
+    pub limit: usize,
+}
+
+/// Which containers are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContainerQuery {
+    /// Only those that failed by their own fault.
+    pub failed_only: bool,
+    /// Only those of this item.
+    pub item: Option<u32>,
+    /// The first so many; none: all.
+    pub limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct NewId {
+    application_id: ApplicationId,
+}
+
+#[derive(Deserialize)]
+struct Applications {
+    apps: ApplicationList,
+    next: Option<ApplicationId>,
+}
+
+#[derive(Deserialize)]
+struct ApplicationList {
+    app: Vec<ApplicationReport>,
+}
+
+#[derive(Deserialize)]
+struct OneApplication {
+    app: ApplicationReport,
+}
+
+#[derive(Deserialize)]
+struct Containers {
+    container: Vec<ContainerReport>,
+}
+
+#[derive(Deserialize)]
+struct ContainerPage {
+    containers: Containers,
+    next: Option<ContainerId>,
+}
+
+#[derive(Deserialize)]
+struct OneContainer {
+    container: ContainerReport,
+}
+
+#[derive(Deserialize)]
+struct StateAnswer {
+    state: ApplicationState,
+}
+
+/// What became of a kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KillOutcome {
+    /// How far the application is.
+    pub state: ApplicationState,
+    /// Whether containers of it are still being ended.
+    pub is_ending: bool,
+}
+
+// === impl ApplicationClient: questions ===
+
+impl ApplicationClient {
+    /// A fresh id. One that is not used lapses.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn new_id(&self) -> Result<ApplicationId, ApplicationClientError> {
+        let NewId { application_id } = self.ask(&Call::new(Method::POST, "/apps/new-application")).await?;
+        Ok(application_id)
+    }
+
+    /// Submits under an id of [`Self::new_id`].
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn submit(&self, id: ApplicationId, submission: &RunSubmission) -> Result<(), ApplicationClientError> {
+        let body = submission.body(id).map_err(|error| ApplicationClientError::InvalidAnswer {
+            server: self.server().to_owned(),
+            reason: error.to_string(),
+        })?;
+        self.send(&Call::new(Method::POST, "/apps").with_body(body)).await.map(drop)
+    }
+
+    /// Applications, newest first.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn list(&self, query: &ApplicationQuery) -> Result<Vec<ApplicationReport>, ApplicationClientError> {
+        let ApplicationQuery { states, owner, queue, limit } = query;
+        // `user` is the parameter of who asks.
+        let is_wanted = |app: &ApplicationReport| owner.as_ref().is_none_or(|owner| *owner == app.user);
+        let mut found = Vec::new();
+        let mut after = None;
+        loop {
+            let at_once = if owner.is_some() { MOST_AT_ONCE } else { (limit - found.len()).min(MOST_AT_ONCE) };
+            let mut call = Call::new(Method::GET, "/apps").with("limit", &at_once.max(1).to_string());
+            if !states.is_empty() {
+                let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
+                call = call.with("states", &names.join(","));
+            }
+            if let Some(queue) = queue {
+                call = call.with("queue", queue);
+            }
+            if let Some(after) = after {
+                call = call.with("after", &ApplicationId::to_string(&after));
+            }
+            let Applications { apps, next } = self.ask(&call).await?;
+            found.extend(apps.app.into_iter().filter(is_wanted));
+            found.truncate(*limit);
+            after = next;
+            if after.is_none() || found.len() >= *limit {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// One application.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn report(&self, id: ApplicationId) -> Result<ApplicationReport, ApplicationClientError> {
+        let OneApplication { app } = self.ask(&Self::report_call(id, None)).await?;
+        Ok(app)
+    }
+
+    /// The call for a report, which the server answers once the version is another than the one known, or the time is over.
+    pub(super) fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
+        let call = Call::new(Method::GET, &format!("/apps/{id}"));
+        match known {
+            None => call,
+            Some((version, wait_ms)) => {
+                call.with("version", &version.to_string()).with("wait-ms", &wait_ms.to_string())
+            }
+        }
+    }
+
+    pub(super) fn read_report(&self, answer: &BytesAnswer) -> Result<ApplicationReport, ApplicationClientError> {
+        let OneApplication { app } = self.read(&answer.body)?;
+        Ok(app)
+    }
+
+    /// Containers of an application, by number.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn containers(
+        &self,
+        id: ApplicationId,
+        query: ContainerQuery,
+    ) -> Result<Vec<ContainerReport>, ApplicationClientError> {
+        let ContainerQuery { failed_only, item, limit } = query;
+        let limit = limit.unwrap_or(usize::MAX);
+        let mut found: Vec<ContainerReport> = Vec::new();
+        let mut after: Option<ContainerId> = None;
+        loop {
+            let at_once = if item.is_some() { MOST_AT_ONCE } else { (limit - found.len()).min(MOST_AT_ONCE) };
+            let mut call = Call::new(Method::GET, &format!("/apps/{id}/containers"));
+            call = call.with("limit", &at_once.max(1).to_string());
+            if failed_only {
+                call = call.with("failed", "true");
+            }
+            if let Some(after) = after {
+                call = call.with("after", &after.to_string());
+            }
+            let ContainerPage { containers, next } = self.ask(&call).await?;
+            let of_item = |container: &ContainerReport| item.is_none() || container.item == item;
+            found.extend(containers.container.into_iter().filter(of_item));
+            found.truncate(limit);
+            after = next;
+            if after.is_none() || found.len() >= limit {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// One container.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn container(&self, id: ContainerId) -> Result<ContainerReport, ApplicationClientError> {
+        let OneContainer { container } = self.ask(&Call::new(Method::GET, &format!("/containers/{id}"))).await?;
+        Ok(container)
+    }
+
+    /// Kills an application, unless it is over.
+    ///
+    /// # Errors
+    /// [`ApplicationClientError`]
+    pub async fn kill(&self, id: ApplicationId) -> Result<KillOutcome, ApplicationClientError> {
+        let call = Call::new(Method::PUT, &format!("/apps/{id}/state")).with_body(r#"{"state":"KILLED"}"#.to_owned());
+        let answer = self.send(&call).await?;
+        let StateAnswer { state } = self.read(&answer.body)?;
+        Ok(KillOutcome { state, is_ending: answer.status == StatusCode::ACCEPTED })
+    }
+}

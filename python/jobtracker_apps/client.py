@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable, cast
 
 from .model import Json, Submission
-from .problems import Problem, TimestampRefused, Unavailable, Unreachable, problem_of
+from .problems import Problem, SignatureRefused, TimestampRefused, Unavailable, Unreachable, problem_of
 from .reports import (
     ApplicationReport,
     ClusterInfo,
@@ -20,7 +20,7 @@ from .reports import (
     Submitted,
 )
 from .request_clock import RequestClock, wall_clock_ms
-from .signing import Credentials, Signed, find_credentials, find_server, sha256_hex, sign_request
+from .signing import Credentials, Signed, Unsigned, find_credentials, find_server, sha256_hex, sign_request
 from .transport import Answer, Transport, send
 
 BASE = "/ws/v1/cluster"
@@ -54,9 +54,12 @@ class Client:
         transport: Transport = send,
         sleep: Callable[[float], None] = time.sleep,
         now_ms: Callable[[], int] = wall_clock_ms,
+        may_be_believed: bool = False,
     ) -> None:
+        """`may_be_believed`: names the user without a signature where the key is refused, as by a server without keys."""
         self.server = server
         self.credentials = credentials
+        self._may_be_believed = may_be_believed
         self._options: dict[str, Any] = {
             "patience_s": patience_s,
             "first_patience_s": first_patience_s,
@@ -76,7 +79,7 @@ class Client:
     @classmethod
     def find(cls, server: str | None = None, user: str | None = None, key_file: str | None = None) -> Client:
         """A client by what is given, else by the environment and the files that `jobtracker` reads."""
-        return cls(find_server(server), find_credentials(user, key_file))
+        return cls(find_server(server), find_credentials(user, key_file), may_be_believed=True)
 
     def as_application(self, application_id: str, secret: str) -> Client:
         """A client of the same server that calls as an application: good for that application's addresses."""
@@ -123,7 +126,8 @@ class Client:
         while True:
             failure: Exception
             try:
-                return self._send_once(method, path, parameters or {}, body, self._timeout_s + wait_ms / 1000, is_open)
+                timeout_s = self._timeout_s + wait_ms / 1000
+                return self._send_once(method, path, parameters or {}, body, timeout_s, is_open, self.credentials)
             except TimestampRefused as problem:
                 refusals += 1
                 if refusals == MAX_TIMESTAMPS:
@@ -132,6 +136,16 @@ class Client:
                 if refusals > 1:
                     self._sleep(TIMESTAMP_DELAY_S * 2**refusals)
                 continue
+            except SignatureRefused as problem:
+                if not self._may_be_believed or isinstance(self.credentials, Unsigned):
+                    raise
+                try:
+                    named = Unsigned(self.credentials.user)
+                    answer = self._send_once(method, path, parameters or {}, body, self._timeout_s, is_open, named)
+                except (Problem, OSError, http.client.HTTPException):
+                    raise problem from None
+                self.credentials = named
+                return answer
             except Unavailable as problem:
                 failure = problem
             except http.client.InvalidURL:
@@ -151,6 +165,7 @@ class Client:
         body: bytes | None,
         timeout_s: float,
         is_open: bool,
+        credentials: Credentials,
     ) -> Answer:
         pairs: list[tuple[str, str]] = [(name, str(value)) for name, value in parameters.items()]
         headers = {"Accept": "application/json"}
@@ -160,16 +175,16 @@ class Client:
         timestamp_ms = 0
         if is_open:
             target = path
-        elif isinstance(self.credentials, Signed):
+        elif isinstance(credentials, Signed):
             # Signed each time: a timestamp counts once, even if its request or the answer was lost.
             timestamp_ms = self._clock.next_ms()
-            pairs += [("user", self.credentials.user), ("timestamp", str(timestamp_ms))]
+            pairs += [("user", credentials.user), ("timestamp", str(timestamp_ms))]
             if body is not None:
                 pairs.append(("sha256", sha256_hex(body)))
             target = f"{path}?{urllib.parse.urlencode(pairs)}"
-            headers["Authorization"] = sign_request(method, target, self.credentials.key)
+            headers["Authorization"] = sign_request(method, target, credentials.key)
         else:
-            pairs.append(("user.name", self.credentials.user))
+            pairs.append(("user.name", credentials.user))
             target = f"{path}?{urllib.parse.urlencode(pairs)}"
             if changes:
                 # No web page can send it.
@@ -213,11 +228,9 @@ class Client:
         """The same for members as they are sent, such as those of an unattended application."""
         return cast(Submitted, self.call("POST", "/apps", body=encode(members)))
 
-    def applications(
-        self, *, states: Iterable[str] = (), user: str | None = None, queue: str | None = None
-    ) -> Iterator[ApplicationReport]:
+    def applications(self, *, states: Iterable[str] = (), queue: str | None = None) -> Iterator[ApplicationReport]:
         """One's own applications, for administrators all, newest first."""
-        given = {"states": ",".join(states), "user": user, "queue": queue}
+        given = {"states": ",".join(states), "queue": queue}
         for report in self._pages("/apps", "apps", "app", given):
             yield cast(ApplicationReport, report)
 
@@ -255,22 +268,23 @@ class Client:
         command = "FORCEFUL_SHUTDOWN" if forceful else "GRACEFUL_SHUTDOWN"
         self.call("POST", f"/containers/{container_id}/signal/{command}")
 
-    def log(self, container_id: str, name: str = "stdout", *, start: int = 0, end: int | None = None) -> bytes:
-        """A log of a container from its worker; a negative `start` or `end` counts from the end of the log."""
+    def log(self, container_id: str, name: str = "stdout", *, start: int = 0, end: int = -1) -> bytes:
+        """A log of a container from its worker, from byte `start` to before `end`; negative ones count from the end of
+        the log, -1 being the end. Empty if there is none."""
         answer = self.request("GET", f"{BASE}/containers/{container_id}/logs/{name}")
         location = urllib.parse.urlsplit(answer.headers.get("location", ""))
         if answer.status < 300 or not location.netloc:
             return answer.body
         query = [pair for pair in urllib.parse.parse_qsl(location.query) if pair[0] not in ("start", "end")]
-        query.append(("start", str(start)))
-        if end is not None:
-            query.append(("end", str(end)))
+        query += [("start", str(start)), ("end", str(end))]
         target = f"{location.path}?{urllib.parse.urlencode(query)}"
         try:
             # The ticket in the query is the permission; the key stays with the JobTracker.
             found = self._transport(location.netloc, "GET", target, {}, None, self._timeout_s)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(location.netloc, error) from error
+        if found.status in (404, 410):
+            return b""
         if found.status >= 300:
             raise problem_of(found.status, found.body)
         return found.body
@@ -290,8 +304,3 @@ class Client:
 def encode(members: Mapping[str, Any]) -> bytes:
     """A body as it is sent and digested."""
     return json.dumps(members, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-
-
-def is_refusal(error: BaseException, *names: str) -> bool:
-    """Whether the server refused for one of these reasons."""
-    return isinstance(error, Problem) and error.name in names

@@ -182,7 +182,7 @@ class Master:
         members = {name: value for name, value in members.items() if value}
         progress = self.progress()
         if progress is not None:
-            members["progress"] = round(min(max(progress, 0.0), 1.0), 6)
+            members["progress"] = round(min(max(progress, 0.0), 1.0), 4)
         try:
             answer = self.session.allocate(members, 0 if self._has_more else self._wait_ms)
         except Resync:

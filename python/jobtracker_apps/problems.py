@@ -62,7 +62,8 @@ class Problem(ApplicationError):
 
     def _text(self) -> str:
         text = f"{self.status} {self.name}: {self.detail or self.title}"
-        return "; ".join([text, *map(str, self.errors)])
+        # The detail may be that of the only error.
+        return "; ".join([text, *(str(error) for error in self.errors if str(error) not in text)])
 
 
 class InvalidRequest(Problem):

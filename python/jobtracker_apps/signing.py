@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import getpass
 import hashlib
 import hmac
 import os
+import pwd
 import stat
 import sys
 import urllib.parse
@@ -70,7 +70,8 @@ def find_credentials(user: str | None = None, key_file: str | None = None) -> Cr
 
     The user is the login name unless given. A `key_file` that cannot be read is an OSError, an empty key a ValueError.
     """
-    name = user or getpass.getuser()
+    # Not by $USER: a JobTracker without keys holds the name to the uid.
+    name = user or pwd.getpwuid(os.geteuid()).pw_name
     if key_file is None:
         key = os.environ.get("HADOOP_KEY", "").strip()
         if key:

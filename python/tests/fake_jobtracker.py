@@ -314,7 +314,7 @@ class FakeJobTracker:
         if not found:
             raise Refusal(404, "no-such-container", f"there is no container {parts[0]}")
         if parts[1:2] == ["logs"]:
-            location = f"http://{self.address}/ws/v1/node/containers/{parts[0]}/logs/{parts[2]}?expires=1&ticket=ab&start=0&end="
+            location = f"http://{self.address}/ws/v1/node/containers/{parts[0]}/logs/{parts[2]}?expires=1&ticket=ab&start=0&end=0"
             return 307, {"Location": location}, b""
         if parts[1:2] == ["signal"]:
             self.complete(found[0], -105, "killed by its owner")
@@ -333,8 +333,9 @@ class FakeJobTracker:
             one.containers[container_id] for one in self.applications.values() if container_id in one.containers
         ]
         text = container.stdout if name == "stdout" else container.stderr
-        start = int(parameters.get("start", 0))
-        end = int(parameters["end"]) if "end" in parameters else len(text)
+        start, end = (int(parameters[name]) for name in ("start", "end"))
+        # As Hadoop counts: -1 is the end.
+        start, end = (max(0, place + len(text) + 1) if place < 0 else place for place in (start, end))
         return 200, {"Content-Type": "text/plain"}, text[start:end]
 
 

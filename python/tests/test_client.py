@@ -56,6 +56,17 @@ class Calls(Case):
         secret = client.submit(Submission(application_id))["secret"]
         self.assertEqual(client.as_application(application_id, secret).state(application_id), "ACCEPTED")
 
+    def test_a_key_that_the_server_does_not_know_gives_way_to_the_name(self):
+        jobtracker = self.start()
+        with self.assertRaises(SignatureRefused):
+            Client(jobtracker.address, Signed("alice", "key")).new_application()
+        client = Client(jobtracker.address, Signed("alice", "key"), may_be_believed=True)
+        client.new_application()
+        self.assertEqual(client.credentials, Unsigned("alice"))
+        signed = self.start(keys=KEYS)
+        with self.assertRaises(SignatureRefused):
+            Client(signed.address, Signed("alice", "key"), may_be_believed=True).new_application()
+
     def test_the_clock_follows_the_server(self):
         for ahead_ms in (3_600_000, -3_600_000):
             jobtracker = self.start(keys=KEYS)

@@ -42,6 +42,8 @@ SUBMISSION_MEMBERS = {
     "strict-gates",
     "tracking-url",
     "specs",
+    "unattended",
+    "ask",
 }
 LAUNCH_MEMBERS = {"container-id", "context", "spec", "item"}
 TITLES = {
@@ -262,7 +264,7 @@ class FakeApplication:
             if table.launch and "items" in table.launch:
                 told_items = {one.item for one in untold}
                 table.items = [item for item in parse_items(table.launch["items"]) if item not in told_items]
-        table.rows[name] = max(0, row["num-containers"] - counted)
+        table.rows[name] = len(table.items) if table.items else max(0, row["num-containers"] - counted)
 
     @staticmethod
     def counted_names(container: FakeContainer) -> set:
@@ -360,6 +362,14 @@ class FakeApplication:
         container.state, container.exit_status, container.diagnostics = "COMPLETE", exit_status, diagnostics
         self.pending.append(container)
 
+    def end_if_done(self) -> None:
+        """Of an unattended one: nothing is outstanding or held."""
+        is_asking = any(table.rows.get("*", 0) for table in self.tables.values())
+        containers = self.containers.values()
+        if self.body.get("unattended") and not is_asking and all(one.state == "COMPLETE" for one in containers):
+            is_good = all(one.exit_status == 0 for one in containers)
+            self.end("FINISHED", "SUCCEEDED" if is_good else "FAILED", "")
+
     def end(self, state: str, final_status: str, diagnostics: str) -> None:
         if not self.is_over():
             self.state, self.final_status, self.diagnostics = state, final_status, diagnostics
@@ -387,6 +397,7 @@ def run_command(container: FakeContainer, application_id: str, server: str) -> t
         **context.get("environment", {}),
         "JOBTRACKER_APPLICATION_ID": application_id,
         "JOBTRACKER_CONTAINER_ID": container.id,
+        "JOBTRACKER_NODE_ID": container.node.id,
         "JOBTRACKER_SERVER": server,
     }
     if container.item is not None:

@@ -225,6 +225,9 @@ class FakeJobTracker:
                 secret = f"{len(self.applications) + 1:040x}"
                 there = FakeApplication(application_id, caller, secret, members, self.most_told)
                 self.applications[application_id] = there
+                for row in members.get("ask", ()):
+                    there.ask(row)
+                self.work(there)
         answer = {"application-id": application_id, "state": there.state, "secret": there.secret}
         return 202, {"Location": f"{BASE}/apps/{application_id}"}, json.dumps(answer).encode()
 
@@ -256,11 +259,23 @@ class FakeJobTracker:
                     ids, parameters, "containers", "container", lambda one: self.report(application.containers[one])
                 )
             else:
-                answer = {
-                    "app": {"id": application.id, "state": application.state, "progress": application.progress * 100}
-                }
+                self.news.wait_for(
+                    lambda: str(application.version) != parameters.get("version") or self._is_stopping,
+                    int(parameters.get("wait-ms", 0)) / 1000,
+                )
+                answer = {"app": self.application_report(application)}
             self.news.notify_all()
         return ok(answer)
+
+    @staticmethod
+    def application_report(application: FakeApplication) -> dict:
+        return {
+            "id": application.id,
+            "state": application.state,
+            "finalStatus": application.final_status,
+            "progress": application.progress * 100,
+            "version": application.version,
+        }
 
     def allocate(self, application: FakeApplication, body: bytes, call: dict) -> tuple:
         with self.lock:
@@ -303,8 +318,10 @@ class FakeJobTracker:
         exit_status, diagnostics = run_command(container, application.id, self.address)
         with self.lock:
             application.complete(container, exit_status, diagnostics)
+            application.version += 1
             if not application.is_over():
                 self.work(application)
+                application.end_if_done()
             self.news.notify_all()
 
     # Containers
@@ -314,7 +331,7 @@ class FakeJobTracker:
         if not found:
             raise Refusal(404, "no-such-container", f"there is no container {parts[0]}")
         if parts[1:2] == ["logs"]:
-            location = f"http://{self.address}/ws/v1/node/containers/{parts[0]}/logs/{parts[2]}?expires=1&ticket=ab&start=0&end=0"
+            location = f"http://{self.address}/ws/v1/node/containers/{parts[0]}/logs/{parts[2]}?expires=1&ticket=ab"
             return 307, {"Location": location}, b""
         if parts[1:2] == ["signal"]:
             self.complete(found[0], -105, "killed by its owner")
@@ -333,7 +350,7 @@ class FakeJobTracker:
             one.containers[container_id] for one in self.applications.values() if container_id in one.containers
         ]
         text = container.stdout if name == "stdout" else container.stderr
-        start, end = (int(parameters[name]) for name in ("start", "end"))
+        start, end = (int(parameters.get(name, default)) for name, default in (("start", 0), ("end", -1)))
         # As Hadoop counts: -1 is the end.
         start, end = (max(0, place + len(text) + 1) if place < 0 else place for place in (start, end))
         return 200, {"Content-Type": "text/plain"}, text[start:end]

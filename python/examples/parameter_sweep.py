@@ -49,8 +49,7 @@ class Sweep(TaskMaster):
         if not task.state.is_final:
             return
         self.results[task.number] = self.last_line(task)
-        ended = sum(other.state.is_final for other in self.tasks.values())
-        print(f"[{ended}/{len(self.tasks)}] {task.name}: {outcome(task)}", file=sys.stderr, flush=True)
+        print(f"[{self.ended}/{len(self.tasks)}] {task.name}: {outcome(task)}", file=sys.stderr, flush=True)
 
     def last_line(self, task: Task) -> str:
         """The last line of the log; of a command that failed, of its errors."""

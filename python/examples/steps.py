@@ -149,7 +149,7 @@ class Steps(TaskMaster):
                 self.add(task)
 
     def progress(self) -> float:
-        return sum(task.state.is_final for task in self.tasks.values()) / len(self.plan.tasks)
+        return self.ended / len(self.plan.tasks)
 
     def is_done(self) -> bool:
         if not super().is_done():

@@ -186,8 +186,8 @@ _CLASSES: dict[str, type[Problem]] = {
         Unavailable,
     )
 }
-#: What a proxy answers while the server behind it does not.
-_GATEWAY = (502, 503, 504)
+#: A body that did not arrive in time, and what a proxy answers while the server behind it does not.
+_PASSING = (408, 502, 503, 504)
 
 
 def problem_of(status: int, body: bytes) -> Problem:
@@ -199,7 +199,7 @@ def problem_of(status: int, body: bytes) -> Problem:
     if not isinstance(members, dict):
         members = {"detail": body[:200].decode("utf-8", "replace").strip()}
     name = str(members.get("type", "")).rpartition("/")[2]
-    default = Unavailable if status in _GATEWAY else Problem
+    default = Unavailable if status in _PASSING else Problem
     found = _CLASSES.get(name, default)
     if found is TimestampRefused and not isinstance(members.get("server-time-ms"), int):
         found = Problem

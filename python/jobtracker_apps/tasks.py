@@ -94,6 +94,8 @@ class TaskMaster(Master):
     ) -> None:
         super().__init__(session, wait_ms=wait_ms)
         self.tasks: dict[int, Task] = {}
+        #: Tasks that are final.
+        self.ended = 0
         self._rack_of = rack_of
         self._minimum = Capability(1)
         self._queues: dict[RequestType, PlacedQueue[int]] = {}
@@ -110,10 +112,11 @@ class TaskMaster(Master):
     # What a program may do
 
     def add(self, task: Task) -> None:
-        """A task to run, also while others run; one that is final only counts."""
+        """A task to run, also while others run. One that has succeeded or failed before only counts."""
         if task.number in self.tasks:
             raise ValueError(f"task {task.number} is there already")
         self.tasks[task.number] = task
+        self.ended += task.state.is_final
         if self._may_wait:
             self._wait(task)
 
@@ -123,11 +126,10 @@ class TaskMaster(Master):
         return [task for task in self.tasks.values() if task.state is TaskState.FAILED]
 
     def is_done(self) -> bool:
-        return all(task.state.is_final for task in self.tasks.values())
+        return self.ended == len(self.tasks)
 
     def progress(self) -> float | None:
-        ended = sum(task.state.is_final for task in self.tasks.values())
-        return ended / len(self.tasks) if self.tasks else None
+        return self.ended / len(self.tasks) if self.tasks else None
 
     # What happens
 
@@ -174,6 +176,7 @@ class TaskMaster(Master):
                 task.returns += 1
             is_out = task.failures >= task.max_attempts or task.returns > MAX_RETURNS
             task.state = TaskState.FAILED if is_out else TaskState.WAITING
+        self.ended += task.state.is_final
         if self._may_wait:
             self._wait(task)
         self.on_task_change(task)

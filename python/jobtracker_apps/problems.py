@@ -61,7 +61,7 @@ class Problem(ApplicationError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        text = f"{self.status} {self.name}: {self.detail or self.title}"
+        text = f"{self.status} {self.name}".rstrip() + f": {self.detail or self.title}"
         # The detail may be that of the only error.
         return "; ".join([text, *(str(error) for error in self.errors if str(error) not in text)])
 

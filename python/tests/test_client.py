@@ -149,6 +149,7 @@ class Refusals(Case):
         for body in (b"", b"[]", b"\xff", b'"text"'):
             problem = problem_of(418, body)
             self.assertIs(type(problem), Problem)
+            self.assertTrue(str(problem).startswith("418: "), str(problem))
             self.assertEqual(problem.status, 418)
         self.assertIs(type(problem_of(401, b'{"type": "/problems/timestamp-refused"}')), Problem)
         parameter = problem_of(

@@ -200,18 +200,14 @@ class Master:
         self.cluster_nodes = answer["num-cluster-nodes"]
         self.table.set_behind(self._has_more)
         grants = [Container.granted(members) for members in answer["allocated-containers"]]
+        # A registration may have listed one already.
+        grants = [container for container in grants if container.id not in self.containers]
         for container in grants:
-            if container.type is not None:
-                if container.item is not None or self.table.launches_on_grant(container.type):
-                    container.state = ContainerState.LAUNCHING
-                self.table.lower(
-                    container.type, container.locality, container.resource_name, container.rack, container.item
-                )
+            self._count(container)
         for container in grants:
-            if container.id not in self.containers:
-                self.containers[container.id] = container
-                if self._is_started:
-                    self.on_grant(container)
+            self.containers[container.id] = container
+            if self._is_started:
+                self.on_grant(container)
         for refused in answer["unknown-launches"]:
             self.on_launch_refused(refused["container-id"], refused["reason"])
         for status in answer["completed-container-statuses"]:
@@ -225,6 +221,14 @@ class Master:
                     ExitStatus.RELEASED_EXPIRED_OR_LOST,
                     "the server does not list it any more",
                 )
+
+    def _count(self, container: Container) -> None:
+        """Takes a grant off what is wanted, as the server has done."""
+        if container.type is None:
+            return
+        if container.item is not None or self.table.launches_on_grant(container.type):
+            container.state = ContainerState.LAUNCHING
+        self.table.lower(container.type, container.locality, container.resource_name, container.rack, container.item)
 
     def _complete(self, container: Container, exit_status: int, diagnostics: str) -> None:
         self.containers.pop(container.id, None)
@@ -264,7 +268,8 @@ class Master:
             known = self.containers.get(container.id)
             if known is None:
                 self.containers[container.id] = container
-                if self._is_started and not container.state.is_launched:
+                if self._is_started:
+                    self._count(container)
                     self.on_grant(container)
             elif container.state.is_launched:
                 known.state = container.state

@@ -108,6 +108,19 @@ class Masters(MasterCase):
         self.assertEqual((jobtracker.only.specs, jobtracker.only.blacklist), ({"spare": ECHO.to_json()}, {"h9"}))
         self.assertEqual([event for event in master.events if event[0] == "grant"], [("grant", first.id)])
 
+    def test_a_grant_that_only_a_registration_reports_counts(self):
+        jobtracker = self.start()
+        master = Recording(self.session(jobtracker), wanted=3, wait_ms=0)
+        master._start()
+        master.step()
+        granted = jobtracker.grant("h1")
+        jobtracker.only.response_id += 5
+        master.step()
+        self.assertEqual(master.events[-1], ("grant", granted.id))
+        master.step()
+        self.assertEqual(granted.state, "LAUNCHING")
+        self.assertEqual(jobtracker.only.tables[(1, 512, 1, 0)].rows, {"*": 2})
+
     def test_a_launch_that_the_server_has_lost_is_sent_again(self):
         jobtracker = self.start()
         master = Recording(self.session(jobtracker), wait_ms=0)

@@ -1,6 +1,6 @@
 //! Runs the live tests: stock Hadoop 1.2.1 clients and TaskTrackers, and the shipped clients, against the program itself.
 //!
-//! Each test is a script below `tests/hadoop` or `etc`. Where Hadoop cannot run, the tests that need it report on standard error that they are skipped;
+//! Each test is a script below `tests/hadoop`, `etc` or `python`. Where Hadoop cannot run, the tests that need it report on standard error that they are skipped;
 //! with `CI=true` in the environment they fail instead. As many run at a time as there are cores: a cluster waits more than it computes.
 
 // Outside `#[test]` functions too a test may end by a panic.
@@ -129,6 +129,11 @@ fn both_shipped_clients_perform_the_nine_operations() {
 #[test]
 fn the_python_client_signs_asks_and_tells_errors_apart() {
     run("tests/hadoop/scheduler_client_test.py", &[]);
+}
+
+#[test]
+fn the_python_package_for_applications_and_its_examples_work() {
+    run("python/run_tests.py", &[]);
 }
 
 #[test]

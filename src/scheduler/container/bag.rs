@@ -11,9 +11,10 @@ use super::RequestType;
 #[derive(Debug)]
 pub(in crate::scheduler) struct Bag {
     pub(in crate::scheduler) declared: Capability,
-    /// Sum over its containers; wider than what is declared, which may shrink under them.
-    memory_mb: u64,
-    vcores: u64,
+    /// What its containers hold.
+    pub(super) held: Amount,
+    /// What containers hold whose end is decided.
+    pub(super) releasing: Amount,
     /// Whether containers may be granted here now.
     pub(super) takes_containers: bool,
     /// Types that have counted a miss here since its last heartbeat.
@@ -24,14 +25,21 @@ pub(in crate::scheduler) struct Bag {
     pub(super) reserved: Option<(AppId, RequestType)>,
 }
 
+/// A sum of capabilities; wider than what a node declares, which may shrink under its containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub(super) memory_mb: u64,
+    pub(super) vcores: u64,
+}
+
 // === impl Bag ===
 
 impl Bag {
     pub(super) fn new(declared: Capability) -> Self {
         Self {
             declared,
-            memory_mb: 0,
-            vcores: 0,
+            held: Amount::default(),
+            releasing: Amount::default(),
             takes_containers: false,
             missed: BTreeSet::new(),
             starved: None,
@@ -41,36 +49,47 @@ impl Bag {
 
     /// What is free beside so many slots of tasks.
     pub(in crate::scheduler) fn free(&self, tasks: u32, slot: Capability) -> Capability {
-        let left = |declared: u32, used: u64, of_slot: u32| {
-            let by_tasks = u64::from(of_slot) * u64::from(tasks);
-            u32::try_from(u64::from(declared).saturating_sub(used.saturating_add(by_tasks))).unwrap_or(0)
-        };
-        Capability {
-            memory_mb: left(self.declared.memory_mb, self.memory_mb, slot.memory_mb),
-            vcores: left(self.declared.vcores, self.vcores, slot.vcores),
-        }
+        self.beside(self.held, tasks, slot)
     }
 
-    /// A container takes its part.
+    /// What is free or being released beside so many slots of tasks that are not.
+    pub(super) fn incoming(&self, tasks: u32, slot: Capability) -> Capability {
+        let retained = Amount {
+            memory_mb: self.held.memory_mb.saturating_sub(self.releasing.memory_mb),
+            vcores: self.held.vcores.saturating_sub(self.releasing.vcores),
+        };
+        self.beside(retained, tasks, slot)
+    }
+
+    fn beside(&self, held: Amount, tasks: u32, slot: Capability) -> Capability {
+        let left = |declared: u32, held: u64, of_slot: u32| {
+            let by_tasks = u64::from(of_slot) * u64::from(tasks);
+            u32::try_from(u64::from(declared).saturating_sub(held.saturating_add(by_tasks))).unwrap_or(0)
+        };
+        Capability {
+            memory_mb: left(self.declared.memory_mb, held.memory_mb, slot.memory_mb),
+            vcores: left(self.declared.vcores, held.vcores, slot.vcores),
+        }
+    }
+}
+
+// === impl Amount ===
+
+impl Amount {
+    /// Adds a container.
     pub(super) fn take(&mut self, capability: Capability) {
         self.memory_mb = self.memory_mb.saturating_add(capability.memory_mb.into());
         self.vcores = self.vcores.saturating_add(capability.vcores.into());
     }
 
-    /// A container has given its part back; false when it had none.
+    /// Subtracts a container; false when it is not in the sum.
     #[must_use]
     pub(super) fn give_back(&mut self, capability: Capability) -> bool {
-        let rest = self.memory_mb.checked_sub(capability.memory_mb.into());
-        let (memory_mb, vcores) = match rest.zip(self.vcores.checked_sub(capability.vcores.into())) {
-            Some(rest) => rest,
-            None => return false,
+        let memory_mb = self.memory_mb.checked_sub(capability.memory_mb.into());
+        let Some((memory_mb, vcores)) = memory_mb.zip(self.vcores.checked_sub(capability.vcores.into())) else {
+            return false;
         };
         (self.memory_mb, self.vcores) = (memory_mb, vcores);
         true
-    }
-
-    /// Memory, MB, and cores that containers hold.
-    pub(super) fn used(&self) -> (u64, u64) {
-        (self.memory_mb, self.vcores)
     }
 }

@@ -19,7 +19,7 @@ impl Scheduler {
     /// A container that was restored without its node holds its part of it: its node is back.
     pub fn place_container(&mut self, node: TrackerId, request: RequestType) {
         if let Some(bag) = self.bag_mut(node) {
-            bag.take(request.capability);
+            bag.held.take(request.capability);
             self.update_room(node);
         }
     }
@@ -29,7 +29,7 @@ impl Scheduler {
     pub fn end_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
         let slots = request.capability.slots(self.containers.slot);
         if let Some(bag) = self.bag_mut(node) {
-            let was_held = bag.give_back(request.capability);
+            let was_held = bag.held.give_back(request.capability);
             self.violations.check(was_held, || format!("{node} has no container of {} to end", request.capability));
             self.containers.freed.insert(node);
             self.update_room(node);

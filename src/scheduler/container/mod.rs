@@ -27,6 +27,7 @@ mod node_index;
 mod nodes;
 mod offering;
 mod reasons;
+mod releasing;
 mod request_type;
 mod reserving;
 mod room_index;

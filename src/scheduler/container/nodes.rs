@@ -80,7 +80,7 @@ impl Scheduler {
 
     /// Memory, MB, and cores that the containers of a node hold; zero without a bag.
     pub fn held_by_containers(&self, node: TrackerId) -> (u64, u64) {
-        self.bag(node).map_or((0, 0), Bag::used)
+        self.bag(node).map_or((0, 0), |bag| (bag.held.memory_mb, bag.held.vcores))
     }
 
     /// How many nodes take containers.

@@ -3,6 +3,7 @@
 use crate::model::{Capability, TrackerId};
 use crate::scheduler::{AppId, Level, Scheduler};
 
+use super::bag::Amount;
 use super::container_table::{Site, SiteVerdict};
 use super::{ContainerGrant, ContainerSource, RequestType};
 
@@ -126,7 +127,7 @@ impl Scheduler {
     fn check_room(&mut self, id: TrackerId) {
         let Self { nodes, containers, violations, .. } = self;
         let Some((node, bag)) = nodes.get(&id).and_then(|node| Some((node, node.bag.as_ref()?))) else { return };
-        let ((memory_mb, vcores), declared) = (bag.used(), bag.declared);
+        let (Amount { memory_mb, vcores }, declared) = (bag.held, bag.declared);
         let tasks = containers.slot.times(node.tasks());
         let has_all = memory_mb.saturating_add(tasks.memory_mb.into()) <= declared.memory_mb.into()
             && vcores.saturating_add(tasks.vcores.into()) <= declared.vcores.into();

@@ -129,6 +129,26 @@ fn a_container_found_after_a_restart_holds_its_part_once_its_node_is_back() {
 }
 
 #[test]
+fn room_being_released_is_incoming_and_not_retained() {
+    let (mut stage, app, job) = stage(6_144, 6);
+    let node = stage.nodes["a"];
+    let big = request(1, 2_048);
+    stage.set(app, &rows(big, &[("*", 2)]));
+    stage.grant();
+    stage.run_maps(job, "a", 2);
+    stage.check();
+    assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(0, 2)));
+    stage.scheduler.mark_container_releasing(app, node, big);
+    stage.scheduler.mark_releasing(job, Kind::Map, node, 1);
+    stage.check();
+    assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(3_072, 4)));
+    assert_eq!(stage.scheduler.room_on(node), Some(Capability::new(0, 2)));
+    stage.scheduler.unmark_container_releasing(app, node, big);
+    stage.end(&stage.last());
+    assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(3_072, 4)));
+}
+
+#[test]
 fn slots_beyond_tasks_are_those_that_no_map_or_reduce_slot_stands_for() {
     let bags = [("a", "/r", Capability::new(16_384, 8)), ("b", "/r", Capability::new(4_096, 4))];
     let stage = Stage::with_bags(&bags);

@@ -115,11 +115,11 @@ impl Pair {
     fn end(&mut self, number: usize) {
         let all: usize = self.model.nodes.iter().map(|node| node.containers.len()).sum();
         let Some(mut number) = number.checked_rem(all) else { return };
-        for node in 0..NODES.len() {
+        for (node, (host, ..)) in NODES.iter().enumerate() {
             let containers = &mut self.model.nodes[node].containers;
             if number < containers.len() {
                 let (app, request) = containers.remove(number);
-                self.stage.scheduler.end_container(self.apps[app], self.stage.nodes[NODES[node].0], request);
+                self.stage.scheduler.end_container(self.apps[app], self.stage.nodes[*host], request);
                 return;
             }
             number -= containers.len();
@@ -234,12 +234,12 @@ proptest! {
                 let is_host = grant.row_name().to_string() == pair.stage.host_of(grant.node);
                 prop_assert_eq!(is_host, grant.level == Level::Node);
             }
-            for app in 0..APPS {
+            for (app, asked) in asked.iter().enumerate() {
                 let usage = pair.stage.scheduler.app_containers(pair.apps[app]);
                 let live = live.iter().filter(|grant| grant.app == pair.apps[app]);
                 let (running, held) = live.fold((0, 0), |(running, held), grant| (running + 1, held + grant.slots));
                 prop_assert_eq!((usage.running, usage.held), (running, held));
-                prop_assert!(u64::from(running) <= asked[app]);
+                prop_assert!(u64::from(running) <= *asked);
                 prop_assert_eq!(wanted_host_with_room(&pair, app), None);
             }
         }

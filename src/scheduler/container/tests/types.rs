@@ -2,8 +2,12 @@
 
 use super::stage::{Stage, at_a_time, request, row, rows};
 use crate::model::Capability;
+use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
+use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::container::{ContainerReason, RequestType};
-use crate::scheduler::{AppId, Scheduler};
+use crate::scheduler::fair::allocations::Allocations;
+use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::{Allocation, AppId, FifoOptions, PolicyOptions, Scheduler};
 
 const FIRST: RequestType = request(1, 2_048);
 const SECOND: RequestType = request(2, 512);
@@ -87,13 +91,17 @@ fn applications_are_served_in_submission_order_and_one_that_refuses_is_passed_ov
 #[test]
 fn each_policy_serves_applications_in_the_order_of_submission() {
     let bags = [("a", "/r1", Capability::new(3_072, 8))];
-    let policies: [fn() -> Scheduler; 3] = [
-        || Scheduler::fifo(crate::scheduler::FifoOptions::default()),
-        Scheduler::dynamic,
-        || Scheduler::constraint(crate::scheduler::constraint::ConstraintConfig::default()),
+    let queues = ["q1", "q2", "q3"].map(|name| WrittenQueue::with_defaults(name, None)).to_vec();
+    let capacity = CapacityConfig::new(&WrittenConfig { queues, ..WrittenConfig::default() }).unwrap();
+    let policies = [
+        Scheduler::fifo(FifoOptions::default()),
+        Scheduler::dynamic(),
+        Scheduler::constraint(ConstraintConfig::default()),
+        Scheduler::capacity(capacity, false),
+        Scheduler::fair(FairOptions::default(), Allocations::default()),
     ];
     for scheduler in policies {
-        let mut stage = Stage::under(scheduler(), &bags);
+        let mut stage = Stage::under(scheduler, &bags);
         for number in [3, 1, 2] {
             let app = stage.add_app_in(&format!("q{number}"), number);
             stage.set(app, &rows(SECOND, &[("*", 2)]));
@@ -104,12 +112,45 @@ fn each_policy_serves_applications_in_the_order_of_submission() {
 }
 
 #[test]
+fn the_market_serves_the_higher_bid_first() {
+    let mut stage = Stage::under(Scheduler::dynamic(), &[("a", "/r1", Capability::new(1_024, 8))]);
+    for number in [1, 2, 3] {
+        let app = stage.add_app_in(&format!("q{number}"), number);
+        stage.set(app, &rows(SECOND, &[("*", 1)]));
+    }
+    let bid = |stage: &Stage, queue: &str, rate_units| {
+        (stage.scheduler.group(queue).unwrap(), Allocation { rate_units, ..Allocation::default() })
+    };
+    let bids = [bid(&stage, "q2", 5), bid(&stage, "q3", 7)];
+    stage.scheduler.set_allocations(&bids);
+    stage.beat("a");
+    assert_eq!(granted(&stage), [(3, 2), (2, 2)]);
+}
+
+#[test]
+fn a_type_that_has_all_it_wants_opens_the_nodes_that_it_kept_from_others() {
+    let mut stage =
+        Stage::with_bags(&[("a", "/r1", Capability::new(1_024, 8)), ("b", "/r1", Capability::new(2_048, 8))]);
+    let (app, other) = (stage.add_app(1), stage.add_app(2));
+    stage.scheduler.blacklist(other, &["a".into()], &[]);
+    stage.set(other, &rows(request(1, 2_048), &[("*", 1)]));
+    stage.grant();
+    stage.set(app, &rows(FIRST, &[("*", 1)]));
+    stage.set(app, &rows(SECOND, &[("*", 2)]));
+    // The first type waits for room on b, and keeps the second from a.
+    assert_eq!(stage.grant(), []);
+    stage.end(&stage.last());
+    assert_eq!(stage.grant().len(), 3);
+    assert_eq!(granted(&stage)[1..], [(1, 1), (1, 2), (1, 2)]);
+}
+
+#[test]
 fn another_policy_takes_over_what_is_asked_and_held() {
     let mut stage = stage(2_048);
     let app = stage.add_app(1);
     stage.set(app, &rows(request(1, 1_024), &[("*", 3)]));
     stage.grant();
-    stage.scheduler.replace_policy(crate::scheduler::PolicyOptions::Dynamic);
+    stage.scheduler.replace_policy(PolicyOptions::Dynamic);
     stage.check();
     assert_eq!(stage.scheduler.app_containers(app).running, 2);
     stage.end(&stage.source.grants[0].clone());

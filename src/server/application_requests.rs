@@ -106,7 +106,8 @@ impl ApplicationOfWeb {
         }
         let (owner, waits) = (owner.clone(), waits.clone());
         if let Some(wait) = wait_of(&answer) {
-            return Some(Box::pin(hold(owner, waits, wait, wait_ms, wait_for, reply)));
+            let taken = owner.last_fact();
+            return Some(Box::pin(hold(owner, waits, wait, wait_ms, taken, reply)));
         }
         reserve_for(&owner, &answer, &mut reservation);
         Some(Box::pin(async move {

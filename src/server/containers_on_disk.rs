@@ -85,7 +85,7 @@ impl ContainersOnDisk {
         if !shows_complete || stored_through <= after {
             return Ok(Box::new(ApplicationAnswer::Containers { containers, next, stored_through }));
         }
-        // One more shows whether the list goes on behind its end.
+        // One more shows whether others follow behind its end.
         let limit = filter.limit.saturating_add(1);
         let wanted = StoredContainers { after, through: stored_through, failed_only: filter.failed_only, limit };
         let stored = self.read(move |reader| reader.complete(application, wanted)).await?;

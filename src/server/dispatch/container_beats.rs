@@ -59,7 +59,7 @@ impl Dispatcher {
             self.answer_beat(older.pending, &BeatAnswer::default(), older.wait_for);
         }
         if let Reply::Beat(BeatReply::Waits) = reply {
-            let until_ms = self.owner.clock().mono_ms() + MOST_HELD_BEAT_MS;
+            let (until_ms, wait_for) = (self.owner.clock().mono_ms() + MOST_HELD_BEAT_MS, self.owner.last_fact());
             return self.held_beats.hold(tracker, HeldBeat { pending, incarnation, wait_for, until_ms });
         }
         self.answer_reply(pending, reply, wait_for);

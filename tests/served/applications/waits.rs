@@ -102,11 +102,14 @@ fn what_waits_is_answered_before_an_upgrade_and_at_a_stop() {
     assert_eq!(done(serving.http, "POST", &allocate, Some(&call)), answer);
     // The new process serves the connection; it believes nothing before the next heartbeat, and then needs all that the
     // worker has.
-    worker.beat(Vec::new());
-    assert_eq!(worker.refusal(), "java.io.IOException: no TaskTracker of that name is registered");
-    worker.heartbeat();
-    worker.beat(Vec::new());
-    assert_eq!(worker.refusal(), "java.io.IOException: the first beat of a worker lists all that it has");
+    let mut refusals = Vec::new();
+    while !refusals.last().is_some_and(|refusal: &String| refusal.contains("lists all that it has")) {
+        assert!(refusals.len() < 4, "{refusals:?}");
+        worker.beat(Vec::new());
+        refusals.push(worker.refusal());
+        worker.heartbeat();
+    }
+    assert_eq!(refusals[0], "java.io.IOException: no TaskTracker of that name is registered");
     let waiting = send(serving.http, "POST", &allocate, Some(&waiting_call(1)));
     await_rows(serving.http, &id, 2);
     let (code, log) = serving.stop();

@@ -1,6 +1,7 @@
 //! Parameters of a query, read as strictly as bodies are: each once, none unknown.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -31,10 +32,14 @@ impl QueryParameters {
             Err(_) => read.refuse("", "the query is not URL-encoded"),
             Ok(Query(pairs)) => {
                 for (name, value) in pairs {
-                    if read.left.contains_key(&name) {
-                        read.refuse(&name, "the parameter is repeated");
-                    } else {
-                        read.left.insert(name, value);
+                    match read.left.entry(name) {
+                        Entry::Vacant(place) => {
+                            place.insert(value);
+                        }
+                        Entry::Occupied(first) => {
+                            let name = first.key().clone();
+                            read.refuse(&name, "the parameter is repeated");
+                        }
                     }
                 }
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, RawPathParams, Request};
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{RawPathParams, Request};
 use axum::http::{Response, StatusCode, Uri};
 use axum::routing::{MethodRouter, any, get};
 
@@ -31,8 +32,12 @@ pub fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebStat
         .route("/ws/{*rest}", any(unknown_path));
     Address::ALL.into_iter().fold(router, |router, address| {
         let applications = applications.clone();
-        let serve = move |parts: RawPathParams, request: Request| async move {
-            applications.serve(address, PathParts::new(&parts), request).await
+        let serve = move |parts: Result<RawPathParams, RawPathParamsRejection>, request: Request| async move {
+            match parts {
+                Ok(parts) => applications.serve(address, PathParts::new(&parts), request).await,
+                // It has an escape that is no UTF-8.
+                Err(_) => unknown_path(request.uri().clone()).await,
+            }
         };
         router.route(address.template(), any(serve))
     })
@@ -42,8 +47,8 @@ async fn openapi() -> Response<Body> {
     fresh(StatusCode::OK, JSON, OPENAPI)
 }
 
-async fn problem(Path(name): Path<String>, uri: Uri) -> Response<Body> {
-    match ProblemName::from_name(&name) {
+async fn problem(uri: Uri) -> Response<Body> {
+    match uri.path().strip_prefix("/problems/").and_then(ProblemName::from_name) {
         Some(name) => problem_page(name),
         None => Problem::no_such_address(uri.path()).response(uri.path()),
     }

@@ -41,9 +41,9 @@ pub fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
     let progress = members.optional("progress", progress);
     let wait_ms = members.or("wait-ms", 0, |item| item.whole(0..=MAX_WAIT_MS));
     let ask = members.or("ask", Vec::new(), |item| item.each(0..=MAX_ROWS, |row| read_row(row, Asker::Attended)));
-    let release = members.or("release", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, |id| names::container_id(id)));
+    let release = members.or("release", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, names::container_id));
     let specs = members.or("specs", BTreeMap::new(), names::specs);
-    let launch = members.or("launch", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, |start| read_launch(start)));
+    let launch = members.or("launch", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, read_launch));
     let blacklist = members.or("blacklist", Blacklist::default(), blacklist);
     members.end()?;
     Some(AllocateCall {
@@ -70,7 +70,7 @@ fn progress(item: Item<'_>) -> Option<PartsPerMillion> {
 }
 
 fn blacklist(item: Item<'_>) -> Option<Blacklist> {
-    let names = |item: Item<'_>| item.each(0..=MAX_ROWS, |name| names::host_or_rack(name));
+    let names = |item: Item<'_>| item.each(0..=MAX_ROWS, names::host_or_rack);
     let mut members = Members::of(item)?;
     let additions = members.or("additions", Vec::new(), names);
     let removals = members.or("removals", Vec::new(), names);

@@ -61,7 +61,8 @@ pub(super) fn read_row(item: Item<'_>, asker: Asker) -> Option<AskRow> {
         given => given.flatten(),
     };
     members.end()?;
-    (label?, kind?);
+    label?;
+    kind?;
     Some(AskRow {
         priority: priority?,
         allocation_request_id: allocation_request_id?,

@@ -55,6 +55,8 @@ async fn paths_are_exact() {
         "/ws/v1/cluster/containers/container_1700000000000_0001_01_000001/logs/syslog",
         "/ws/v1/openapi.yaml",
         "/problems/nothing",
+        "/problems/%FF",
+        "/ws/v1/cluster/apps/%FF",
     ] {
         assert_eq!(served.ask("GET", path, None).await.problem(), unknown, "{path}");
     }

@@ -273,6 +273,9 @@ impl Running<'_> {
         if used > limit {
             let (exit, diagnostics) = over_memory(used, limit);
             self.stop(KillWish { exit, diagnostics, grace: Duration::ZERO });
+            // It is killed at once: what it takes until then is not looked at.
+            self.look_at = None;
+            return;
         }
         self.look_pause = (self.look_pause * 2).min(self.order.memory_interval);
         self.look_at = now.checked_add(self.look_pause);

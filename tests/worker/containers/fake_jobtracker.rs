@@ -15,6 +15,8 @@ use jobtracker::wire::{HeartbeatResponse, Text};
 
 /// Preamble, version of IPC, authentication method.
 const PREAMBLE_BYTES: usize = 6;
+/// Longest time for which an answer is held back: kills come with the next one.
+const MOST_HELD: Duration = Duration::from_millis(50);
 /// Longest wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -28,6 +30,14 @@ struct Book {
     /// The health report of the last heartbeat.
     report: String,
     secret: String,
+}
+
+impl Book {
+    /// Launches of containers that the worker has not named.
+    fn new_launches(&self) -> Vec<ContainerLaunch> {
+        let is_new = |launch: &&ContainerLaunch| !self.states.contains_key(&launch.id);
+        self.launches.iter().filter(is_new).cloned().collect()
+    }
 }
 
 /// The JobTracker.
@@ -53,6 +63,7 @@ impl FakeJobTracker {
 
     pub fn launch(&self, launch: ContainerLaunch) {
         self.shared.0.lock().unwrap().launches.push(launch);
+        self.shared.1.notify_all();
     }
 
     pub fn kill(&self, kill: ContainerKill) {
@@ -121,11 +132,9 @@ fn answer(protocol: Protocol, call: Call, (book, changed): &(Mutex<Book>, Condva
         }
         Call::ContainerBeats(ContainerBeatCall::Beat { beat }) => {
             let beat: WorkerBeat = serde_json::from_str(&beat).unwrap();
-            // A daemon that has nothing to say holds the answer back.
-            std::thread::sleep(Duration::from_millis(10));
             let mut book = book.lock().unwrap();
             book.secret = beat.secret;
-            let mut answer = BeatAnswer { kills: book.kills.clone(), ..BeatAnswer::default() };
+            let mut answer = BeatAnswer::default();
             for container in beat.containers {
                 if let BeatContainerState::Ended(end) = &container.state {
                     book.ends.insert(container.id, end.clone());
@@ -133,9 +142,11 @@ fn answer(protocol: Protocol, call: Call, (book, changed): &(Mutex<Book>, Condva
                 }
                 book.states.insert(container.id, container.state);
             }
-            let is_new = |launch: &&ContainerLaunch| !book.states.contains_key(&launch.id);
-            answer.launches = book.launches.iter().filter(is_new).cloned().collect();
             changed.notify_all();
+            // An answer that says nothing is held back for a while.
+            let has_nothing_to_say = |book: &mut Book| answer.noted.is_empty() && book.new_launches().is_empty();
+            let (book, _) = changed.wait_timeout_while(book, MOST_HELD, has_nothing_to_say).unwrap();
+            (answer.launches, answer.kills) = (book.new_launches(), book.kills.clone());
             Value::Text(Text(serde_json::to_string(&answer).unwrap()))
         }
         _ => Value::Long(protocol.version()),

@@ -31,6 +31,8 @@ struct HeldBeat {
 struct Daemon {
     address: HostPort,
     beats: mpsc::UnboundedReceiver<HeldBeat>,
+    /// A message for each connection that was accepted.
+    connections: mpsc::UnboundedReceiver<usize>,
 }
 
 /// The worker's end.
@@ -48,9 +50,12 @@ impl Daemon {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, beats) = mpsc::unbounded_channel();
+        let (accepted, connections) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             for number in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
+                // The test may be over.
+                let _ = accepted.send(number);
                 let sender = sender.clone();
                 tokio::spawn(async move {
                     // A worker may leave at any time.
@@ -58,7 +63,7 @@ impl Daemon {
                 });
             }
         });
-        Self { address: HostPort { host: "127.0.0.1".to_owned(), port }, beats }
+        Self { address: HostPort { host: "127.0.0.1".to_owned(), port }, beats, connections }
     }
 
     async fn next(&mut self) -> HeldBeat {
@@ -326,7 +331,8 @@ async fn a_jobtracker_that_does_not_know_the_protocol_is_asked_again_when_it_reg
     let registrations = worker.registrations.clone();
     worker
         .run_while(async move {
-            // The first connection is closed; without a further registration there is no second one for a minute.
+            // It is closed; without a further registration there is no second one for a minute.
+            assert_eq!(daemon.connections.recv().await, Some(0));
             registrations.send_modify(|count| *count += 1);
             let first = daemon.next().await;
             assert!(first.beat.is_full);

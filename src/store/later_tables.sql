@@ -163,8 +163,8 @@ CREATE TABLE IF NOT EXISTS container (
     granted_ms INTEGER NOT NULL,
     ended_ms INTEGER,                -- NULL: it lives
     record TEXT NOT NULL,            -- JSON: all of it; its state is in the column
-    told_attempt INTEGER,            -- the answer that named it to its application
-    told_response INTEGER,
+    named_attempt INTEGER,            -- the answer that named it to its application
+    named_response INTEGER,
     status_attempt INTEGER,          -- the answer that had its status
     status_response INTEGER,
     PRIMARY KEY (application, number)

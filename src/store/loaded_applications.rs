@@ -137,7 +137,7 @@ fn containers(
     standing: &Standing,
     application: &str,
 ) -> Result<(Vec<Container>, u64), StoreError> {
-    let sql = "SELECT record, state, told_attempt, told_response, status_attempt, status_response FROM container
+    let sql = "SELECT record, state, named_attempt, named_response, status_attempt, status_response FROM container
                WHERE application = ?1 AND (ended_ms IS NULL OR (?2 AND (status_response IS NULL
                    OR (status_attempt = ?3 AND status_response = ?4))))
                ORDER BY number";
@@ -152,10 +152,10 @@ fn containers(
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, answer(2, 3)?, answer(4, 5)?))
     })?;
     let mut loaded = BTreeMap::new();
-    for (record, state, told, status_told) in rows {
+    for (record, state, named_in, status_in) in rows {
         let container: Container = parse(loader, "container.record", record)?;
         let state: ContainerState = parse(loader, "container.state", format!("{state:?}"))?;
-        loaded.insert(container.id.number, Container { state, told, status_told, ..container });
+        loaded.insert(container.id.number, Container { state, named_in, status_in, ..container });
     }
     let sql = "SELECT number FROM container WHERE application = ?1 AND ended_ms IS NOT NULL ORDER BY number DESC";
     let complete = loader.rows_with(sql, params![application], |row| row.get::<_, i64>(0))?;

@@ -113,8 +113,8 @@ mod tests {
             kill: None,
             state: if end.is_some() { ContainerState::Complete } else { ContainerState::Running },
             end,
-            told: None,
-            status_told: None,
+            named_in: None,
+            status_in: None,
         }
     }
 

@@ -19,7 +19,7 @@ pub struct NodeReport {
     /// Its web address.
     #[serde(rename = "nodeHTTPAddress")]
     pub node_http_address: String,
-    /// When it was last heard from, epoch ms.
+    /// Time of its last heartbeat, epoch ms.
     pub last_health_update: i64,
     /// Why it is ill; empty: it is not.
     pub health_report: String,

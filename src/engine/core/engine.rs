@@ -34,8 +34,6 @@ pub struct Engine {
     pub(in crate::engine) foreign_recovery: ForeignRecovery,
     pub(in crate::engine) administration: Administration,
     pub(in crate::engine) tallies: Tallies,
-    /// Since all invariants were last checked.
-    pub(in crate::engine) steps_since_check: u32,
 }
 
 /// Counters for display only.

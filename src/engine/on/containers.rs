@@ -99,6 +99,7 @@ impl Engine {
         for application in changes.iter().filter_map(ApplicationChange::application) {
             self.end_app_when_done(application);
         }
+        self.applications.passed_on(changes);
     }
 
     fn pass_on_change(&mut self, change: &ApplicationChange) {

@@ -17,9 +17,9 @@ impl Engine {
     /// Reports the invariants that this step broke as effects.
     pub(super) fn report_invariants(&mut self) {
         if cfg!(debug_assertions) {
-            self.steps_since_check += 1;
-            if self.steps_since_check >= STEPS_BETWEEN_WALKS {
-                self.steps_since_check = 0;
+            self.outbox.steps_since_check += 1;
+            if self.outbox.steps_since_check >= STEPS_BETWEEN_WALKS {
+                self.outbox.steps_since_check = 0;
                 self.check_whole_state();
             }
         }

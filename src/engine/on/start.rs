@@ -64,7 +64,6 @@ impl Engine {
             foreign_recovery: ForeignRecovery::default(),
             administration: Administration::under(config.choice.clone()),
             tallies: Tallies::default(),
-            steps_since_check: 0,
             config,
         };
         engine.restore_market(&restored.market, now);

@@ -19,6 +19,8 @@ pub struct Outbox {
     pub event_lines: EventLines,
     /// Invariants found broken since the last step, which [`Self::report_violations`] makes effects.
     pub violations: Violations,
+    /// Steps since all invariants were checked.
+    pub steps_since_check: u32,
 }
 
 // === impl Outbox ===

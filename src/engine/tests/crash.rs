@@ -72,7 +72,7 @@ impl Cluster {
         self.facts.extend(facts);
     }
 
-    /// Applications are what they were, apart from complete containers that nobody asks for again.
+    /// Applications are what they were, apart from complete containers that no program asks for again.
     fn assert_same_applications(&self, before: &Engine) {
         for old in before.applications.iter() {
             let Some(new) = self.engine.applications.get(old.id()) else { continue };

@@ -134,23 +134,23 @@ fn record_change(
                  WHERE application = ?1",
                 params![id, &**answer, response_id.cast_signed()],
             )?;
-            tell(transaction, &id, containers, *attempt, *response_id)?;
-            let mut told = transaction.prepare_cached(
+            name_in(transaction, &id, containers, *attempt, *response_id)?;
+            let mut update = transaction.prepare_cached(
                 "UPDATE container SET status_attempt = ?3, status_response = ?4 WHERE application = ?1 AND number = ?2",
             )?;
             statuses.iter().try_for_each(|number| {
-                told.execute(params![id, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
+                update.execute(params![id, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
             })
         }
         ApplicationChange::Listed { application, attempt, containers, statuses } => {
             let id = application.to_string();
             execute("UPDATE application SET answer = NULL WHERE application = ?1", params![id])?;
-            tell(transaction, &id, containers, *attempt, 0)?;
-            let mut untold = transaction.prepare_cached(
+            name_in(transaction, &id, containers, *attempt, 0)?;
+            let mut unnamed = transaction.prepare_cached(
                 "UPDATE container SET status_attempt = NULL, status_response = NULL
                  WHERE application = ?1 AND number = ?2",
             )?;
-            statuses.iter().try_for_each(|number| untold.execute(params![id, number.cast_signed()]).map(drop))
+            statuses.iter().try_for_each(|number| unnamed.execute(params![id, number.cast_signed()]).map(drop))
         }
         ApplicationChange::Stamped(stamp) => {
             super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
@@ -230,20 +230,20 @@ fn set_container(transaction: &Transaction<'_>, container: &Container) -> rusqli
 }
 
 /// An answer has named containers.
-fn tell(
+fn name_in(
     transaction: &Transaction<'_>,
     application: &str,
     containers: &[u64],
     attempt: u32,
     response_id: u64,
 ) -> rusqlite::Result<()> {
-    let mut told = transaction.prepare_cached(
-        "UPDATE container SET told_attempt = ?3, told_response = ?4,
+    let mut update = transaction.prepare_cached(
+        "UPDATE container SET named_attempt = ?3, named_response = ?4,
              state = CASE state WHEN 'ALLOCATED' THEN 'ACQUIRED' ELSE state END
          WHERE application = ?1 AND number = ?2",
     )?;
     containers.iter().try_for_each(|number| {
-        told.execute(params![application, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
+        update.execute(params![application, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
     })
 }
 

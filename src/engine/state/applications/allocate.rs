@@ -190,7 +190,7 @@ impl Applications {
         let Some(taken_in) = calling.standing.taken_in.clone().filter(|_| response_id == last) else {
             return Err(ApplicationRefusal::Resync(format!("the last response-id is {last}, not {response_id}")));
         };
-        let has_something = !calling.counts.untold.is_empty()
+        let has_something = !calling.counts.unnamed.is_empty()
             || !calling.counts.unreported.is_empty()
             || !taken_in.unknown_releases.is_empty()
             || !taken_in.unknown_launches.is_empty();
@@ -221,14 +221,15 @@ impl Applications {
 
     /// Marks an application as alive until a time of the monotonic clock, ms: a call of it may wait that long.
     pub(super) fn hear_until(&mut self, application: ApplicationId, mono_ms: u64) {
-        let Some(heard) = self.all.get(&application).filter(|heard| !heard.is_over() && heard.has_program()) else {
+        let Some(calling) = self.all.get(&application).filter(|calling| !calling.is_over() && calling.has_program())
+        else {
             return;
         };
         // A master in a container that has not registered is started again when it ends.
-        if heard.submitted.master.is_some() && heard.standing.state == ApplicationState::Accepted {
+        if calling.submitted.master.is_some() && calling.standing.state == ApplicationState::Accepted {
             return;
         }
-        let due_ms = mono_ms.saturating_add(heard.submitted.expiry_ms);
+        let due_ms = mono_ms.saturating_add(calling.submitted.expiry_ms);
         self.forget_silence(application);
         self.silent_at.insert(application, due_ms);
         self.silence_due.insert((due_ms, application));

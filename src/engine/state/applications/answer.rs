@@ -33,12 +33,12 @@ impl Applications {
     ) -> AllocateAnswer {
         let counts = &application.counts;
         let of = |number: &u64| application.containers.get(number);
-        let containers = counts.untold.iter().filter_map(of).take(MAX_IN_ANSWER);
+        let containers = counts.unnamed.iter().filter_map(of).take(MAX_IN_ANSWER);
         let statuses = counts.unreported.iter().filter_map(of).take(MAX_IN_ANSWER);
         AllocateAnswer {
             attempt: application.standing.attempt,
             response_id: application.standing.response_id.saturating_add(1),
-            has_more: counts.untold.len() > MAX_IN_ANSWER || counts.unreported.len() > MAX_IN_ANSWER,
+            has_more: counts.unnamed.len() > MAX_IN_ANSWER || counts.unreported.len() > MAX_IN_ANSWER,
             allocated_containers: containers.map(|container| allocated(container, None)).collect(),
             completed_container_statuses: statuses.map(completed).collect(),
             unknown_releases: taken_in.unknown_releases,

@@ -47,7 +47,7 @@ pub struct ContainerCounts {
     /// Numbers of live containers.
     pub live: BTreeSet<u64>,
     /// Numbers of containers that no answer has named.
-    pub untold: BTreeSet<u64>,
+    pub unnamed: BTreeSet<u64>,
     /// Numbers of complete containers whose status no answer has.
     pub unreported: BTreeSet<u64>,
     /// Complete containers in memory, in the order of their ends.
@@ -129,11 +129,11 @@ impl Application {
         let is_needed = |container: &Container| {
             container.is_live()
                 || (self.counts.unreported.contains(&container.id.number) && !self.is_over())
-                || container.status_told.is_some_and(|answer| !self.is_acknowledged(answer) && !self.is_over())
+                || container.status_in.is_some_and(|answer| !self.is_acknowledged(answer) && !self.is_over())
         };
         kept.containers.retain(|_, container| is_needed(container));
         let has = |number: &u64| kept.containers.contains_key(number);
-        kept.counts.untold.retain(has);
+        kept.counts.unnamed.retain(has);
         kept.counts.unreported.retain(has);
         kept.counts.complete.clear();
         kept.counts.stored_through = 0;
@@ -215,10 +215,10 @@ impl Application {
                 self.standing.response_id = *response_id;
                 self.standing.taken_in = None;
                 self.last_answer = Some(Arc::clone(answer));
-                self.tell(containers, (*attempt, *response_id));
+                self.name_in(containers, (*attempt, *response_id));
                 for number in statuses {
                     if let Some(container) = self.containers.get_mut(number) {
-                        container.status_told = Some((*attempt, *response_id));
+                        container.status_in = Some((*attempt, *response_id));
                     }
                     self.counts.unreported.remove(number);
                 }
@@ -226,10 +226,10 @@ impl Application {
             }
             ApplicationChange::Listed { attempt, containers, statuses, .. } => {
                 self.last_answer = None;
-                self.tell(containers, (*attempt, 0));
+                self.name_in(containers, (*attempt, 0));
                 for number in statuses {
                     if let Some(container) = self.containers.get_mut(number) {
-                        container.status_told = None;
+                        container.status_in = None;
                         self.counts.unreported.insert(*number);
                     }
                 }
@@ -264,15 +264,15 @@ impl Application {
         }
     }
 
-    fn tell(&mut self, numbers: &[u64], answer: (u32, u64)) {
+    fn name_in(&mut self, numbers: &[u64], answer: (u32, u64)) {
         for number in numbers {
             if let Some(container) = self.containers.get_mut(number) {
-                if let Some(next) = container.after(ContainerStep::Told) {
+                if let Some(next) = container.after(ContainerStep::Named) {
                     *container = next;
                 }
-                container.told = Some(answer);
+                container.named_in = Some(answer);
             }
-            self.counts.untold.remove(number);
+            self.counts.unnamed.remove(number);
         }
     }
 
@@ -306,10 +306,10 @@ impl Application {
             counts.totals.add(&container);
         }
         let has_reader = !self.submitted.is_unattended && !is_master(container.request);
-        if has_reader && container.told.is_none() {
-            counts.untold.insert(number);
+        if has_reader && container.named_in.is_none() {
+            counts.unnamed.insert(number);
         }
-        if has_reader && !container.is_live() && container.status_told.is_none() {
+        if has_reader && !container.is_live() && container.status_in.is_none() {
             counts.unreported.insert(number);
         }
         let context_of = |container: &Container| container.is_live().then_some(container.launch?.context);
@@ -337,8 +337,8 @@ impl Application {
         let most = if is_done { COMPLETE_KEPT_WHEN_OVER } else { COMPLETE_KEPT };
         while self.counts.complete.len() > most {
             let Some(&number) = self.counts.complete.front() else { return };
-            let told = self.containers.get(&number).and_then(|container| container.status_told);
-            let is_settled = match told {
+            let answer = self.containers.get(&number).and_then(|container| container.status_in);
+            let is_settled = match answer {
                 _ if is_done => true,
                 Some(answer) => self.is_acknowledged(answer),
                 None => !self.counts.unreported.contains(&number),
@@ -348,7 +348,7 @@ impl Application {
             }
             self.counts.complete.pop_front();
             self.containers.remove(&number);
-            self.counts.untold.remove(&number);
+            self.counts.unnamed.remove(&number);
             self.counts.unreported.remove(&number);
             self.counts.stored_through = self.counts.stored_through.max(number);
         }
@@ -375,9 +375,9 @@ impl Application {
     }
 
     /// How many containers count on each row that were granted and not named by an answer.
-    pub fn untold_on_rows(&self) -> BTreeMap<(RequestType, Placement), u32> {
+    pub fn unnamed_on_rows(&self) -> BTreeMap<(RequestType, Placement), u32> {
         let mut on_rows = BTreeMap::new();
-        for container in self.counts.untold.iter().filter_map(|number| self.containers.get(number)) {
+        for container in self.counts.unnamed.iter().filter_map(|number| self.containers.get(number)) {
             for place in container.lowered_rows() {
                 *on_rows.entry((container.request, place)).or_default() += 1;
             }

@@ -18,21 +18,21 @@ impl Applications {
     /// Applies checked rows of an application, in their order.
     pub(super) fn ask(&mut self, application: ApplicationId, rows: Vec<CheckedRow>) {
         let Some(asking) = self.all.get(&application) else { return };
-        let untold = asking.untold_on_rows();
-        let mut untold_items: BTreeMap<RequestType, BTreeSet<u32>> = BTreeMap::new();
-        for container in asking.counts.untold.iter().filter_map(|number| asking.containers.get(number)) {
+        let unnamed = asking.unnamed_on_rows();
+        let mut unnamed_items: BTreeMap<RequestType, BTreeSet<u32>> = BTreeMap::new();
+        for container in asking.counts.unnamed.iter().filter_map(|number| asking.containers.get(number)) {
             if let Some(item) = container.item() {
-                untold_items.entry(container.request).or_default().insert(item);
+                unnamed_items.entry(container.request).or_default().insert(item);
             }
         }
         let types: BTreeSet<RequestType> = rows.iter().map(|row| row.request).collect();
         for row in rows {
             let CheckedRow { request, place, count, relaxes, launch } = row;
-            let mut left = count.saturating_sub(untold.get(&(request, place.clone())).copied().unwrap_or(0));
+            let mut left = count.saturating_sub(unnamed.get(&(request, place.clone())).copied().unwrap_or(0));
             if place == Placement::Any {
                 let launch = match launch {
                     Some((launch, items)) if launch.items.is_some() => {
-                        let items = items.without(untold_items.get(&request).into_iter().flatten().copied());
+                        let items = items.without(unnamed_items.get(&request).into_iter().flatten().copied());
                         left = items.len();
                         Some(TypeLaunch { items: Some(Arc::from(items.to_string())), ..launch })
                     }

@@ -8,7 +8,7 @@ use crate::api::applications::ContainerState;
 use crate::api::{
     BeatAnswer, BeatContainer, BeatContainerState, ContainerKill, ContainerLaunch, LaunchedItem, WorkerBeat,
 };
-use crate::model::{ContainerExit, ContainerId, LaunchContext, LogKey, Now, TrackerId};
+use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext, LogKey, Now, TrackerId};
 
 use super::container::{Container, ContainerStep};
 use super::table::Applications;
@@ -98,31 +98,30 @@ impl Applications {
         }
         self.lose_other_incarnations(name, beat.incarnation, &place, now);
         let WorkerPlace { tracker, node, host, rack } = place;
-        let before = self.workers.get(name);
         let declared = beat.declared.map(|declared| declared.capability);
-        let capability = declared.or(before.map(|worker| worker.capability)).unwrap_or_default();
-        let (has, sent, has_news) = match before {
-            Some(worker) if !beat.is_full => (worker.has.clone(), worker.sent.clone(), worker.has_news),
-            _ => (BTreeSet::new(), BTreeSet::new(), true),
-        };
-        let complaint = beat.unhealthy.clone();
-        let heard_ms = now.wall_ms;
-        let incarnation = beat.incarnation;
-        let worker = ContainerWorker {
-            tracker,
-            incarnation,
-            node,
-            host,
-            rack,
-            capability,
-            complaint,
-            has,
-            sent,
-            has_news,
-            heard_ms,
-        };
+        let is_new = beat.is_full || !self.workers.contains_key(name);
         self.worker_names.insert(tracker, Arc::clone(name));
-        self.workers.insert(Arc::clone(name), worker);
+        let worker = self.workers.entry(Arc::clone(name)).or_insert_with(|| ContainerWorker {
+            tracker,
+            incarnation: beat.incarnation,
+            node: Arc::clone(&node),
+            host: Arc::clone(&host),
+            rack: Arc::clone(&rack),
+            capability: Capability::default(),
+            complaint: None,
+            has: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            has_news: true,
+        });
+        if is_new {
+            worker.has.clear();
+            worker.sent.clear();
+            worker.has_news = true;
+        }
+        (worker.tracker, worker.incarnation) = (tracker, beat.incarnation);
+        (worker.node, worker.host, worker.rack) = (node, host, rack);
+        worker.capability = declared.unwrap_or(worker.capability);
+        worker.complaint.clone_from(&beat.unhealthy);
         Ok(())
     }
 

@@ -38,10 +38,10 @@ pub struct Container {
     pub state: ContainerState,
     /// The answer that named it to its application: attempt and response id.
     #[serde(skip)]
-    pub told: Option<(u32, u64)>,
+    pub named_in: Option<(u32, u64)>,
     /// The answer that had its status.
     #[serde(skip)]
-    pub status_told: Option<(u32, u64)>,
+    pub status_in: Option<(u32, u64)>,
 }
 
 /// The rows that a grant lowered, beside that for any node.
@@ -96,7 +96,7 @@ pub struct Kill {
 #[derive(Clone, Debug)]
 pub enum ContainerStep {
     /// An answer names it.
-    Told,
+    Named,
     /// It is to be launched.
     Launch(Launched),
     /// Its worker says that it runs, since this time, epoch ms.
@@ -147,8 +147,8 @@ impl Container {
         let mut next = self.clone();
         match (self.state, step) {
             (Complete, _) | (Running, ContainerStep::Started(_)) => return None,
-            (Allocated, ContainerStep::Told) => next.state = Acquired,
-            (_, ContainerStep::Told) => return None,
+            (Allocated, ContainerStep::Named) => next.state = Acquired,
+            (_, ContainerStep::Named) => return None,
             (Allocated | Acquired, ContainerStep::Launch(launch)) => {
                 next.state = Launching;
                 next.launch = Some(launch);
@@ -207,8 +207,8 @@ mod tests {
             kill: None,
             end: None,
             state: ContainerState::Allocated,
-            told: None,
-            status_told: None,
+            named_in: None,
+            status_in: None,
         }
     }
 
@@ -234,19 +234,19 @@ mod tests {
 
     #[test]
     fn a_container_moves_from_its_grant_to_its_end_and_never_back() {
-        let told = granted().after(ContainerStep::Told).unwrap();
-        let launching = told.after(launch()).unwrap();
+        let acquired = granted().after(ContainerStep::Named).unwrap();
+        let launching = acquired.after(launch()).unwrap();
         let running = launching.after(ContainerStep::Started(5)).unwrap();
         let complete = running.after(end(ContainerExit(1))).unwrap();
         use ContainerState::{Acquired, Complete, Launching, Running};
-        let states = [&told, &launching, &running, &complete].map(|container| container.state);
+        let states = [&acquired, &launching, &running, &complete].map(|container| container.state);
         assert_eq!(states, [Acquired, Launching, Running, Complete]);
         assert_eq!((complete.started_ms, complete.has_failed()), (Some(5), true));
-        for step in [ContainerStep::Told, launch(), ContainerStep::Started(6), kill(0), end(ContainerExit(0))] {
+        for step in [ContainerStep::Named, launch(), ContainerStep::Started(6), kill(0), end(ContainerExit(0))] {
             assert_eq!(complete.after(step), None);
         }
         assert_eq!(running.after(launch()), None, "a launch is given once");
-        assert_eq!(told.after(ContainerStep::Started(5)), None, "nothing runs that was not launched");
+        assert_eq!(acquired.after(ContainerStep::Started(5)), None, "nothing runs that was not launched");
         assert_eq!(granted().after(launch()).unwrap().state, Launching, "launch on grant");
     }
 

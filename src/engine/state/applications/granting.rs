@@ -54,8 +54,8 @@ impl Applications {
             kill: None,
             end: None,
             state: ContainerState::Allocated,
-            told: None,
-            status_told: None,
+            named_in: None,
+            status_in: None,
         };
         let launch = self.launch_of_grant(application, request, now);
         let container = launch.and_then(|launch| granted.after(ContainerStep::Launch(launch)));

@@ -71,7 +71,7 @@ impl Part {
     }
 
     /// The part from a place on; none beyond its end.
-    fn from_place(self, place: u64) -> Option<Self> {
+    fn after_first(self, place: u64) -> Option<Self> {
         (place < self.len()).then(|| Self { first: self.at(place), ..self })
     }
 
@@ -181,7 +181,7 @@ impl Items {
 
     /// Those from a place on.
     #[must_use]
-    pub fn from_place(&self, place: u32) -> Self {
+    pub fn after_first(&self, place: u32) -> Self {
         let mut place = u64::from(place);
         let mut parts = Vec::new();
         for part in &self.parts {
@@ -189,7 +189,7 @@ impl Items {
                 place -= part.len();
                 continue;
             }
-            parts.extend(part.from_place(place));
+            parts.extend(part.after_first(place));
             place = 0;
         }
         Self { parts }
@@ -309,8 +309,8 @@ mod tests {
         let written = items("7,1-3,10-20:4");
         assert_eq!(all(&written), [7, 1, 2, 3, 10, 14, 18]);
         assert_eq!((written.len(), written.to_string().as_str()), (7, "7,1-3,10-18:4"));
-        assert_eq!(all(&written.from_place(2)), [2, 3, 10, 14, 18]);
-        assert!(written.from_place(7).is_empty());
+        assert_eq!(all(&written.after_first(2)), [2, 3, 10, 14, 18]);
+        assert!(written.after_first(7).is_empty());
         assert_eq!(written.at(7), None);
     }
 
@@ -374,7 +374,7 @@ mod tests {
             let left: Vec<u32> = sequence.iter().copied().filter(|item| !gone.contains(item)).collect();
             prop_assert_eq!(all(&whole.without(gone)), left);
             let from: Vec<u32> = sequence.into_iter().skip(place as usize).collect();
-            prop_assert_eq!(all(&whole.from_place(place)), from);
+            prop_assert_eq!(all(&whole.after_first(place)), from);
         }
     }
 }

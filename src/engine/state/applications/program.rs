@@ -39,7 +39,7 @@ impl Applications {
         let statuses = registering
             .containers
             .values()
-            .filter(|container| container.status_told.is_some_and(|answer| !registering.is_acknowledged(answer)));
+            .filter(|container| container.status_in.is_some_and(|answer| !registering.is_acknowledged(answer)));
         let statuses: Vec<u64> = statuses.map(|container| container.id.number).collect();
         let live = registering.live().filter(|container| !is_master(container.request));
         let containers: Vec<u64> = live.map(|container| container.id.number).collect();

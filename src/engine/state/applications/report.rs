@@ -131,7 +131,7 @@ fn rows_of(
 ) -> impl Iterator<Item = ResourceRequestRow> {
     let waiting = application.counts.waiting.get(&request).into_iter().flatten().map(|(_, item)| *item);
     let items = table.launch.as_ref().filter(|launch| launch.items.is_some()).map(|_| {
-        let left = table.items.from_place(table.taken);
+        let left = table.items.after_first(table.taken);
         match (left.is_empty(), Items::shown(waiting, MAX_SHOWN_PARTS)) {
             (_, again) if again.is_empty() => left.cut(MAX_SHOWN_PARTS),
             (true, again) => again,

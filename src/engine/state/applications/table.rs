@@ -140,11 +140,15 @@ impl Applications {
         std::mem::take(&mut self.changes)
     }
 
-    /// The changes of this step that the scheduler does not know. It knows them from now on.
+    /// Takes the changes of this step that the scheduler does not know; [`Self::passed_on`] gives them back.
     pub fn pass_on(&mut self) -> Vec<ApplicationChange> {
-        let new = self.changes.get(self.passed_on..).unwrap_or_default().to_vec();
+        self.changes.split_off(self.passed_on.min(self.changes.len()))
+    }
+
+    /// The scheduler knows these changes from now on.
+    pub fn passed_on(&mut self, changes: Vec<ApplicationChange>) {
+        self.changes.extend(changes);
         self.passed_on = self.changes.len();
-        new
     }
 
     /// The scheduler knows all changes of this step: it made them.

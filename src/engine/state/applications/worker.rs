@@ -28,6 +28,4 @@ pub struct ContainerWorker {
     pub sent: BTreeSet<ContainerId>,
     /// Whether there is a launch or a kill that no answer has carried since its connection began.
     pub has_news: bool,
-    /// When it was last heard from, epoch ms.
-    pub heard_ms: i64,
 }

@@ -97,14 +97,18 @@ fn any_other_id_and_calls_before_register_are_out_of_step() {
 
 #[test]
 fn a_repeated_last_word_never_gets_more_than_it_asked_for() {
-    let mut bench = Bench::new(&[Capability::new(8_192, 8)]);
+    let mut bench = Bench::new(&[]);
     let mut program = bench.register();
-    // Nothing is granted while the daemon is in safe mode; then two come before the program calls again.
+    assert!(ids(&program.call(&mut bench, asking(vec![row(1, 2)]))).is_empty());
+    // Both are granted before the program calls again.
+    let worker = bench.add_worker("h0", Capability::new(8_192, 8));
+    bench.heartbeat(worker);
+    bench.connect(worker);
     let answer = program.call(&mut bench, asking(vec![row(1, 2)]));
     assert_eq!(ids(&answer).len(), 2);
-    let asked = AllocateCall { wait_ms: 0, ..asking(vec![row(1, 3)]) };
-    let answer = program.call(&mut bench, asked);
-    assert_eq!(ids(&answer).len(), 3, "as many more as it asks for");
+    assert!(ids(&program.call(&mut bench, AllocateCall::default())).is_empty());
+    let answer = program.call(&mut bench, asking(vec![row(1, 2)]));
+    assert_eq!(ids(&answer).len(), 2, "now it knows of the others, and wants two more");
 }
 
 #[test]
@@ -197,4 +201,32 @@ fn a_silent_program_has_failed_and_its_containers_are_killed() {
     };
     assert_eq!(report.diagnostics, "silent for 600000 ms");
     assert_eq!((report.completed_containers, report.failed_containers), (1, 0));
+}
+
+#[test]
+fn nothing_comes_from_the_blacklist() {
+    let mut bench = Bench::new(&[ONE, ONE]);
+    let mut program = bench.register();
+    let mut call = asking(vec![row(1, 2)]);
+    call.blacklist.additions = vec!["h0".to_owned()];
+    let answer = program.call(&mut bench, call);
+    let nodes: Vec<&str> = answer.allocated_containers.iter().map(|one| one.node_id.as_str()).collect();
+    assert_eq!((nodes, answer.limit), (vec!["h1:50060"], Capability::default()));
+    bench.crash();
+    assert!(ids(&program.call(&mut bench, AllocateCall::default())).is_empty());
+    let mut call = AllocateCall::default();
+    call.blacklist.removals = vec!["h0".to_owned()];
+    assert_eq!(ids(&program.call(&mut bench, call)).len(), 1);
+}
+
+#[test]
+fn a_launch_that_no_beat_has_carried_is_taken_back_at_once() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    program.call(&mut bench, launching(&ids(&answer), "true"));
+    let answer = program.call(&mut bench, AllocateCall { release: ids(&answer), ..AllocateCall::default() });
+    assert_eq!(statuses(&answer), [(1, -100)]);
+    bench.settle();
+    assert!(bench.on_workers().is_empty(), "its worker never had it");
 }

@@ -79,8 +79,8 @@ impl CommandGroup {
     pub fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         enter(&self.procs)?;
         let started = start();
-        // A process that cannot return has what it started end with it, which is in the group too.
-        enter(&self.own_procs)?;
+        // One that cannot return counts in the group, and ends with what it started.
+        let _ = enter(&self.own_procs);
         started
     }
 }
@@ -118,5 +118,38 @@ impl CommandSpec {
                 started => return started,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_command_starts_in_its_group_and_who_starts_it_returns() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [procs, own_procs] = ["group", "own"].map(|name| scratch.path().join(name));
+        let group = CommandGroup { procs: procs.clone(), own_procs: own_procs.clone() };
+        assert!(group.with(|| Ok(())).is_err(), "there is no such group");
+        fs::write(&procs, "").unwrap();
+        fs::write(&own_procs, "").unwrap();
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        let seen = group.with(|| Ok((read(&procs), read(&own_procs)))).unwrap();
+        assert_eq!((seen, read(&own_procs)), (("0".to_owned(), String::new()), "0".to_owned()));
+    }
+
+    #[test]
+    fn processes_are_found_by_the_folder_of_their_environment() {
+        let spec = |environment: &[(&str, &str)]| CommandSpec {
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            folder: "/work".into(),
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            group: None,
+        };
+        assert_eq!(spec(&[("A", "/a")]).marking_folder(), Path::new("/work"));
+        assert_eq!(spec(&[("HADOOP_WORK_DIR", "/own"), ("A", "/a")]).marking_folder(), Path::new("/own"));
     }
 }

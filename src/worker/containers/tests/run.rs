@@ -189,7 +189,8 @@ fn files_are_there_read_only_before_it_starts() {
 
 #[test]
 fn a_file_that_is_not_the_one_meant_stops_it_before_it_starts() {
-    let cases: [(&dyn Fn(&mut BroughtResource), &str); 4] = [
+    type Change = dyn Fn(&mut BroughtResource);
+    let cases: [(&Change, &str); 4] = [
         (&|brought| brought.sha256 = "0".repeat(64), "SHA-256"),
         (&|brought| brought.size = 4, "has 5 bytes; the context says 4"),
         (&|brought| brought.resource.push('x'), "No such file"),

@@ -23,6 +23,7 @@ mod log_ticket;
 mod metrics;
 mod order_quote;
 mod owner;
+mod owner_gone;
 mod page_query;
 mod report;
 mod response;

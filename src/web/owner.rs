@@ -13,6 +13,8 @@ use crate::model::{AttemptId, Credits, JobId, QueueName};
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
 
+pub use super::owner_gone::OwnerGone;
+
 /// The way to the owner of all state.
 pub trait Owner: ApplicationOwner + Send + Sync + 'static {
     /// Passes a `/scheduler` request to the engine. Completes when everything that the answer shows is durable.
@@ -217,11 +219,6 @@ pub enum MarketPresence {
 
 /// The answer to a `/scheduler` request, or its refusal.
 pub type MarketReply = Result<Answer, MarketError>;
-
-/// The owner has stopped, or accepts no more requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the JobTracker does not take requests now")]
-pub struct OwnerGone;
 
 /// The ledger cannot be read; with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

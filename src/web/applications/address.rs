@@ -38,15 +38,15 @@ pub(super) enum Address {
 /// The parameters that a path can have.
 pub(super) mod part {
     /// The id of an application.
-    pub(in crate::web::applications) const APPLICATION: &str = "application-id";
+    pub const APPLICATION: &str = "application-id";
     /// The id of a container.
-    pub(in crate::web::applications) const CONTAINER: &str = "container-id";
+    pub const CONTAINER: &str = "container-id";
     /// How a container ends.
-    pub(in crate::web::applications) const COMMAND: &str = "command";
+    pub const COMMAND: &str = "command";
     /// Which log.
-    pub(in crate::web::applications) const LOG: &str = "log";
+    pub const LOG: &str = "log";
     /// The id of a node.
-    pub(in crate::web::applications) const NODE: &str = "node-id";
+    pub const NODE: &str = "node-id";
 }
 
 // === impl Address ===

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::{ApplicationAnswer, ApplicationRefusal, ApplicationRequest};
 use crate::market::Acl;
 
-use super::super::owner::OwnerGone;
+use super::super::owner_gone::OwnerGone;
 
 /// The way to the owner of applications. Without methods of its own there are none.
 pub trait ApplicationOwner: Send + Sync + 'static {

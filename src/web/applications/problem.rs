@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::api::applications::ApplicationState;
 use crate::engine::{ApplicationRefusal, BodyFault};
 
-use super::super::owner::OwnerGone;
+use super::super::owner_gone::OwnerGone;
 use super::super::response::{TEXT, fresh, json};
 use super::bodies::BodyError;
 use super::problem_name::ProblemName;
@@ -73,6 +73,11 @@ impl Problem {
             [first, others @ ..] => format!("{}: {}, and {} more", first.pointer, first.detail, others.len()),
         };
         Self { errors, ..Self::new(name, detail) }
+    }
+
+    /// Nothing is at a path.
+    pub(super) fn no_such_address(path: &str) -> Self {
+        Self::new(ProblemName::NoSuchAddress, format!("there is nothing at {path}"))
     }
 
     /// Another method is expected.

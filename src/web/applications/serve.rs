@@ -19,13 +19,15 @@ use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::address::Address;
 use super::answers::render;
 use super::body_bytes::{check_content_type, read_bytes};
-use super::caller::{SignedBody, Verified, find_caller, signature_refused};
+use super::caller::find_caller;
 use super::owner::ApplicationOwner;
 use super::path_parts::PathParts;
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 use super::query_parameters::QueryParameters;
 use super::questions::{Asked, ReadBody, read_question};
+use super::signed_caller::signature_refused;
+use super::verified::{SignedBody, Verified};
 
 /// What all these addresses share.
 #[derive(Debug)]

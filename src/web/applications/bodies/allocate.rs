@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::applications::{AllocateCall, Blacklist};
 use crate::model::PartsPerMillion;
 
-use super::super::json::{Item, JsonValue};
+use super::super::json::{Item, JsonValue, Members};
 use super::ask_rows::{Asker, MAX_ROWS, read_row};
 use super::launches::read_launch;
 use super::names;
@@ -13,10 +13,10 @@ use super::names;
 /// Releases, and launches, of one call.
 const MAX_CONTAINERS: usize = 10_000;
 /// The longest wait, ms.
-pub(in crate::web::applications) const MAX_WAIT_MS: u64 = 30_000;
+pub const MAX_WAIT_MS: u64 = 30_000;
 
 /// What a call has more of than one call may have.
-pub(in crate::web::applications) fn refuse_large_call(body: &JsonValue) -> Option<String> {
+pub fn refuse_large_call(body: &JsonValue) -> Option<String> {
     let JsonValue::Object(members) = body else { return None };
     members.iter().find_map(|(name, value)| {
         let most = match name.as_str() {
@@ -34,8 +34,8 @@ pub(in crate::web::applications) fn refuse_large_call(body: &JsonValue) -> Optio
 }
 
 /// Reads the body of an allocate call.
-pub(in crate::web::applications) fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
-    let mut members = item.members()?;
+pub fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
+    let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);
     let response_id = members.required("response-id", |item| item.whole(0..=i64::MAX as u64));
     let progress = members.optional("progress", progress);
@@ -71,7 +71,7 @@ fn progress(item: Item<'_>) -> Option<PartsPerMillion> {
 
 fn blacklist(item: Item<'_>) -> Option<Blacklist> {
     let names = |item: Item<'_>| item.each(0..=MAX_ROWS, |name| names::host_or_rack(name));
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let additions = members.or("additions", Vec::new(), names);
     let removals = members.or("removals", Vec::new(), names);
     members.end()?;

@@ -3,7 +3,7 @@
 use crate::api::applications::{AskRow, ItemRules, LaunchOnGrant, Placement};
 use crate::model::Capability;
 
-use super::super::json::Item;
+use super::super::json::{Item, Members};
 use super::names;
 
 /// Rows of one call.
@@ -26,7 +26,7 @@ pub(super) enum Asker {
 
 /// Reads a row.
 pub(super) fn read_row(item: Item<'_>, asker: Asker) -> Option<AskRow> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let priority = members.required("priority", |item| item.whole(0..=MAX_INT));
     let allocation_request_id = members.or("allocation-request-id", 0, |item| item.whole(0..=MAX_LONG));
     let resource_name = members.required("resource-name", |item| names::place(item).map(Placement::from));
@@ -75,7 +75,7 @@ pub(super) fn read_row(item: Item<'_>, asker: Asker) -> Option<AskRow> {
 
 /// Reads memory and cores. What the largest and the smallest are is for the engine to say.
 pub(super) fn read_capability(item: Item<'_>) -> Option<Capability> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let memory_mb = members.required("memory", |item| item.whole(0..=MAX_INT));
     let vcores = members.required("vCores", |item| item.whole(0..=MAX_INT));
     members.end()?;
@@ -83,7 +83,7 @@ pub(super) fn read_capability(item: Item<'_>) -> Option<Capability> {
 }
 
 fn launch_on_grant(item: Item<'_>, asker: Asker) -> Option<LaunchOnGrant> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let spec = members.required("spec", names::spec_name);
     let items = members.optional("items", |item| item.plain_text().map(str::to_owned));
     let max_running = members.optional("max-running", |item| item.whole(1..=MAX_INT));

@@ -22,7 +22,7 @@ const OWN_PREFIX: &str = "JOBTRACKER_";
 
 /// Reads a context.
 pub(super) fn read_context(item: Item<'_>) -> Option<LaunchContext> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let command = members.required("command", command);
     let environment = members.or("environment", BTreeMap::new(), environment);
     let local_resources = members.or("local-resources", BTreeMap::new(), local_resources);

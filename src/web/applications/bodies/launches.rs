@@ -11,7 +11,7 @@ const MAX_ITEM: u64 = i32::MAX as u64;
 
 /// Reads the launch of one container.
 pub(super) fn read_launch(item: Item<'_>) -> Option<ContainerStart> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let container_id = members.required("container-id", names::container_id);
     let source = source(&mut members);
     let item = members.optional("item", |item| item.whole(0..=MAX_ITEM));

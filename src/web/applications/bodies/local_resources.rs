@@ -45,7 +45,7 @@ fn is_name(name: &str) -> bool {
 
 /// A file and the bytes of its content here.
 fn local_resource(item: Item<'_>) -> Option<(LocalResource, usize)> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     match (members.has("resource"), members.has("content")) {
         (true, false) => brought(members).map(|file| (LocalResource::Brought(file), 0)),
         (false, true) => content(members).map(|(file, bytes)| (LocalResource::Content(file), bytes)),

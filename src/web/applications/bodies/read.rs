@@ -6,7 +6,7 @@ use super::super::json::{Findings, Item, JsonValue};
 
 /// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::web::applications) enum BodyError {
+pub enum BodyError {
     /// It is no JSON; with the place.
     NotJson(String),
     /// It has more of something than one call may have.
@@ -19,7 +19,7 @@ pub(in crate::web::applications) enum BodyError {
 ///
 /// # Errors
 /// Everything that is wrong.
-pub(in crate::web::applications) fn read_body<T>(
+pub fn read_body<T>(
     text: &[u8],
     refuse_large: impl FnOnce(&JsonValue) -> Option<String>,
     read: impl FnOnce(Item<'_>) -> Option<T>,
@@ -40,7 +40,7 @@ pub(in crate::web::applications) fn read_body<T>(
 
 impl BodyError {
     /// Whether only rows of `ask` and launches are wrong.
-    pub(in crate::web::applications) fn is_of_requests(&self) -> bool {
+    pub fn is_of_requests(&self) -> bool {
         let of_request = |found: &BodyFault| {
             let first = found.pointer.trim_start_matches("#/").split('/').next();
             matches!(first, Some("ask" | "launch"))

@@ -2,7 +2,7 @@
 
 use crate::api::applications::{FinalStatus, RegisterCall, UnregisterCall};
 
-use super::super::json::Item;
+use super::super::json::{Item, Members};
 use super::allocate::read_attempt;
 use super::names;
 
@@ -10,16 +10,16 @@ use super::names;
 const MAX_DIAGNOSTICS: usize = 65_536;
 
 /// Reads the body of `register`.
-pub(in crate::web::applications) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
-    let mut members = item.members()?;
+pub fn read_register(item: Item<'_>) -> Option<RegisterCall> {
+    let mut members = Members::of(item)?;
     let tracking_url = members.optional("tracking-url", names::tracking_url);
     members.end()?;
     Some(RegisterCall { tracking_url: tracking_url? })
 }
 
 /// Reads the body of `unregister`.
-pub(in crate::web::applications) fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
-    let mut members = item.members()?;
+pub fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
+    let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);
     let final_status = members.required("final-status", |item| {
         item.parsed("SUCCEEDED, FAILED or KILLED", |text| match text {
@@ -36,8 +36,8 @@ pub(in crate::web::applications) fn read_unregister(item: Item<'_>) -> Option<Un
 }
 
 /// Reads `{"state": "KILLED"}`, the only state that can be put.
-pub(in crate::web::applications) fn read_kill(item: Item<'_>) -> Option<()> {
-    let mut members = item.members()?;
+pub fn read_kill(item: Item<'_>) -> Option<()> {
+    let mut members = Members::of(item)?;
     let state = members.required("state", |item| item.parsed("KILLED", |text| (text == "KILLED").then_some(())));
     members.end()?;
     state

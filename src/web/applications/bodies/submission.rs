@@ -18,8 +18,8 @@ const DEFAULT_EXPIRY_MS: u64 = 600_000;
 const DEFAULT_MASTER_ATTEMPTS: u32 = 2;
 
 /// Reads a submission.
-pub(in crate::web::applications) fn read_submission(item: Item<'_>) -> Option<Submission> {
-    let mut members = item.members()?;
+pub fn read_submission(item: Item<'_>) -> Option<Submission> {
+    let mut members = Members::of(item)?;
     let application_id = members.required("application-id", names::application_id);
     let name = members.or("application-name", DEFAULT_NAME.to_owned(), |item| item.text_of(1..=255).map(str::to_owned));
     let application_type =
@@ -80,7 +80,7 @@ fn unattended(
 }
 
 fn read_master(item: Item<'_>) -> Option<SubmittedMaster> {
-    let mut members = item.members()?;
+    let mut members = Members::of(item)?;
     let context = members.required("context", read_context);
     let capability = members.required("capability", read_capability);
     let max_attempts = members.or("max-attempts", DEFAULT_MASTER_ATTEMPTS, |item| item.whole(1..=MAX_ATTEMPTS));

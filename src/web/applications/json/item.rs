@@ -4,23 +4,22 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::findings::Findings;
-use super::members::Members;
 use super::place::Place;
 use super::value::JsonValue;
 
 /// A value at its place. Each reading gives none after it has noted what is wrong.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::web::applications) struct Item<'a> {
-    value: &'a JsonValue,
-    place: Place<'a>,
-    findings: &'a Findings,
+pub struct Item<'a> {
+    pub(super) value: &'a JsonValue,
+    pub(super) place: Place<'a>,
+    pub(super) findings: &'a Findings,
 }
 
 // === impl Item ===
 
 impl<'a> Item<'a> {
     /// The whole of a body.
-    pub(in crate::web::applications) const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
+    pub const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
         Self::new(value, Place::Body, findings)
     }
 
@@ -29,25 +28,17 @@ impl<'a> Item<'a> {
     }
 
     /// Notes that this is wrong.
-    pub(in crate::web::applications) fn refuse<T>(&self, detail: impl Display) -> Option<T> {
+    pub fn refuse<T>(&self, detail: impl Display) -> Option<T> {
         self.findings.add(&self.place, detail)
     }
 
     /// Whether it is `null`.
-    pub(in crate::web::applications) const fn is_null(&self) -> bool {
+    pub const fn is_null(&self) -> bool {
         matches!(self.value, JsonValue::Null)
     }
 
-    /// The members of an object.
-    pub(in crate::web::applications) fn members(&self) -> Option<Members<'a>> {
-        match self.value {
-            JsonValue::Object(members) => Some(Members::new(members, self.place, self.findings)),
-            other => self.refuse(format_args!("expected an object, found {other}")),
-        }
-    }
-
     /// Reads every member of an object as `read` has it; the names are the caller's to check. None if one is wrong.
-    pub(in crate::web::applications) fn each_member<T>(
+    pub fn each_member<T>(
         &self,
         most: usize,
         mut read: impl FnMut(&'a str, Item<'_>) -> Option<T>,
@@ -76,11 +67,7 @@ impl<'a> Item<'a> {
     }
 
     /// Reads every item of an array. None if one is wrong.
-    pub(in crate::web::applications) fn each<T>(
-        &self,
-        count: RangeInclusive<usize>,
-        mut read: impl FnMut(Item<'_>) -> Option<T>,
-    ) -> Option<Vec<T>> {
+    pub fn each<T>(&self, count: RangeInclusive<usize>, mut read: impl FnMut(Item<'_>) -> Option<T>) -> Option<Vec<T>> {
         let JsonValue::Array(items) = self.value else {
             return self.refuse(format_args!("expected an array, found {}", self.value));
         };
@@ -100,7 +87,7 @@ impl<'a> Item<'a> {
     }
 
     /// A whole number in a range.
-    pub(in crate::web::applications) fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
+    pub fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
         let number = match self.value {
             JsonValue::Whole(number) if range.contains(number) => N::try_from(*number).ok(),
             _ => None,
@@ -112,7 +99,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number from 0 to 1.
-    pub(in crate::web::applications) fn share(&self) -> Option<f64> {
+    pub fn share(&self) -> Option<f64> {
         match self.value {
             JsonValue::Whole(0) => Some(0.0),
             JsonValue::Whole(1) => Some(1.0),
@@ -122,7 +109,7 @@ impl<'a> Item<'a> {
     }
 
     /// `true` or `false`.
-    pub(in crate::web::applications) fn boolean(&self) -> Option<bool> {
+    pub fn boolean(&self) -> Option<bool> {
         match self.value {
             JsonValue::Boolean(value) => Some(*value),
             other => self.refuse(format_args!("expected true or false, found {other}")),
@@ -130,7 +117,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text.
-    pub(in crate::web::applications) fn text(&self) -> Option<&'a str> {
+    pub fn text(&self) -> Option<&'a str> {
         match self.value {
             JsonValue::Text(text) => Some(text),
             other => self.refuse(format_args!("expected a text, found {other}")),
@@ -138,7 +125,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text of so many characters.
-    pub(in crate::web::applications) fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
+    pub fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
         let text = self.text()?;
         let count = text.chars().count();
         if characters.contains(&count) {
@@ -149,7 +136,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text that the system takes as an argument, a path or a value: without a zero byte, and not empty.
-    pub(in crate::web::applications) fn plain_text(&self) -> Option<&'a str> {
+    pub fn plain_text(&self) -> Option<&'a str> {
         match self.text_without_zero()? {
             "" => self.refuse("expected a text that is not empty"),
             text => Some(text),
@@ -157,7 +144,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text without a zero byte, empty perhaps.
-    pub(in crate::web::applications) fn text_without_zero(&self) -> Option<&'a str> {
+    pub fn text_without_zero(&self) -> Option<&'a str> {
         match self.text()? {
             text if text.contains('\0') => self.refuse("a zero byte cannot be passed to a program"),
             text => Some(text),
@@ -165,11 +152,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text that `parse` reads; `expected` says what it should be.
-    pub(in crate::web::applications) fn parsed<T>(
-        &self,
-        expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
+    pub fn parsed<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let text = self.text()?;
         parse(text).or_else(|| self.refuse(format_args!("expected {expected}, found {:?}", shown(text))))
     }

@@ -11,7 +11,7 @@ use super::value::JsonValue;
 
 /// The members of an object while it is read.
 #[derive(Debug)]
-pub(in crate::web::applications) struct Members<'a> {
+pub struct Members<'a> {
     members: &'a [(String, JsonValue)],
     place: Place<'a>,
     findings: &'a Findings,
@@ -22,16 +22,17 @@ pub(in crate::web::applications) struct Members<'a> {
 // === impl Members ===
 
 impl<'a> Members<'a> {
-    pub(super) const fn new(members: &'a [(String, JsonValue)], place: Place<'a>, findings: &'a Findings) -> Self {
-        Self { members, place, findings, known: Vec::new() }
+    /// The members of an item that has to be an object.
+    pub fn of(item: Item<'a>) -> Option<Self> {
+        let Item { value, place, findings } = item;
+        match value {
+            JsonValue::Object(members) => Some(Self { members, place, findings, known: Vec::new() }),
+            other => item.refuse(format_args!("expected an object, found {other}")),
+        }
     }
 
     /// A member that has to be there.
-    pub(in crate::web::applications) fn required<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(Item<'_>) -> Option<T>,
-    ) -> Option<T> {
+    pub fn required<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
         match self.optional(name, read)? {
             Some(member) => Some(member),
             None => self.refuse_at(name, "the member is missing"),
@@ -39,11 +40,7 @@ impl<'a> Members<'a> {
     }
 
     /// A member that may be absent: `None` if it is wrong, `Some(None)` if it is absent.
-    pub(in crate::web::applications) fn optional<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(Item<'_>) -> Option<T>,
-    ) -> Option<Option<T>> {
+    pub fn optional<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<Option<T>> {
         self.known.push(name);
         match self.members.iter().find(|(member, _)| member == name) {
             None => Some(None),
@@ -52,32 +49,27 @@ impl<'a> Members<'a> {
     }
 
     /// A member that has a value where it is absent.
-    pub(in crate::web::applications) fn or<T>(
-        &mut self,
-        name: &'static str,
-        absent: T,
-        read: impl FnOnce(Item<'_>) -> Option<T>,
-    ) -> Option<T> {
+    pub fn or<T>(&mut self, name: &'static str, absent: T, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
         Some(self.optional(name, read)?.unwrap_or(absent))
     }
 
     /// Whether a member is there.
-    pub(in crate::web::applications) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(member, _)| member == name)
     }
 
     /// Notes that the object itself is wrong.
-    pub(in crate::web::applications) fn refuse<T>(&self, detail: impl Display) -> Option<T> {
+    pub fn refuse<T>(&self, detail: impl Display) -> Option<T> {
         self.findings.add(&self.place, detail)
     }
 
     /// Notes that a member is wrong, or missing where it would stand.
-    pub(in crate::web::applications) fn refuse_at<T>(&self, name: &str, detail: impl Display) -> Option<T> {
+    pub fn refuse_at<T>(&self, name: &str, detail: impl Display) -> Option<T> {
         self.findings.add(&Place::Member(&self.place, name), detail)
     }
 
     /// Notes members that are unknown or repeated; none if there are any.
-    pub(in crate::web::applications) fn end(self) -> Option<()> {
+    pub fn end(self) -> Option<()> {
         let mut names = BTreeSet::new();
         let mut is_good = Some(());
         for (name, _) in self.members {

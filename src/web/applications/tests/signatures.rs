@@ -119,6 +119,19 @@ async fn a_timestamp_that_is_none_is_a_parameter_that_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_second_user_is_a_parameter_that_is_repeated() {
+    let served = Served::empty();
+    let target = format!("{APP}?user=alice&timestamp=1&user=root");
+    let signature = signature::sign(&format!("GET {target}"), &Key::new("alicekey-abc"));
+    let answered = served.send(request("GET", &target, &signature, "")).await;
+    let expected = serde_json::json!([{ "parameter": "user", "detail": "the parameter is repeated" }]);
+    assert_eq!((answered.status, &answered.json()["errors"]), (400, &expected));
+    // It is the first one who has to sign.
+    let signature = signature::sign(&format!("GET {target}"), &Key::new("rootkey"));
+    assert_eq!(served.send(request("GET", &target, &signature, "")).await.problem(), refused());
+}
+
+#[tokio::test]
 async fn an_administrator_is_known_by_the_list() {
     let served = Served::empty();
     served.send(signed_request("root", "rootkey", "GET", APP, None)).await;

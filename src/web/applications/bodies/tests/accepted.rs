@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+use proptest::{collection, option};
+
 use crate::api::applications::{
     AllocateCall, AskRow, Blacklist, ContainerStart, FinalStatus, ItemRules, LaunchOnGrant, LaunchSource, Placement,
     RegisterCall, UnregisterCall,
 };
-use crate::model::{ApplicationId, Capability, LaunchContext, LocalResource, OutputPlace, PartsPerMillion, Priority};
+use crate::model::{
+    ApplicationId, Capability, ContentResource, LaunchContext, LocalResource, LogOverflow, OutputPlace,
+    PartsPerMillion, Priority,
+};
 
 use super::super::{
     BodyError, read_allocate, read_body, read_kill, read_register, read_submission, read_unregister, refuse_large_call,
@@ -150,6 +156,59 @@ fn section_8_every_member_of_a_context_is_read() {
     // The checked type reads and writes the same members.
     let written = serde_json::to_string(read).unwrap();
     assert_eq!(serde_json::from_str::<LaunchContext>(&written).unwrap(), *read);
+}
+
+prop_compose! {
+    fn any_context()(
+        command in collection::vec("[a-z{} ]{1,8}", 1..4),
+        environment in collection::btree_map("[A-IK-Z_][A-Z0-9_]{0,5}", ".{0,5}", 0..3),
+        list in option::of("[A-Za-z0-9+/]{4}"),
+        folder in option::of("/[a-z/]{0,6}"),
+        (out, err) in (any_place(), any_place()),
+        time_limit_ms in option::of(1..=1_u64 << 53),
+        kill_grace_ms in 0..=600_000_u64,
+        is_killed in any::<bool>(),
+        placeholder in option::of("[@%{}]{1,3}"),
+    ) -> LaunchContext {
+        let content = |content| LocalResource::Content(ContentResource { content, executable: is_killed });
+        LaunchContext {
+            command,
+            environment: environment.into_iter().filter(|(_, value)| !value.contains('\0')).collect(),
+            local_resources: list.iter().cloned().map(|text| ("a/list".to_owned(), content(text))).collect(),
+            working_directory: folder,
+            stdout: out,
+            stderr: err,
+            time_limit_ms,
+            kill_grace_ms,
+            log_overflow: if is_killed { LogOverflow::Kill } else { LogOverflow::Cut },
+            placeholder,
+            values_from: list.map(|_| "a/list".to_owned()),
+        }
+    }
+}
+
+fn any_place() -> impl Strategy<Value = OutputPlace> {
+    prop_oneof![Just(OutputPlace::Log), Just(OutputPlace::Nowhere), "[a-z/]{1,8}".prop_map(OutputPlace::File)]
+}
+
+proptest! {
+    /// What this program writes, its client too, is what the server reads.
+    #[test]
+    fn a_context_that_is_written_is_read(context in any_context()) {
+        let call = format!(
+            r#"{{"attempt": 1, "response-id": 0, "specs": {{"sim": {}}}}}"#,
+            serde_json::to_string(&context).unwrap()
+        );
+        prop_assert_eq!(&read(&call, read_allocate).specs["sim"], &context);
+    }
+
+    /// No text stops the server.
+    #[test]
+    fn any_text_is_read_or_refused(text in r#"[\[\]{}",:0-9a-k\-\\ ]{0,60}"#) {
+        let _ = read_body(text.as_bytes(), refuse_large_call, read_allocate);
+        let _ = read_body(call(&text).as_bytes(), refuse_large_call, read_allocate);
+        let _ = read_body(submission(&text).as_bytes(), refuse_large_call, read_submission);
+    }
 }
 
 #[test]

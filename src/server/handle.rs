@@ -239,8 +239,6 @@ impl OwnerHandle {
     }
 }
 
-/// There are no applications yet.
-
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
         self.request(|reply| Request::Market(Box::new(request), reply)).await

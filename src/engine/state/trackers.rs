@@ -148,6 +148,8 @@ impl Trackers {
     pub fn connect(&mut self, id: TrackerId, sender: HeartbeatSender, now: Now) {
         let HeartbeatSender { connection, address } = sender;
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
+        // A connection that was handed over says its address with the next heartbeat.
+        tracker.address = tracker.address.or(address);
         if tracker.connection != connection {
             // The previous connection stays in the set until it closes: other trackers may share it.
             self.connections.insert(connection);

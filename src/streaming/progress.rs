@@ -380,7 +380,9 @@ mod tests {
     #[test]
     fn an_attempt_over_its_memory_limit_is_stopped() {
         let table = |bytes| -> ProcessTable {
-            [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2, cpu_ms: 0 }].into_iter().collect()
+            [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2, cpu_ms: 0 }]
+                .into_iter()
+                .collect()
         };
         let greedy = progress(None);
         greedy.limit_memory(100);

@@ -10,7 +10,9 @@ use jobtracker::market::{KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser}
 use jobtracker::model::JobId;
 use jobtracker::wire::Credentials;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
-use jobtracker::wire::protocol::{AdminOperationsCall, Call, ContainerBeatCall, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::protocol::{
+    AdminOperationsCall, Call, ContainerBeatCall, InterTrackerCall, JobSubmissionCall, Protocol, Value,
+};
 
 use super::in_process::InProcessDaemon;
 

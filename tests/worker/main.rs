@@ -16,5 +16,6 @@ mod demo;
 mod job_client;
 mod job_user;
 mod program;
+mod run_commands;
 mod signed_changes;
 mod tasktracker;

@@ -6,8 +6,8 @@ use crate::model::JobId;
 use crate::wire::object::{Object, ObjectError, encode_class, encode_null};
 use crate::wire::{
     AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobProfile, JobQueueInfo, JobStatus, JvmTask,
-    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Text, Token, WireError, WireErrorKind, Writer,
-    class,
+    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Text, Token, WireError, WireErrorKind,
+    Writer, class,
 };
 
 use super::call_value::{CallValue, CallValueError};

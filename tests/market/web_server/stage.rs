@@ -22,8 +22,8 @@ use jobtracker::market::{
 };
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
-    ApplicationOwner, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone, ServedNames,
-    ServedPorts, WebLimits, WebState, serve,
+    ApplicationOwner, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+    ServedNames, ServedPorts, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.

@@ -1,7 +1,7 @@
 //! Types of one application: strictly in their order, and no more at a time than they say; applications in theirs.
 
 use super::stage::{Stage, at_a_time, request, row, rows};
-use crate::model::Capability;
+use crate::model::{Capability, Decimal};
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::container::{ContainerReason, RequestType};
@@ -91,7 +91,9 @@ fn applications_are_served_in_submission_order_and_one_that_refuses_is_passed_ov
 #[test]
 fn each_policy_serves_applications_in_the_order_of_submission() {
     let bags = [("a", "/r1", Capability::new(3_072, 8))];
-    let queues = ["q1", "q2", "q3"].map(|name| WrittenQueue::with_defaults(name, None)).to_vec();
+    let queues = [("q1", 20), ("q2", 30), ("q3", 50)]
+        .map(|(name, capacity)| WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity))))
+        .to_vec();
     let capacity = CapacityConfig::new(&WrittenConfig { queues, ..WrittenConfig::default() }).unwrap();
     let policies = [
         Scheduler::fifo(FifoOptions::default()),

@@ -122,8 +122,10 @@ fn a_signal_differs_from_the_code_that_shells_write_for_it() {
 
 #[test]
 fn a_command_that_kills_its_supervisor_leaves_nothing_behind() {
-    let stage = Stage::new("sh -c 'echo $$; exec sleep 1000' & kill -KILL $PPID; exec sleep 1000");
-    let end = stage.run();
+    // One that is killed before it has reported the start has started nothing.
+    let wait = "while [ ! -e ../started ]; do sleep 0.01; done";
+    let stage = Stage::new(&format!("sh -c 'echo $$; exec sleep 1000' & {wait}; kill -KILL $PPID; exec sleep 1000"));
+    let end = stage.run_then(&|| drop(File::create(stage.order.folder.join("started")).unwrap()));
     assert_eq!(end.exit.0, 137, "{}", end.diagnostics);
     if let Ok(pid) = stage.stdout().trim().parse() {
         wait_until_gone(pid);

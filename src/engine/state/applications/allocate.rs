@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::applications::{
-    AllocateCall, ApplicationState, ContainerStart, LaunchSource, Placement, RefusedLaunch,
-};
+use crate::api::applications::{AllocateCall, ContainerStart, LaunchSource, Placement, RefusedLaunch};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
 
 use super::answer::Headroom;
@@ -16,7 +14,7 @@ use super::record::TakenIn;
 use super::refusal::{ApplicationRefusal, BodyFault};
 use super::response_ids::CallOrder;
 use super::settings::{LARGEST_NUMBER, MAX_CONTAINERS_OF_CALL};
-use super::submit::check_specs;
+use super::specs::check_specs;
 use super::table::Applications;
 
 /// What becomes of a call.
@@ -212,34 +210,6 @@ impl Applications {
             statuses,
         });
         Ok(CallResult::Answer(body))
-    }
-
-    /// Marks an application as alive: its silence begins again.
-    pub(super) fn hear(&mut self, application: ApplicationId, now: Now) {
-        self.hear_until(application, now.mono_ms);
-    }
-
-    /// Marks an application as alive until a time of the monotonic clock, ms: a call of it may wait that long.
-    pub(super) fn hear_until(&mut self, application: ApplicationId, mono_ms: u64) {
-        let Some(calling) = self.all.get(&application).filter(|calling| !calling.is_over() && calling.has_program())
-        else {
-            return;
-        };
-        // A master in a container that has not registered is started again when it ends.
-        if calling.submitted.master.is_some() && calling.standing.state == ApplicationState::Accepted {
-            return;
-        }
-        let due_ms = mono_ms.saturating_add(calling.submitted.expiry_ms);
-        self.forget_silence(application);
-        self.silent_at.insert(application, due_ms);
-        self.silence_due.insert((due_ms, application));
-    }
-
-    /// Forgets when an application has been silent for too long.
-    pub(super) fn forget_silence(&mut self, application: ApplicationId) {
-        if let Some(due_ms) = self.silent_at.remove(&application) {
-            self.silence_due.remove(&(due_ms, application));
-        }
     }
 }
 

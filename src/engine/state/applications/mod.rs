@@ -20,6 +20,8 @@ mod request_table;
 mod response_ids;
 mod restored;
 mod settings;
+mod silence;
+mod specs;
 mod submit;
 mod table;
 mod worker;

@@ -47,7 +47,7 @@ pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, Switc
 pub use statement::{MovementReason, Statement, StatementRow};
 pub use upload_rules::UploadRules;
 pub use worker_beat::{
-    BEAT_METHOD, BeatAnswer, BeatContainer, BeatContainerState, CONTAINER_PROTOCOL, CONTAINER_PROTOCOL_VERSION,
-    ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag, LaunchedItem, MOST_HELD_BEAT_MS, WorkerBeat,
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag,
+    LaunchedItem, MOST_HELD_BEAT_MS, WorkerBeat,
 };
 pub use workers::{WorkerState, WorkerStatus, Workers};

@@ -9,12 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext};
 
-/// The protocol's name on the wire.
-pub const CONTAINER_PROTOCOL: &str = "org.jobtracker.ContainerProtocol";
-/// Its version.
-pub const CONTAINER_PROTOCOL_VERSION: i64 = 1;
-/// Its only method: one text in, one text out.
-pub const BEAT_METHOD: &str = "beat";
 /// Longest time for which the daemon holds an answer back, ms.
 pub const MOST_HELD_BEAT_MS: u64 = 10_000;
 

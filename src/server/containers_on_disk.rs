@@ -58,7 +58,8 @@ impl ContainersOnDisk {
     pub(super) async fn add_to(&self, question: DiskQuestion, reply: ApplicationReply) -> ApplicationReply {
         match (question, reply) {
             (DiskQuestion::One(id), Err(ApplicationRefusal::NoSuchContainer(_))) => {
-                let found = self.read(move |reader| reader.one(id).map(|found| found.into_iter().collect())).await?.pop();
+                let found =
+                    self.read(move |reader| reader.one(id).map(|found| found.into_iter().collect())).await?.pop();
                 let found = found.ok_or(ApplicationRefusal::NoSuchContainer(id))?;
                 Ok(Box::new(ApplicationAnswer::Container(Box::new(found))))
             }

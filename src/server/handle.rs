@@ -82,7 +82,7 @@ struct Ledger {
     prices: Arc<Semaphore>,
 }
 
-/// Requests of other threads, for [`Requests::answer`].
+/// Requests of other threads, for `Requests::answer`.
 #[derive(Debug)]
 pub struct Requests {
     requests: mpsc::Receiver<Request>,

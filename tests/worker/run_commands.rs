@@ -1,4 +1,4 @@
-//! `jobtracker run` and `jobtracker app` beside a daemon and a worker on this machine, without keys and conf folder.
+//! `jobtracker run` and `jobtracker app` beside a daemon and a worker on this machine.
 
 use std::process::Stdio;
 
@@ -8,15 +8,16 @@ use crate::cluster::Cluster;
 use crate::program::{Said, said};
 
 impl Cluster {
-    /// `jobtracker` with these words, without a key, in the cluster's folder.
+    /// `jobtracker` with these words and alice's key, in the cluster's folder.
     fn command(&self, words: &[&str]) -> tokio::process::Command {
         let http = self.serving.as_ref().unwrap().http.to_string();
         let mut command = tokio::process::Command::new(crate::daemon::child::built_program());
         // `--server` has to stand before `--`.
         command.arg(words[0]).args(if words[0] == "app" { &words[1..2] } else { &[][..] });
-        command.args(["--server", &http]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
+        command.args(["--server", &http, "--user", "alice"]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
         command.current_dir(self.folder()).env("HOME", self.folder());
-        for name in ["HADOOP_KEY", "HADOOP_HOME", "HADOOP_CONF_DIR"] {
+        command.env("HADOOP_KEY", "alicekey");
+        for name in ["HADOOP_HOME", "HADOOP_CONF_DIR"] {
             command.env_remove(name);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
-use crate::engine::core::Engine;
+use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
 use crate::model::{ApplicationId, Capability, Now, TrackerId};
 use crate::scheduler::{
@@ -46,10 +46,16 @@ impl Engine {
         }
     }
 
+    /// Whether a market sells what nodes have. It has no price for containers, so none is granted while it rules: room of
+    /// its own for nothing would starve tasks that are paid for.
+    pub(super) fn sells_slots(&self) -> bool {
+        matches!(self.config.policy, PolicyConfig::Dynamic { .. })
+    }
+
     /// Grants what is wanted and fits.
     pub(super) fn grant_containers(&mut self, now: Now) {
         self.pass_on_changes();
-        if self.is_in_safe_mode() {
+        if self.is_in_safe_mode() || self.sells_slots() {
             return;
         }
         let mut taker = ContainerTaker { applications: &mut self.applications, now };
@@ -62,7 +68,7 @@ impl Engine {
         self.pass_on_changes();
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
-        if may_take && !self.is_in_safe_mode() {
+        if may_take && !self.is_in_safe_mode() && !self.sells_slots() {
             let mut taker = ContainerTaker { applications: &mut self.applications, now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
@@ -242,6 +248,7 @@ impl Engine {
                 capability: waiting.request.capability,
                 reason: match waiting.reason {
                     _ if self.is_in_safe_mode() => WaitingReason::SafeMode,
+                    _ if self.sells_slots() => WaitingReason::QuotaFull,
                     ContainerReason::MaxRunning => WaitingReason::MaxRunning,
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,

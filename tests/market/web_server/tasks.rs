@@ -39,7 +39,7 @@ async fn times_are_for_all_and_workers_for_all_to_see() {
     assert!(times.body.contains("\"is_market_ruling\":true"), "{}", times.body);
     assert_eq!(status(&signed(&stage, "/scheduler/jobs", "alice", "jobs").await), "200");
     assert_eq!(status(&stage.get("/scheduler/jobs").await), "400");
-    assert_eq!(stage.get("/scheduler/workers").await.body, "{\"workers\":[]}\n");
+    assert_eq!(stage.get("/scheduler/workers").await.body, "{\"at_ms\":0,\"workers\":[]}\n");
     // A GET changes nothing, signed or not.
     assert_eq!(status(&stage.get("/scheduler/workers?drain=w1&user.name=root").await), "400");
     let headers = "X-Requested-By: test\r\nContent-Type: application/json\r\nContent-Length: 0\r\n";

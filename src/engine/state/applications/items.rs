@@ -154,7 +154,7 @@ fn number(digits: &str) -> Option<u32> {
 // === impl Items ===
 
 impl Items {
-    /// How many they are, at most [`MAX_ITEMS`].
+    /// How many they are, at most `MAX_ITEMS`.
     #[must_use]
     pub fn len(&self) -> u32 {
         u32::try_from(self.parts.iter().map(|part| part.len()).sum::<u64>()).unwrap_or(u32::MAX)

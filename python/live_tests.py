@@ -49,7 +49,6 @@ class Cluster:
         self.user = find_credentials().user
         self.credentials = Signed(self.user, KEY) if is_signed else Unsigned(self.user)
         self.processes: list[subprocess.Popen[bytes]] = []
-        acl = self.write("acl", f"{self.user} user {KEY}\n") if is_signed else os.path.join(folder, "no-acl")
         # How clients find it, and their key.
         os.makedirs(os.path.join(folder, ".ssh"), mode=0o700)
         if is_signed:
@@ -59,8 +58,9 @@ class Cluster:
             "mapred.job.tracker": f"127.0.0.1:{self.rpc}",
             "mapred.job.tracker.http.address": self.address,
             "jobtracker.state.dir": os.path.join(folder, "state"),
-            "jobtracker.containers.acl-file": acl,
         }
+        if is_signed:
+            self.keys["jobtracker.containers.acl-file"] = self.write("acl", f"{self.user} user {KEY}\n")
         self.jobtracker = self.start_jobtracker()
 
     def write(self, name: str, text: str) -> str:

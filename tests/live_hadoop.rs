@@ -134,6 +134,7 @@ fn the_python_client_signs_asks_and_tells_errors_apart() {
 #[test]
 fn the_python_package_for_applications_and_its_examples_work() {
     run("python/run_tests.py", &[]);
+    run("python/live_tests.py", &[]);
 }
 
 #[test]

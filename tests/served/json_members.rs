@@ -154,10 +154,13 @@ impl Cluster {
             .replace("ACL", &self.place.acl().display().to_string())
             .replace("DIR", &self.place.dir.path().display().to_string());
         let mut command = Command::new(built_program());
+        // What is run in a container comes last.
+        let (words, run) = words.split_once(" -- ").map_or((words.as_str(), None), |(words, run)| (words, Some(run)));
         command.args(words.split_whitespace()).arg("--json").current_dir(self.place.dir.path());
         if !as_user.is_empty() {
             command.args(["--user", as_user, "--key-file", &place(&format!("{as_user}.key"))]);
         }
+        command.args(run.into_iter().flat_map(|run| std::iter::once("--").chain(run.split_whitespace())));
         command.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_HOME").env("HOME", self.place.dir.path());
         let output = command.stdin(Stdio::null()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -229,6 +232,18 @@ fn what_commands_print_as_json_has_the_members_of_the_page() {
     check("user remove", "user remove dave --acl-file ACL", "");
     check("status", "status --server HTTP", "");
     check("backup", "backup copy.db STATE", "");
+    // The market gives no containers.
+    cluster.run("scheduler use fifo STATE", "");
+    let detached = check("run --detach", "run --server HTTP --queue alice --detach -- sleep 1000", "alice");
+    check("run --array", "run --server HTTP --queue alice --array 1-2 -- false", "alice");
+    let ended = check("run --array", "run --server HTTP --queue alice --array 1-2 -- echo {}", "alice");
+    check("app list", "app list --all --server HTTP", "alice");
+    let application = ended["application"].as_str().unwrap();
+    check("app status", &format!("app status {application} --containers --server HTTP"), "alice");
+    check("app logs", &format!("app logs {application} --item 1 --server HTTP"), "alice");
+    let detached = detached["application"].as_str().unwrap();
+    check("app status", &format!("app status {detached} --containers --server HTTP"), "alice");
+    check("app kill", &format!("app kill {detached} --server HTTP"), "alice");
     check("check-config", "check-config STATE -D mapred.task.cache.levels=2", "");
     check("stop", "stop STATE", "");
     seen.sort();

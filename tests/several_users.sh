@@ -43,6 +43,7 @@ for tool in setpriv unshare useradd userdel python3 ps; do
 done
 unshare --mount true 2>/dev/null || { echo "SKIPPED several users: no mounts of our own" && exit 0; }
 
+. tests/verdicts.sh
 . tests/several_users/stage.sh
 . tests/several_users/own_jobs.sh
 . tests/several_users/others.sh

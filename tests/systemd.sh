@@ -32,8 +32,10 @@ root=$base/root
 cgroup=$base/cgroup/jobtracker-systemd-$(basename "$base")
 # Of an administrator.
 home=/root
-init='' wrong=0 typed=0 part_started=$SECONDS
+init='' typed=0 part_started=$SECONDS
 exec 3>&1
+
+. tests/verdicts.sh
 
 # shellcheck disable=SC2317
 clean_up() {
@@ -60,28 +62,8 @@ part() {
     part_started=$SECONDS
 }
 
-# check WHAT COMMAND [ARG]...: one thing that must hold.
-check() {
-    if "${@:2}"; then
-        echo "ok: $1"
-    else
-        echo "WRONG: $1"
-        wrong=1
-    fi
-}
-
-# await WHAT COMMAND [ARG]...: a thing that must come to hold within two minutes.
-await() {
-    local until=$((SECONDS + 120))
-    while ((SECONDS < until)); do
-        "${@:2}" >/dev/null 2>&1 && echo "ok: $1" && return
-        sleep 0.2
-    done
-    echo "WRONG: $1, after two minutes"
-    wrong=1
-    "${@:2}" || true
+show_logs() {
     on journalctl --no-pager --lines 40 || true
-    exit 1
 }
 
 fails() {

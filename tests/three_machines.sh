@@ -29,8 +29,10 @@ machines=(master node1 node2)
 # Of an administrator, on each machine.
 home=/root
 declare -A init
-wrong=0 typed=0 not_run=0 started=$SECONDS
+typed=0 not_run=0 started=$SECONDS
 exec 3>&1
+
+. tests/verdicts.sh
 
 # shellcheck disable=SC2317
 clean_up() {
@@ -48,28 +50,8 @@ clean_up() {
 trap clean_up EXIT
 trap 'wrong=1; echo "three_machines.sh: line $LINENO failed: $BASH_COMMAND" >&3' ERR
 
-# check WHAT COMMAND [ARG]...: one thing that must hold.
-check() {
-    if "${@:2}"; then
-        echo "ok: $1"
-    else
-        echo "WRONG: $1"
-        wrong=1
-    fi
-}
-
-# await WHAT COMMAND [ARG]...: a thing that must come to hold within two minutes.
-await() {
-    local until=$((SECONDS + 120))
-    while ((SECONDS < until)); do
-        "${@:2}" >/dev/null 2>&1 && echo "ok: $1" && return
-        sleep 0.2
-    done
-    echo "WRONG: $1, after two minutes"
-    wrong=1
-    "${@:2}" || true
+show_logs() {
     tail -n 20 "$base"/*/system/var/log/*.log
-    exit 1
 }
 
 # not_by USER MACHINE COMMAND [ARG]...: the user may not.

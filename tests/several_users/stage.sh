@@ -1,7 +1,6 @@
 # Sourced by several_users.sh: users of this machine, folders and configuration as docs/operate.md has them, a daemon, a worker, clients.
 # shellcheck shell=bash
 #
-#   check WHAT COMMAND [ARG]...            one thing that must hold
 #   fails CODE TEXT COMMAND [ARG]...       a command that must end with an exit code of this pattern and say something that matches this pattern
 #   by USER COMMAND [ARG]...               as a login of the user would run it, under umask 077
 #   job USER WORD...                       `jobtracker job WORD...` by a user with the own key
@@ -11,16 +10,6 @@
 #   status URL [METHOD]                    the status of an answer over HTTP
 
 # --- verdicts
-
-wrong=0
-check() {
-    if "${@:2}"; then
-        echo "ok: $1"
-    else
-        echo "WRONG: $1"
-        wrong=1
-    fi
-}
 
 not() {
     ! "$@"
@@ -38,8 +27,8 @@ fails() {
     fi
 }
 
-# await FILE TEXT: waits for a text in a log.
-await() {
+# await_text FILE TEXT: waits for a text in a log.
+await_text() {
     local tries
     for ((tries = 0; tries < 1200; tries++)); do
         ! grep --quiet -- "$2" "$1" 2>/dev/null || return 0
@@ -171,7 +160,7 @@ start_daemon() {
     restricted "$1" env -u HADOOP_CONF_DIR "$base/bin/jobtracker" serve --conf "$conf" 2>"$logs/serve.log" &
     serve=$!
     processes+=("$serve")
-    await "$logs/serve.log" "next, look"
+    await_text "$logs/serve.log" "next, look"
 }
 
 # start_worker SLOTS: root's, whose umask is that of outputs.
@@ -183,7 +172,7 @@ start_worker() {
     ) 2>"$logs/worker.log" &
     worker=$!
     processes+=("$worker")
-    await "$logs/worker.log" "has registered this tasktracker"
+    await_text "$logs/worker.log" "has registered this tasktracker"
 }
 
 # --- clients

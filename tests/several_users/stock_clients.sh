@@ -62,7 +62,7 @@ stock_clients_submit() {
 stock_submits_slow_job() {
     local log=$logs/$1.stock-slow.log
     stock_submit "$@" >"$log" 2>&1 &
-    await "$log" 'Running job: job_'
+    await_text "$log" 'Running job: job_'
     slow[$1]=$(sed -n 's/.*Running job: \(job_[0-9_]*\).*/\1/p' "$log")
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::id::IdError;
+use super::id::{IdError, string_conversions};
 
 /// `application_<start of the daemon, epoch ms>_<number>`, the number printed with at least four digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -89,24 +89,6 @@ impl FromStr for ContainerId {
 fn plain<N: FromStr>(text: &str, digits: usize) -> Option<N> {
     let is_padded = text.len() == digits || (text.len() > digits && !text.starts_with('0'));
     (is_padded && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok()).flatten()
-}
-
-macro_rules! string_conversions {
-    ($($id:ty),*) => {$(
-        impl TryFrom<String> for $id {
-            type Error = IdError;
-
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$id> for String {
-            fn from(id: $id) -> String {
-                id.to_string()
-            }
-        }
-    )*};
 }
 
 string_conversions!(ApplicationId, ContainerId);

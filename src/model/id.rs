@@ -212,6 +212,7 @@ fn plain_number(text: &str) -> Option<i32> {
     text.parse().ok()
 }
 
+/// Ids that print and parse are texts to serde.
 macro_rules! string_conversions {
     ($($id:ty),*) => {$(
         impl TryFrom<String> for $id {
@@ -231,6 +232,8 @@ macro_rules! string_conversions {
 }
 
 string_conversions!(Identifier, JobId, AttemptId);
+
+pub(super) use string_conversions;
 
 #[cfg(test)]
 mod tests {

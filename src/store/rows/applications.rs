@@ -2,7 +2,6 @@
 
 use rusqlite::{ToSql, Transaction, params};
 
-use crate::api::applications::{ApplicationState, ContainerState};
 use crate::engine::{ApplicationChange, Container, RequestType, Standing, SubmittedApplication};
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
@@ -34,7 +33,7 @@ fn record_change(
             missed_updates,
             fact,
             "UPDATE application SET state = ?2, finished_ms = ?3, standing = ?4 WHERE application = ?1",
-            params![application.to_string(), state_name(standing.state), standing.finished_ms, json(standing)?],
+            params![application.to_string(), standing.state.name(), standing.finished_ms, json(standing)?],
         ),
         ApplicationChange::ContextKept { application, number, context } => execute(
             "INSERT OR REPLACE INTO application_context (application, number, context) VALUES (?1, ?2, ?3)",
@@ -195,7 +194,7 @@ fn submit(
             submitted.user,
             submitted.queue,
             submitted.order.cast_signed(),
-            state_name(standing.state),
+            standing.state.name(),
             json(submitted)?,
             submitted.secret.as_bytes(),
             json(standing)?,
@@ -217,7 +216,7 @@ fn set_container(transaction: &Transaction<'_>, container: &Container) -> rusqli
         .execute(params![
             container.id.application.to_string(),
             container.id.number.cast_signed(),
-            container_state_name(container.state),
+            container.state.name(),
             container.has_failed(),
             end.is_some_and(|end| end.exit == ContainerExit::PREEMPTED),
             container.request.capability.memory_mb,
@@ -251,24 +250,4 @@ fn name_in(
 fn type_columns(request: RequestType) -> [i64; 4] {
     let RequestType { priority, request_id, capability } = request;
     [priority.into(), request_id.cast_signed(), capability.memory_mb.into(), capability.vcores.into()]
-}
-
-fn state_name(state: ApplicationState) -> &'static str {
-    match state {
-        ApplicationState::Accepted => "ACCEPTED",
-        ApplicationState::Running => "RUNNING",
-        ApplicationState::Finished => "FINISHED",
-        ApplicationState::Failed => "FAILED",
-        ApplicationState::Killed => "KILLED",
-    }
-}
-
-fn container_state_name(state: ContainerState) -> &'static str {
-    match state {
-        ContainerState::Allocated => "ALLOCATED",
-        ContainerState::Acquired => "ACQUIRED",
-        ContainerState::Launching => "LAUNCHING",
-        ContainerState::Running => "RUNNING",
-        ContainerState::Complete => "COMPLETE",
-    }
 }

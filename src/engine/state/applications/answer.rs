@@ -75,7 +75,7 @@ fn allocated(container: &Container, state: Option<ContainerState>) -> AllocatedC
         priority: container.request.priority,
         allocation_request_id: shown_id(container.request),
         item: container.item(),
-        state: state.map(|state| state_name(state).to_owned()),
+        state: state.map(|state| state.name().to_owned()),
     }
 }
 
@@ -83,21 +83,11 @@ fn completed(container: &Container) -> CompletedContainer {
     let end = container.end.as_ref();
     CompletedContainer {
         container_id: container.id,
-        state: state_name(ContainerState::Complete).to_owned(),
+        state: ContainerState::Complete.name().to_owned(),
         exit_status: container.exit(),
         diagnostics: end.map(|end| end.diagnostics.clone()).unwrap_or_default(),
         node_id: container.node.id.to_string(),
         allocation_request_id: shown_id(container.request),
         item: container.item(),
-    }
-}
-
-const fn state_name(state: ContainerState) -> &'static str {
-    match state {
-        ContainerState::Allocated => "ALLOCATED",
-        ContainerState::Acquired => "ACQUIRED",
-        ContainerState::Launching => "LAUNCHING",
-        ContainerState::Running => "RUNNING",
-        ContainerState::Complete => "COMPLETE",
     }
 }

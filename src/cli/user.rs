@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::api::parse_duration_ms;
 use crate::config::ConfigError;
 use crate::market::{MAX_RETIRING_MS, Role};
+use crate::model::hex;
 
 use super::serve::ConfigurationArguments;
 use super::terminal::print_error;
@@ -210,7 +211,7 @@ impl NewKeyArguments {
 fn new_key() -> Result<String, UserFailure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(UserFailure::NoRandomness)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 // === impl UserChange ===

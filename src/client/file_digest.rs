@@ -7,6 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::fs::{Expected, open_behind_links};
+use crate::model::hex;
 
 /// Read at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
@@ -63,10 +64,6 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
 /// SHA-256 of a text, 64 lower-case hexadecimal digits.
 pub(crate) fn sha256_of(text: &str) -> String {
     hex(&Sha256::digest(text))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::config::{Environment, LoadOptions};
 use crate::fs::FileUri;
 use crate::log::start_log;
 use crate::market::Key;
-use crate::model::PerKind;
+use crate::model::{PerKind, hex};
 
 use super::error::DemoError;
 
@@ -206,7 +206,7 @@ fn new_folder() -> Result<PathBuf, DemoError> {
 fn new_key() -> Result<String, DemoError> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| DemoError::system(std::io::Error::other(error)))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

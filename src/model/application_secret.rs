@@ -1,7 +1,8 @@
 //! What an application signs its calls with.
 
 use std::fmt;
-use std::fmt::Write as _;
+
+use super::hex::hex;
 
 const SECRET_BYTES: usize = 20;
 
@@ -33,11 +34,7 @@ impl ApplicationSecret {
     /// As its application gets it and signs with it: 40 lower-case hex digits. Secret.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        self.0.iter().fold(String::with_capacity(2 * SECRET_BYTES), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hex(&self.0)
     }
 }
 

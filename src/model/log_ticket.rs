@@ -5,13 +5,13 @@
 //! there are logs.
 
 use std::fmt;
-use std::fmt::Write as _;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::application_id::ContainerId;
+use super::hex::hex;
 use super::id::AttemptId;
 
 /// How long a ticket is valid, ms.
@@ -124,14 +124,6 @@ fn check(right: &str, expires_ms: i64, ticket: &str, now_ms: i64) -> Result<(), 
         return Err(LogTicketError::Expired { expires_ms, now_ms });
     }
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 impl fmt::Debug for LogKey {

@@ -11,6 +11,7 @@ mod credits;
 mod decimal;
 mod end_notification;
 mod fact_number;
+mod hex;
 mod id;
 mod kind;
 mod launch_context;
@@ -38,6 +39,7 @@ pub use credits::{Credits, CreditsError};
 pub use decimal::Decimal;
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
+pub use hex::hex;
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
 pub use launch_context::{

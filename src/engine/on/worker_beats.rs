@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::api::WorkerBeat;
 use crate::engine::core::{BeatRefusal, BeatReply, Engine, Reply, Wait, WorkerBeatEvent};
 use crate::engine::state::{BeatNotes, LogLevel, NoFirstBeat, Tracker, WorkerPlace};
-use crate::model::{Capability, Now, TrackerId};
+use crate::model::{Capability, Now, TrackerId, hex};
 use crate::wire::runs_streaming_only;
 
 // === impl Engine: beats ===
@@ -47,7 +47,7 @@ impl Engine {
             return Err(BeatRefusal::WrongAddress);
         }
         let digest = tracker.beat_digest.as_deref().ok_or(BeatRefusal::WrongSecret)?;
-        let said: String = Sha256::digest(beat.secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let said = hex(&Sha256::digest(beat.secret.as_bytes()));
         if said == *digest { Ok(tracker.id) } else { Err(BeatRefusal::WrongSecret) }
     }
 

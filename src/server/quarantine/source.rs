@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::engine::{ApplicationCaller, ApplicationRequest, Caller, Event, WorkerBeatEvent};
 use crate::market::ServletRequest;
+use crate::model::hex;
 use crate::wire::limits::{HOST_NAME_BYTES, cut};
 
 /// How a step's sender can be refused.
@@ -125,7 +126,7 @@ impl StepSource {
             digest.update([0]);
         }
         let word: String = self.method.chars().filter(char::is_ascii_alphanumeric).collect();
-        let digest: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&digest.finalize()[..6]);
         format!("{word}-{digest}.json")
     }
 

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::{BudgetFileError, BudgetLine, budget_file};
+use crate::model::hex;
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
@@ -39,7 +40,7 @@ pub(super) enum WriteMethod {
 
 /// The hash of a content, as hexadecimal text.
 pub(super) fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(content))
 }
 
 // === impl BudgetFile ===

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::engine::{ApplicationQuestion, ApplicationRequest};
-use crate::model::ApplicationSecret;
+use crate::model::{ApplicationSecret, hex};
 
 use super::super::body_pieces::discard;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
@@ -125,10 +125,6 @@ async fn read_signed_body(
         SignedBody::Digest(Some(signed)) if *signed != hex(&digest) => Err(signature_refused()),
         _ => Ok(ReadBody { bytes, digest }),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Random bytes for the secret of an application, should the request submit one.

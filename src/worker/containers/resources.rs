@@ -1,7 +1,6 @@
 //! Brings the local resources of a container: checked for size and SHA-256 before anything starts, and read-only.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::fs::{CheckedFile, Expected, FileUri, FolderHandle, open_behind_links};
-use crate::model::{BroughtResource, LocalResource, ResourceKind};
+use crate::model::{BroughtResource, LocalResource, ResourceKind, hex};
 
 use super::archive::{ArchiveFormat, unpack};
 use super::fault::ResourceFault;
@@ -239,13 +238,4 @@ fn write_all(file: &mut File, bytes: &[u8], name: &OsStr) -> Result<(), Resource
 
 fn written_badly(path: PathBuf, source: io::Error) -> ResourceFault {
     ResourceFault::Copy { action: "write", path, source }
-}
-
-/// In lower-case hex digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
+use crate::model::hex;
+
 use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;
 use super::super::local_folders::LocalFolders;
@@ -14,7 +16,6 @@ use super::super::settings::TaskTrackerSettings;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
-use super::resources::hex;
 use super::runner::ContainerRunner;
 use super::service::ContainerService;
 use super::settings::{ContainerLimits, ContainerSettings};

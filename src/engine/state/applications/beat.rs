@@ -216,7 +216,7 @@ impl Applications {
             context: (**context).clone(),
             item: launch.item.map(|number| LaunchedItem { number, attempt: launch.item_attempt }),
             secret: runs_master.then(|| secret.to_hex()),
-            log_key: hex(key.as_bytes()),
+            log_key: key.to_hex(),
             server: self.settings.server.clone(),
         })
     }
@@ -254,13 +254,4 @@ impl Applications {
 
 fn lost_text(node: &str) -> String {
     format!("node {node} was lost")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

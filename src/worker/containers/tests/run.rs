@@ -9,12 +9,11 @@ use std::sync::Arc;
 use base64::Engine as _;
 use sha2::{Digest, Sha256};
 
-use super::super::resources::hex;
 use super::*;
 use crate::api::{ContainerLaunch, LaunchedItem};
 use crate::model::{
     ApplicationId, BroughtResource, Capability, ContentResource, LaunchContext, LocalResource, OutputPlace,
-    ResourceKind,
+    ResourceKind, hex,
 };
 
 const LIMIT_BYTES: u64 = 4 << 10;

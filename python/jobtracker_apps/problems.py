@@ -166,26 +166,7 @@ class Unavailable(Problem):
     name = "unavailable"
 
 
-_CLASSES: dict[str, type[Problem]] = {
-    problem.name: problem
-    for problem in (
-        InvalidRequest,
-        InvalidResourceRequest,
-        SignatureRefused,
-        TimestampRefused,
-        Forbidden,
-        NoSuchApplication,
-        NoSuchContainer,
-        NoSuchNode,
-        NoSuchAddress,
-        Resync,
-        Superseded,
-        ApplicationExists,
-        ApplicationOver,
-        TooMany,
-        Unavailable,
-    )
-}
+_CLASSES: dict[str, type[Problem]] = {problem.name: problem for problem in Problem.__subclasses__()}
 #: A body that did not arrive in time, and what a proxy answers while the server behind it does not.
 _PASSING = (408, 502, 503, 504)
 

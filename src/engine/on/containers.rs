@@ -66,6 +66,10 @@ impl Engine {
     /// Offers a node to containers: once in each heartbeat of its tracker.
     pub(super) fn offer_to_containers(&mut self, node: TrackerId, now: Now) {
         self.pass_on_changes();
+        // A stock tracker declares none: its heartbeat looks for no worker of its name.
+        if self.cluster.scheduler.slot_room(node).is_none() {
+            return;
+        }
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
         if may_take && !self.is_in_safe_mode() && !self.sells_slots() {

@@ -45,7 +45,7 @@ impl Dynamic {
     /// A queue is under its quota while its next grant stays within it: for slots one more, for a container all that it
     /// stands for, so that a queue of quota 1 cannot have 16 slots by asking for one large container.
     fn key_with(&self, leaf: GroupId, pool: Pool, held: u32, first: FirstApp) -> GroupKey {
-        let Allocation { quota, rate_units } = self.allocation(leaf);
+        let Allocation { quota, rate_units, .. } = self.allocation(leaf);
         let (quota, next) = match pool.kind() {
             Some(kind) => (quota[kind], 1),
             None => (self.container_quota(leaf), first.slots),
@@ -110,7 +110,7 @@ impl Policy for Dynamic {
 
     /// The quota; without payment it is void.
     fn claim(&self, group: GroupId) -> Claim {
-        let Allocation { quota, rate_units } = self.allocation(group);
+        let Allocation { quota, rate_units, .. } = self.allocation(group);
         let paid = if rate_units > 0 { quota } else { PerKind::default() };
         Claim { due: paid, kept: paid }
     }
@@ -136,8 +136,8 @@ mod tests {
         let mut policy = Dynamic::default();
         let quota = |maps| PerKind::new(maps, 0);
         policy.set_allocations(&[
-            (RICH, Allocation { quota: quota(rich_quota), rate_units: 20 }),
-            (POOR, Allocation { quota: quota(poor_quota), rate_units: 10 }),
+            (RICH, Allocation { quota: quota(rich_quota), rate_units: 20, ..Allocation::default() }),
+            (POOR, Allocation { quota: quota(poor_quota), rate_units: 10, ..Allocation::default() }),
         ]);
         policy
     }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn equal_rates_over_quota_go_by_submission_then_id() {
         let mut policy = Dynamic::default();
-        let same = Allocation { quota: PerKind::default(), rate_units: 7 };
+        let same = Allocation { rate_units: 7, ..Allocation::default() };
         policy.set_allocations(&[(RICH, same), (POOR, same)]);
         let key = |group, first| policy.key_with(group, Pool::Map, 0, first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
@@ -184,8 +184,8 @@ mod tests {
     #[test]
     fn without_rate_a_queue_is_last_and_its_quota_void() {
         let mut policy = policy(0, 0);
-        let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
-        policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
+        let unfunded = Allocation { quota: PerKind::new(5, 5), ..Allocation::default() };
+        policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { rate_units: 1, ..Allocation::default() })]);
         let key = |group| policy.key_with(group, Pool::Map, 0, submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));

@@ -40,6 +40,9 @@ pub const SKIP_BUDGET: u32 = 100;
 pub struct Allocation {
     /// Slots it is entitled to.
     pub quota: PerKind<u32>,
+    /// Slots for containers that it is entitled to beside what maps and reduces leave of that (resource requests, section 10:
+    /// q_x).
+    pub container_slots: u32,
     /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
 }

@@ -166,7 +166,7 @@ fn owes_slots(queue: &str, jobs: &JobTable, scheduler: &Scheduler) -> bool {
 }
 
 fn allocation(interval: &Interval) -> Allocation {
-    Allocation { quota: interval.quota, rate_units: interval.share.rate().units() }
+    Allocation { quota: interval.quota, container_slots: 0, rate_units: interval.share.rate().units() }
 }
 
 fn is_money(fact: &MarketFact) -> bool {

@@ -240,6 +240,7 @@ impl World {
         let of = |group: usize| Allocation {
             quota: PerKind::new(self.naive.limits[group], 0),
             rate_units: self.naive.weights[group].into(),
+            ..Allocation::default()
         };
         let bought: Vec<_> = (0..GROUPS.len()).map(|group| (self.groups[group], of(group))).collect();
         self.scheduler.set_allocations(&bought);

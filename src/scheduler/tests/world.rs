@@ -299,7 +299,7 @@ impl World {
         self.model.allocations = bought
             .iter()
             .map(|&(group, maps, reduces, rate_units)| {
-                (self.groups[group], Allocation { quota: PerKind::new(maps, reduces), rate_units })
+                (self.groups[group], Allocation { quota: PerKind::new(maps, reduces), container_slots: 0, rate_units })
             })
             .collect();
         let list: Vec<_> = self.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();

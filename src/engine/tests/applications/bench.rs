@@ -42,7 +42,12 @@ pub struct Bench {
 impl Bench {
     /// One worker for each size, registered and well, without slots.
     pub fn new(sizes: &[Capability]) -> Self {
-        let mut bench = Self { cluster: Cluster::new(fifo()), workers: Vec::new() };
+        Self::under(Cluster::new(fifo()), sizes)
+    }
+
+    /// The same in a cluster that has no tracker yet.
+    pub fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
+        let mut bench = Self { cluster, workers: Vec::new() };
         for (index, capability) in sizes.iter().enumerate() {
             let index = bench.add_worker(&format!("h{index}"), *capability);
             bench.heartbeat(index);

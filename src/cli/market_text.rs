@@ -299,6 +299,12 @@ mod tests {
         bob@example.org                   2.0    -   0.5  0.333333333    12        3      -
         ");
         insta::assert_snapshot!(render_queues(&[], Form::Table), @"QUEUE  BUDGET  BID  RATE  SHARE  USED  PENDING  LASTS");
+        let containers = QueueStatus { running: PerPool::new(11, 1, 6), ..status() };
+        insta::assert_snapshot!(render_queues(&[containers.into(), status().into()], Form::Table), @"
+        QUEUE                BUDGET  BID  RATE        SHARE  USED  IN CONTAINERS  PENDING  LASTS
+        alice  1000000.000000000001  3.0   0.5  0.333333333    18              6        3  1d 2h
+        alice  1000000.000000000001  3.0   0.5  0.333333333    12              0        3  1d 2h
+        ");
         insta::assert_snapshot!(render_queue(&line("bob@example.org", "2.0"), Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
@@ -318,11 +324,13 @@ mod tests {
             "share": "0.333333333",
             "quota": {
               "map": 12,
-              "reduce": 0
+              "reduce": 0,
+              "container": 0
             },
             "running": {
               "map": 11,
-              "reduce": 1
+              "reduce": 1,
+              "container": 0
             },
             "used": 12,
             "pending": 3,
@@ -370,6 +378,8 @@ mod tests {
           lasts, full use   2m 5s
           lasts, present    -
         ");
+        let containers = QuoteLine { container_slots: 4, ..quote.clone() };
+        assert!(render_quote(&containers, Form::Table).contains("\n  container slots   4\n"));
         insta::assert_snapshot!(render_quote(&quote, Form::Json), @r#"
         {
           "queue": "alice",
@@ -378,6 +388,7 @@ mod tests {
           "share": "0.250000000",
           "map_slots": 3,
           "reduce_slots": 1,
+          "container_slots": 0,
           "budget": "12.5",
           "full_use_lasts_s": 125,
           "present_use_lasts_s": null

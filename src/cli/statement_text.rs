@@ -168,6 +168,7 @@ mod tests {
               "reason": "charge",
               "map_slots": 19990,
               "reduce_slots": 0,
+              "container_slots": 0,
               "amount": "-12.5",
               "balance": "87.5"
             },
@@ -180,6 +181,7 @@ mod tests {
               "rate": "0.000000000001",
               "map_slots": 5,
               "reduce_slots": 0,
+              "container_slots": 0,
               "amount": "-0.000000000005",
               "balance": "87.499999999995"
             },

@@ -122,7 +122,7 @@ fn a_database_of_before_containers_is_continued() {
         assert_eq!(outcome, market.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick)), "tick {tick}");
         stage.record(vec![outcome.into_fact()]);
         let page = StatementPage::default();
-        let statement = store.ledger_reader().statement(&"alice".parse().unwrap(), page).unwrap().unwrap();
+        let statement = store.ledger().statement(&"alice".parse().unwrap(), page).unwrap().unwrap();
         assert_eq!(statement.balance, market.account("alice").unwrap().balance());
         let charges = || statement.rows.iter().filter(|row| row.rate.is_some());
         for row in charges() {

@@ -6,6 +6,7 @@ mod calls;
 mod items;
 mod laws;
 mod money;
+mod money_laws;
 mod restarts;
 mod seed_example;
 mod submissions;

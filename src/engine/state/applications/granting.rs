@@ -15,8 +15,8 @@ use super::table::Applications;
 // === impl Applications ===
 
 impl Applications {
-    /// Makes a container of a grant after the market's tick `last_tick`. None: nothing is wanted, the application holds as many as it may, or its worker is
-    /// gone.
+    /// Makes a container of a grant after the market's tick `last_tick`. None: nothing is wanted, the application holds as
+    /// many as it may, or its worker is gone.
     pub fn grant(
         &mut self,
         application: ApplicationId,

@@ -124,13 +124,15 @@ impl Applications {
             }
             _ => None,
         };
-        // Requests for any node are few, those for hosts are many: these want nothing by themselves.
-        let is_wanted_changed = match change {
-            ApplicationChange::RowSet { place, .. } => *place == Placement::Any,
-            ApplicationChange::TypeDropped { .. } => true,
-            _ => false,
+        let changed = match change {
+            ApplicationChange::RowSet { request, place: Placement::Any, .. }
+            | ApplicationChange::TypeDropped { request, .. } => Some(request),
+            _ => None,
         };
-        let wanted = |application: &Application| if is_wanted_changed { application.outstanding() } else { 0 };
+        let wanted = |application: &Application| {
+            let table = changed.and_then(|request| application.tables.get(request));
+            table.map_or(0, |table| u64::from(table.outstanding()))
+        };
         let (counted_before, wanted_before) = (counted(application), wanted(application));
         application.apply(change);
         let (counted, wanted) = (counted(application), wanted(application));

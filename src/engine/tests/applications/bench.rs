@@ -249,8 +249,14 @@ pub struct Program {
 impl Program {
     pub fn register(&mut self, bench: &mut Bench) {
         let question = ApplicationQuestion::Register { application: self.application, call: RegisterCall::default() };
-        let ApplicationAnswer::Registered(answer) = bench.ask(question).unwrap() else { panic!("registered") };
+        let owner = self.owner(bench);
+        let answer = bench.ask_as(&owner, question).unwrap();
+        let ApplicationAnswer::Registered(answer) = answer else { panic!("registered") };
         (self.attempt, self.response_id) = (answer.attempt, answer.response_id);
+    }
+
+    fn owner(&self, bench: &Bench) -> String {
+        bench.application(self.application).submitted.user.to_string()
     }
 
     pub fn question(&self, call: AllocateCall) -> ApplicationQuestion {
@@ -261,7 +267,8 @@ impl Program {
 
     /// A call that is answered at once.
     pub fn call(&mut self, bench: &mut Bench, call: AllocateCall) -> AllocateAnswer {
-        let answer = read(bench.ask(self.question(call)).unwrap());
+        let owner = self.owner(bench);
+        let answer = read(bench.ask_as(&owner, self.question(call)).unwrap());
         self.response_id = answer.response_id;
         answer
     }

@@ -10,8 +10,8 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 
 use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
-use jobtracker::market::{Market, MarketConfig, QueueUse, budget_file};
-use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, QueueName};
+use jobtracker::market::{ContainerUse, Market, MarketConfig, QueueUse, budget_file};
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, QueueName};
 use jobtracker::store::{FactSender, Store, StoreOptions};
 use jobtracker::wire::{Counter, CounterGroup, Counters};
 
@@ -129,12 +129,17 @@ fn ticks(criterion: &mut Criterion) {
         let endowed = market.seed_budgets(budget_file::parse(&lines, "budget").unwrap(), now);
         let mut last = endowed.len() as u64;
         sink.append(FactNumber(1), endowed.into_iter().map(Fact::Market).collect());
-        let use_of = |queue: &QueueName| QueueUse { queue: queue.clone(), running: PerKind::new(10, 0), pending: 30 };
+        let use_of = |queue: &QueueName| QueueUse {
+            queue: queue.clone(),
+            running: PerKind::new(10, 0),
+            pending: 30,
+            containers: ContainerUse::default(),
+        };
         let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
         group.bench_function(format!("{queues} queues"), |bencher| {
             bencher.iter(|| {
                 now.wall_ms += 1_000;
-                let tick = market.tick(&usage, PerKind::new(10 * queues, 0), now);
+                let tick = market.tick(&usage, PerPool::new(10 * queues, 0, 0), now);
                 sink.append(FactNumber(last + 1), vec![Fact::Market(tick.into_fact())]);
                 last += 1;
                 runtime.block_on(async { watcher.wait_for(|durable| durable.number.0 >= last).await.unwrap().number })

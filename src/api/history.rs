@@ -53,6 +53,9 @@ pub struct SpendingPoint {
     pub map_slots: u64,
     /// Reduce slots paid for, summed over the intervals.
     pub reduce_slots: u64,
+    /// Slots of containers paid for, summed over the intervals.
+    #[serde(default)]
+    pub container_slots: u64,
     /// The rate, if all charges had the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Credits>,
@@ -83,6 +86,7 @@ impl SpendingPoint {
         self.intervals = self.intervals.saturating_add(earlier.intervals);
         self.map_slots = self.map_slots.saturating_add(earlier.map_slots);
         self.reduce_slots = self.reduce_slots.saturating_add(earlier.reduce_slots);
+        self.container_slots = self.container_slots.saturating_add(earlier.container_slots);
         self.rate = self.rate.filter(|_| self.rate == earlier.rate);
         true
     }

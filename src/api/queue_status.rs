@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerKind, QueueName};
+use crate::model::{Credits, PerPool, QueueName};
 
 use super::allowance_status::AllowanceStatus;
 use super::order_status::OrderStatus;
@@ -20,11 +20,11 @@ pub struct QueueStatus {
     pub rate: Credits,
     /// Share of the cluster, as a decimal with nine digits.
     pub share: String,
-    /// Slots bought for the open interval.
-    pub quota: PerKind<u32>,
-    /// Slots that its attempts hold.
-    pub running: PerKind<u32>,
-    /// Tasks that wait for a slot.
+    /// Slots bought for the open interval. Containers may use what its maps and reduces leave of theirs too.
+    pub quota: PerPool<u32>,
+    /// Slots that its attempts and containers hold.
+    pub running: PerPool<u32>,
+    /// Tasks that wait for a slot, and containers that are wanted.
     pub pending: u64,
     /// Seconds until the balance is spent at the present use; absent if nothing is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -51,6 +51,9 @@ pub struct StatementRow {
     /// Only for a charge: reduce slots paid for, summed over the intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_slots: Option<u64>,
+    /// Only for a charge: slots of containers paid for, summed over the intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_slots: Option<u64>,
     /// Only for a transfer: the other queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_queue: Option<QueueName>,

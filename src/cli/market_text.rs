@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::api::{AllowanceStatus, OrderStatus, QueueStatus};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
-use crate::model::PerKind;
+use crate::model::{PerPool, Pool};
 
 use super::period::format_period;
 
@@ -35,11 +35,11 @@ pub(super) struct QueueRow {
     share: String,
     /// Slots bought for the open interval.
     #[serde(skip_serializing_if = "Option::is_none")]
-    quota: Option<PerKind<u32>>,
-    /// Slots that its attempts hold, by kind.
+    quota: Option<PerPool<u32>>,
+    /// Slots that its attempts and containers hold, by pool.
     #[serde(skip_serializing_if = "Option::is_none")]
-    running: Option<PerKind<u32>>,
-    /// Slots that its attempts hold.
+    running: Option<PerPool<u32>>,
+    /// Slots that they hold.
     used: u64,
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +52,13 @@ pub(super) struct QueueRow {
 
 // === impl QueueRow ===
 
+impl QueueRow {
+    /// Slots that its containers hold, of those used.
+    fn container_slots(&self) -> u32 {
+        self.running.map_or(0, |running| running.container)
+    }
+}
+
 impl From<QueueStatus> for QueueRow {
     fn from(status: QueueStatus) -> Self {
         Self {
@@ -63,7 +70,7 @@ impl From<QueueStatus> for QueueRow {
             share: status.share,
             quota: Some(status.quota),
             running: Some(status.running),
-            used: u64::from(status.running.map) + u64::from(status.running.reduce),
+            used: Pool::ALL.into_iter().map(|pool| u64::from(status.running[pool])).sum(),
             pending: status.pending,
             lasts_s: status.lasts_s,
             allowance: status.allowance,
@@ -80,17 +87,31 @@ impl From<QueueLine> for QueueRow {
     }
 }
 
+/// The column after that of used slots.
+const AFTER_USED: usize = 6;
+
 /// Queues, one a line, and their orders.
 pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
     if form == Form::Json {
         return json(&rows);
     }
-    let mut table = columns(&["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"], 1);
+    let has_containers = rows.iter().any(|row| row.container_slots() > 0);
+    let mut heads = vec!["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"];
+    if has_containers {
+        heads.insert(AFTER_USED, "in containers");
+    }
+    let mut table = columns(&heads, 1);
     let mut more = String::new();
-    for QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, .. } in rows {
+    for row in rows {
+        let QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, .. } = row;
         let bid = bid.as_deref().unwrap_or("-");
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
-        table.add_row([queue, budget, bid, spending, share, &used, &pending, &lasts]);
+        let in_containers = row.container_slots().to_string();
+        let mut cells: Vec<&str> = vec![queue, budget, bid, spending, share, &used, &pending, &lasts];
+        if has_containers {
+            cells.insert(AFTER_USED, &in_containers);
+        }
+        table.add_row(cells);
         if let Some(allowance) = allowance {
             more.push_str(&format!("allowance of {queue}: {}\n", allowance_text(allowance)));
         }
@@ -148,16 +169,19 @@ pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
-    let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, budget, .. } = quote;
+    let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, container_slots, budget, .. } = quote;
     let mut text = format!("at {rate} for a slot, queue {queue} would get from the next tick on:\n");
-    for (what, value) in [
-        ("share", format!("{share} (price {price})")),
-        ("map slots", map_slots.to_string()),
-        ("reduce slots", reduce_slots.to_string()),
-        ("budget then", budget.clone()),
-        ("lasts, full use", format_duration(quote.full_use_lasts_s)),
-        ("lasts, present", format_duration(quote.present_use_lasts_s)),
-    ] {
+    let has_containers = *container_slots > 0;
+    let lines = [
+        Some(("share", format!("{share} (price {price})"))),
+        Some(("map slots", map_slots.to_string())),
+        Some(("reduce slots", reduce_slots.to_string())),
+        has_containers.then(|| ("container slots", container_slots.to_string())),
+        Some(("budget then", budget.clone())),
+        Some(("lasts, full use", format_duration(quote.full_use_lasts_s))),
+        Some(("lasts, present", format_duration(quote.present_use_lasts_s))),
+    ];
+    for (what, value) in lines.into_iter().flatten() {
         text += &format!("  {what:<16}  {value}\n");
     }
     text
@@ -275,6 +299,12 @@ mod tests {
         bob@example.org                   2.0    -   0.5  0.333333333    12        3      -
         ");
         insta::assert_snapshot!(render_queues(&[], Form::Table), @"QUEUE  BUDGET  BID  RATE  SHARE  USED  PENDING  LASTS");
+        let containers = QueueStatus { running: PerPool::new(11, 1, 6), ..status() };
+        insta::assert_snapshot!(render_queues(&[containers.into(), status().into()], Form::Table), @"
+        QUEUE                BUDGET  BID  RATE        SHARE  USED  IN CONTAINERS  PENDING  LASTS
+        alice  1000000.000000000001  3.0   0.5  0.333333333    18              6        3  1d 2h
+        alice  1000000.000000000001  3.0   0.5  0.333333333    12              0        3  1d 2h
+        ");
         insta::assert_snapshot!(render_queue(&line("bob@example.org", "2.0"), Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
@@ -294,11 +324,13 @@ mod tests {
             "share": "0.333333333",
             "quota": {
               "map": 12,
-              "reduce": 0
+              "reduce": 0,
+              "container": 0
             },
             "running": {
               "map": 11,
-              "reduce": 1
+              "reduce": 1,
+              "container": 0
             },
             "used": 12,
             "pending": 3,
@@ -332,6 +364,7 @@ mod tests {
             share: "0.250000000".to_owned(),
             map_slots: 3,
             reduce_slots: 1,
+            container_slots: 0,
             budget: "12.5".to_owned(),
             full_use_lasts_s: Some(125),
             present_use_lasts_s: None,
@@ -345,6 +378,8 @@ mod tests {
           lasts, full use   2m 5s
           lasts, present    -
         ");
+        let containers = QuoteLine { container_slots: 4, ..quote.clone() };
+        assert!(render_quote(&containers, Form::Table).contains("\n  container slots   4\n"));
         insta::assert_snapshot!(render_quote(&quote, Form::Json), @r#"
         {
           "queue": "alice",
@@ -353,6 +388,7 @@ mod tests {
           "share": "0.250000000",
           "map_slots": 3,
           "reduce_slots": 1,
+          "container_slots": 0,
           "budget": "12.5",
           "full_use_lasts_s": 125,
           "present_use_lasts_s": null

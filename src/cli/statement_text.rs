@@ -12,17 +12,38 @@ pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
     }
-    let heads =
-        ["time (UTC)", "reason", "movements", "rate", "map slots", "reduce slots", "amount", "balance", "by", "note"];
+    let mut heads = vec![
+        "time (UTC)",
+        "reason",
+        "movements",
+        "rate",
+        "map slots",
+        "reduce slots",
+        "amount",
+        "balance",
+        "by",
+        "note",
+    ];
+    let has_containers = statement.rows.iter().any(|row| row.container_slots.is_some_and(|slots| slots > 0));
+    if has_containers {
+        heads.insert(AFTER_SLOTS, "container slots");
+    }
     let mut table = columns(&heads, 2);
-    for column in table.column_iter_mut().skip(8) {
+    for column in table.column_iter_mut().skip(heads.len() - 2) {
         column.set_cell_alignment(CellAlignment::Left);
     }
     for row in &statement.rows {
-        table.add_row(cells(row));
+        let mut cells = cells(row).to_vec();
+        if has_containers {
+            cells.insert(AFTER_SLOTS, row.container_slots.map(|slots| slots.to_string()).unwrap_or_default());
+        }
+        table.add_row(cells);
     }
     lines(&table)
 }
+
+/// The column after those of map and reduce slots.
+const AFTER_SLOTS: usize = 6;
 
 fn cells(row: &StatementRow) -> [String; 10] {
     let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
@@ -65,6 +86,7 @@ mod tests {
             rate: None,
             map_slots: None,
             reduce_slots: None,
+            container_slots: None,
             other_queue: None,
             by: None,
             note: None,
@@ -79,6 +101,7 @@ mod tests {
             rate: rate.map(|rate| rate.parse().unwrap()),
             map_slots: Some(5),
             reduce_slots: Some(0),
+            container_slots: Some(0),
             ..row
         };
         let top_up = StatementRow {
@@ -145,6 +168,7 @@ mod tests {
               "reason": "charge",
               "map_slots": 19990,
               "reduce_slots": 0,
+              "container_slots": 0,
               "amount": "-12.5",
               "balance": "87.5"
             },
@@ -157,6 +181,7 @@ mod tests {
               "rate": "0.000000000001",
               "map_slots": 5,
               "reduce_slots": 0,
+              "container_slots": 0,
               "amount": "-0.000000000005",
               "balance": "87.499999999995"
             },

@@ -56,7 +56,7 @@ impl Bill {
             }
             let paid = difference(Credits::ZERO, row.amount);
             charged = sum(charged, paid);
-            let slots = row.map_slots.unwrap_or(0) + row.reduce_slots.unwrap_or(0);
+            let slots = [row.map_slots, row.reduce_slots, row.container_slots].into_iter().flatten().sum();
             let rate = row.rate.unwrap_or_default();
             if rate.checked_mul(slots) != Some(paid) {
                 wrong.push(format!("{queue}, tick {}: charged {paid}, not {rate} x {slots}", row.tick));
@@ -134,6 +134,7 @@ mod tests {
             rate: None,
             map_slots: None,
             reduce_slots: None,
+            container_slots: None,
             other_queue: None,
             by: None,
             note: None,

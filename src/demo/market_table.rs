@@ -124,7 +124,7 @@ fn truncate_share(share: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{PerKind, QueueName};
+    use crate::model::{PerPool, QueueName};
 
     fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStatus {
         QueueStatus {
@@ -134,8 +134,8 @@ mod tests {
             bid: bid.parse().unwrap(),
             rate: bid.parse().unwrap(),
             share: share.to_owned(),
-            quota: PerKind::new(quota, 1),
-            running: PerKind::new(running, 0),
+            quota: PerPool::new(quota, 1, 0),
+            running: PerPool::new(running, 0, 0),
             pending: 40,
             lasts_s: None,
             orders: Vec::new(),

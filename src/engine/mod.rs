@@ -26,8 +26,8 @@ pub use on::{
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus,
-    Container, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact, FaultConfig, ForeignJob,
-    ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items, ItemsError,
-    JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, RequestRow, RestoredApplication,
-    SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
+    Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact, FaultConfig,
+    ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
+    ItemsError, JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, RequestRow,
+    RestoredApplication, SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
 };

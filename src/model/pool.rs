@@ -16,13 +16,14 @@ pub enum Pool {
 }
 
 /// One value for each pool. Indexed by [`Pool`], and by [`Kind`] where only slots can be meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PerPool<T> {
     /// The value for map slots.
     pub map: T,
     /// The value for reduce slots.
     pub reduce: T,
-    /// The value for containers.
+    /// The value for containers. What was stored before there were any lacks it.
+    #[serde(default)]
     pub container: T,
 }
 

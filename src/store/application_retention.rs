@@ -1,10 +1,14 @@
 //! Deletes the oldest applications that are over once they are too many: under the limits of finished jobs.
 //!
-//! Containers go first, in bounded steps, the application itself last; one with live containers stays.
+//! Containers go first, in bounded steps, the application itself last; one with live containers stays. The sum of what the
+//! applications of a queue have cost stays the same.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use crate::model::Credits;
 
 use super::fault_point::FaultPoint;
+use super::loader::units_column;
 use super::options::Retention;
 
 /// Tables with rows of an application, beside its containers and itself.
@@ -28,6 +32,7 @@ pub(super) fn delete_applications(
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let containers = delete_containers(&transaction, &oldest, limit_rows)?;
     if containers < limit_rows {
+        fold_cost(&transaction, &oldest)?;
         for table in TABLES {
             transaction.execute(&format!("DELETE FROM {table} WHERE application = ?1"), params![oldest])?;
         }
@@ -41,7 +46,7 @@ pub(super) fn delete_applications(
 /// The application that ended first, if it is beyond the limits.
 fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT count(*), coalesce(max(finished_ms), 0) FROM application WHERE finished_ms IS NOT NULL";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?));
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?));
     let (over, last_ms) = database.prepare_cached(sql)?.query_row([], read)?;
     if over <= retention.always {
         return Ok(None);
@@ -56,6 +61,34 @@ fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Resu
                ORDER BY finished_ms LIMIT 1";
     let are_too_many = over > retention.most();
     database.prepare_cached(sql)?.query_row(params![are_too_many, before_ms], |row| row.get(0)).optional()
+}
+
+/// Adds an application's cost to that of the deleted ones of its queue.
+fn fold_cost(transaction: &Transaction<'_>, application: &str) -> rusqlite::Result<()> {
+    let own = "SELECT queue, container_slots, cost_units FROM application_cost JOIN application USING (application)
+               WHERE application = ?1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
+    let own = transaction.prepare_cached(own)?.query_row([application], read).optional()?;
+    let Some((queue, slots, cost)) = own else { return Ok(()) };
+    let before = "SELECT container_slots, cost_units FROM deleted_application_cost WHERE queue = ?1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, units_column(row, 1)?));
+    let before = transaction.prepare_cached(before)?.query_row([&queue], read).optional()?;
+    let (slots_before, cost_before) = before.unwrap_or((0, Credits::ZERO));
+    let out_of_range = || {
+        let text = format!("the cost of the deleted applications of {queue} is out of range");
+        rusqlite::Error::ToSqlConversionFailure(text.into())
+    };
+    let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
+    let slots = slots_before.checked_add(slots).ok_or_else(out_of_range)?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO deleted_application_cost (queue, applications, container_slots, cost, cost_units)
+             VALUES (?1, 1, ?2, ?3, ?4)
+             ON CONFLICT (queue) DO UPDATE SET applications = applications + 1,
+                 container_slots = excluded.container_slots, cost = excluded.cost, cost_units = excluded.cost_units",
+        )?
+        .execute(params![queue, slots, cost.to_string(), cost.units().to_string()])?;
+    transaction.prepare_cached("DELETE FROM application_cost WHERE application = ?1")?.execute([application]).map(drop)
 }
 
 fn delete_containers(transaction: &Transaction<'_>, application: &str, limit: usize) -> rusqlite::Result<usize> {
@@ -95,6 +128,23 @@ mod tests {
                     .unwrap();
             }
         }
+        // What they have cost, of two queues.
+        database.execute("UPDATE application SET queue = 'p' WHERE number = 2", []).unwrap();
+        let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000')";
+        for number in 1..=4 {
+            database.execute(sql, params![number]).unwrap();
+        }
+        let sums = |database: &Connection| -> Vec<String> {
+            let sql = "SELECT queue || ' ' || sum(slots) || ' ' || sum(units) FROM (
+                           SELECT queue, container_slots AS slots, CAST(cost_units AS INTEGER) AS units
+                               FROM application_cost JOIN application USING (application)
+                           UNION ALL
+                           SELECT queue, container_slots, CAST(cost_units AS INTEGER) FROM deleted_application_cost)
+                       GROUP BY queue ORDER BY queue";
+            database.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        };
+        let before = sums(&database);
+        assert_eq!(before, ["p 20 2000000000000", "q 80 8000000000000"]);
         let retention = Retention { jobs: 3, days: 0, always: 1 };
         let mut steps = 0;
         while delete_applications(&mut database, &retention, 4).unwrap() {
@@ -104,5 +154,7 @@ mod tests {
         assert_eq!((count(&database, "application"), count(&database, "container")), (3, 30));
         let left: i64 = database.query_row("SELECT min(number) FROM application", [], |row| row.get(0)).unwrap();
         assert_eq!(left, 1, "the one with a live container");
+        assert_eq!(sums(&database), before, "no cost is lost");
+        assert_eq!((count(&database, "application_cost"), count(&database, "deleted_application_cost")), (2, 2));
     }
 }

@@ -73,7 +73,7 @@ fn spending(
     }
     let spans = spans(&snapshot, page)?;
     let mut select = snapshot.prepare(
-        "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units
+        "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units, container_slots
          FROM ledger WHERE queue = ?1 AND reason = 'charge' ORDER BY number DESC",
     )?;
     let mut rows = select.query([queue.as_str()])?;
@@ -87,6 +87,7 @@ fn spending(
             intervals: count(2)?,
             map_slots: count(3)?,
             reduce_slots: count(4)?,
+            container_slots: count(6)?,
             rate: optional_units_column(row, 5)?,
         };
         let Some(span) = spans.of(charge.time_ms) else { break };

@@ -170,3 +170,22 @@ CREATE TABLE IF NOT EXISTS container (
     PRIMARY KEY (application, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS container_live ON container (application, number) WHERE ended_ms IS NULL;
+
+-- What the containers of applications have cost. A separate table, as of jobs. The sum over the applications of a queue,
+-- deleted ones included, equals what the queue was charged for containers.
+CREATE TABLE IF NOT EXISTS application_cost (
+    application TEXT PRIMARY KEY,
+    tick INTEGER NOT NULL,           -- the last one that charged for it
+    container_slots INTEGER NOT NULL,     -- paid for, summed over intervals
+    cost TEXT NOT NULL,
+    cost_units TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The same of the applications that were deleted, summed by the queue that paid for them.
+CREATE TABLE IF NOT EXISTS deleted_application_cost (
+    queue TEXT PRIMARY KEY,
+    applications INTEGER NOT NULL,   -- those with a cost
+    container_slots INTEGER NOT NULL,
+    cost TEXT NOT NULL,
+    cost_units TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -39,6 +39,7 @@ struct Sum {
     rate: Option<Credits>,
     map_slots: Option<i64>,
     reduce_slots: Option<i64>,
+    container_slots: Option<i64>,
     amount: Credits,
     movements: i64,
     other_queue: Option<String>,
@@ -95,7 +96,7 @@ fn movements(
 
 const COLUMNS: &str =
     "SELECT number, tick, wall_ms, queue, rate_units, map_slots, reduce_slots, amount_units, movements,
-                              reason, debit, credit, other_queue, made_by, note FROM ledger";
+                              reason, debit, credit, other_queue, made_by, note, container_slots FROM ledger";
 
 fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
     let sum = Sum {
@@ -106,6 +107,7 @@ fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
         rate: optional_units_column(row, 4)?,
         map_slots: row.get(5)?,
         reduce_slots: row.get(6)?,
+        container_slots: row.get(15)?,
         amount: units_column(row, 7)?,
         movements: row.get(8)?,
         other_queue: row.get(12)?,
@@ -141,9 +143,9 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
     };
     transaction
         .prepare_cached(
-            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                 amount_units, debit, credit, day, movements, other_queue, made_by, note)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots,
+                 container_slots, amount, amount_units, debit, credit, day, movements, other_queue, made_by, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         )?
         .execute(params![
             sum.number,
@@ -155,6 +157,7 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
             sum.rate.map(|rate| rate.units().to_string()),
             sum.map_slots,
             sum.reduce_slots,
+            sum.container_slots,
             sum.amount.to_string(),
             sum.amount.units().to_string(),
             heading.debit,
@@ -184,6 +187,7 @@ impl Sum {
             note: later.note.clone().filter(|_| self.note == later.note),
             map_slots: slots(self.map_slots, later.map_slots)?,
             reduce_slots: slots(self.reduce_slots, later.reduce_slots)?,
+            container_slots: slots(self.container_slots, later.container_slots)?,
             amount: self.amount.checked_add(later.amount).ok_or_else(too_large)?,
             movements: self.movements.saturating_add(later.movements),
             ..later

@@ -8,12 +8,13 @@ use serde::de::DeserializeOwned;
 
 use crate::api::applications::{ContainerState, Placement};
 use crate::engine::{
-    Container, ContainerTotals, ItemTrouble, RequestRow, RequestType, RestoredApplication, RestoredApplications,
-    Standing, SubmittedApplication, TypeLaunch,
+    Container, ContainerCost, ContainerTotals, ItemTrouble, RequestRow, RequestType, RestoredApplication,
+    RestoredApplications, Standing, SubmittedApplication, TypeLaunch,
 };
 use crate::model::{ApplicationSecret, Capability};
 
 use super::error::StoreError;
+use super::loaded_market::units;
 use super::loader::Loader;
 
 /// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
@@ -75,6 +76,7 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
     let blacklist = of_one("SELECT 0, name FROM application_blacklist WHERE application = ?1")?;
     let (containers, stored_through) = containers(loader, &submitted, &standing, &id)?;
     let (totals, last_number) = totals(loader, &id)?;
+    let cost = cost(loader, &id)?;
     Ok(RestoredApplication {
         contexts,
         specs: specs.into_iter().map(|(number, name)| (name, number.cast_unsigned())).collect(),
@@ -88,6 +90,7 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
         stored_through,
         last_answer: answer.map(Arc::from),
         stamp_ms,
+        cost,
         submitted,
         standing,
     })
@@ -180,6 +183,16 @@ fn totals(loader: &Loader<'_>, application: &str) -> Result<(ContainerTotals, u6
         Ok((totals, number(5)?))
     })?;
     Ok(rows.into_iter().next().unwrap_or_default())
+}
+
+fn cost(loader: &Loader<'_>, application: &str) -> Result<ContainerCost, StoreError> {
+    let sql = "SELECT tick, container_slots, cost_units FROM application_cost WHERE application = ?1";
+    let rows = loader.rows_with(sql, params![application], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+    })?;
+    let Some((tick, slots, cost)) = rows.into_iter().next() else { return Ok(ContainerCost::default()) };
+    let cost = units(loader, "application_cost.cost_units", cost)?;
+    Ok(ContainerCost { tick: tick.cast_unsigned(), slots: slots.cast_unsigned(), cost })
 }
 
 /// The type in the first four columns of a row.

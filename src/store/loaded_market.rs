@@ -158,7 +158,7 @@ fn load_queue_ticks(
 
 pub(super) const LEDGER: &str =
     "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
-                          credit, made_by, note FROM ledger";
+                          credit, made_by, note, container_slots FROM ledger";
 
 pub(super) struct LedgerRow {
     number: i64,
@@ -166,7 +166,7 @@ pub(super) struct LedgerRow {
     wall_ms: i64,
     reason: String,
     rate: Option<String>,
-    slots: Option<(u32, u32)>,
+    slots: Option<(u32, u32, u32)>,
     amount: String,
     debit: String,
     credit: String,
@@ -180,13 +180,14 @@ impl LedgerRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let map_slots: Option<u32> = row.get(5)?;
         let reduce_slots: Option<u32> = row.get(6)?;
+        let container_slots: u32 = row.get::<_, Option<u32>>(12)?.unwrap_or(0);
         Ok(Self {
             number: row.get(0)?,
             tick: row.get(1)?,
             wall_ms: row.get(2)?,
             reason: row.get(3)?,
             rate: row.get(4)?,
-            slots: map_slots.zip(reduce_slots),
+            slots: map_slots.zip(reduce_slots).map(|(map, reduce)| (map, reduce, container_slots)),
             amount: row.get(7)?,
             debit: row.get(8)?,
             credit: row.get(9)?,
@@ -203,8 +204,9 @@ impl LedgerRow {
             ("closing", ..) => Reason::Closing,
             ("transfer", ..) => Reason::Transfer,
             ("allowance", ..) => Reason::Allowance,
-            ("charge", Some(rate), Some((map_slots, reduce_slots))) => {
-                Reason::Charge { rate: units(loader, "ledger.rate_units", rate)?, map_slots, reduce_slots }
+            ("charge", Some(rate), Some((map_slots, reduce_slots, container_slots))) => {
+                let rate = units(loader, "ledger.rate_units", rate)?;
+                Reason::Charge { rate, map_slots, reduce_slots, container_slots }
             }
             _ => return Err(loader.wrong("ledger.reason", self.reason, "a reason, for charges with rate and slots")),
         };

@@ -18,12 +18,13 @@ pub(super) const VERSION: u32 = 1;
 
 /// Columns of [`SCHEMA`] that the first databases of this version lack: table, name, declaration. A program that does
 /// not know them reads and writes the database as before, so they need no other version.
-const LATER_COLUMNS: [(&str, &str, &str); 8] = [
+const LATER_COLUMNS: [(&str, &str, &str); 9] = [
     ("attempt", "slots", "INTEGER NOT NULL DEFAULT 1"),
     ("job", "pool", "TEXT"),
     ("job", "deadline", "TEXT"),
     ("job", "estimate", "TEXT"),
     ("job", "log_key", "BLOB"),
+    ("ledger", "container_slots", "INTEGER"),
     ("ledger", "other_queue", "TEXT"),
     ("ledger", "made_by", "TEXT"),
     ("ledger", "note", "TEXT"),

@@ -144,6 +144,7 @@ CREATE TABLE ledger (
     rate_units TEXT,
     map_slots INTEGER,
     reduce_slots INTEGER,
+    container_slots INTEGER,         -- of charges; NULL in those of before containers: 0
     amount TEXT NOT NULL,
     amount_units TEXT NOT NULL,
     debit TEXT NOT NULL,

@@ -57,11 +57,11 @@ fn read(
     // Two walks backwards that are merged; an OR would sort all rows first.
     let mut select = moment.prepare(
         "SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
-             credit = 'queue:' || queue, other_queue, made_by, note
+             credit = 'queue:' || queue, other_queue, made_by, note, container_slots
          FROM ledger WHERE queue = ?1
          UNION ALL
          SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
-             1, queue, made_by, note
+             1, queue, made_by, note, container_slots
          FROM ledger WHERE other_queue = ?1
          ORDER BY number DESC",
     )?;
@@ -113,6 +113,10 @@ impl Walk {
         let balance = self.balance;
         self.balance = balance.checked_sub(amount).ok_or_else(out_of_range)?;
         let day: Option<String> = row.get(8)?;
+        let reason = MovementReason::from_word(&word).ok_or_else(unknown)?;
+        // A charge of before containers has none.
+        let container_slots = row.get::<_, Option<i64>>(14)?.map(i64::cast_unsigned);
+        let container_slots = (reason == MovementReason::Charge).then_some(container_slots.unwrap_or(0));
         let is_within_day = day.is_some() && day == self.day;
         self.day.clone_from(&day);
         Ok(StatementRow {
@@ -121,10 +125,11 @@ impl Walk {
             day,
             movements: row.get::<_, i64>(9)?.cast_unsigned(),
             tick: row.get::<_, i64>(2)?.cast_unsigned(),
-            reason: MovementReason::from_word(&word).ok_or_else(unknown)?,
+            reason,
             rate: optional_units_column(row, 4)?,
             map_slots: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
             reduce_slots: row.get::<_, Option<i64>>(6)?.map(i64::cast_unsigned),
+            container_slots,
             other_queue: optional_queue(row, 11)?,
             by: row.get(12)?,
             note: row.get(13)?,

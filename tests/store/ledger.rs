@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::stage::{Scratch, incarnation, record};
 
 use jobtracker::engine::Fact;
-use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
-use jobtracker::model::{FactNumber, Now, PerKind};
+use jobtracker::market::{ContainerUse, Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
+use jobtracker::model::{FactNumber, Now, PerKind, PerPool};
 use jobtracker::store::Store;
 
 const DAY_MS: i64 = 86_400_000;
@@ -24,6 +24,7 @@ fn usage(tick: i64) -> Vec<QueueUse> {
             queue: queue.parse().unwrap(),
             running: PerKind::new(1 + tick as u32 % 3, 1),
             pending: 2,
+            containers: ContainerUse { held: 3, chargeable: 2, wanted: 1 },
         })
         .to_vec()
 }
@@ -39,7 +40,7 @@ fn lived(scratch: &Scratch, days: i64) -> Market {
     };
     tell(market.seed_budgets(lines, now(0)));
     for tick in 1..=days * TICKS_A_DAY {
-        tell(vec![market.tick(&usage(tick), PerKind::new(20, 10), now(tick)).into_fact()]);
+        tell(vec![market.tick(&usage(tick), PerPool::new(20, 10, 4), now(tick)).into_fact()]);
     }
     keep_house(&store, last);
     store.close().unwrap();

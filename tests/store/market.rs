@@ -4,10 +4,10 @@ use crate::stage::{Scratch, record};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{
-    Allowance, Consumer, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp,
-    budget_file,
+    Allowance, Consumer, ContainerUse, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse,
+    Reason, Stamp, budget_file,
 };
-use jobtracker::model::{Credits, FactNumber, Now, PerKind};
+use jobtracker::model::{Credits, FactNumber, Now, PerKind, PerPool};
 use jobtracker::store::{FactSender, LoadedState};
 
 const START_MS: i64 = 1_795_000_000_000;
@@ -26,6 +26,7 @@ fn usage(tick: u64) -> Vec<QueueUse> {
         queue: queue.parse().unwrap(),
         running: PerKind::new(maps, reduces),
         pending,
+        containers: ContainerUse { held: maps, chargeable: maps / 2, wanted: 1 },
     };
     let mut usage = vec![used("alice", 3 + tick as u32 % 5, 1, 10), used("carol", 1, 0, 0)];
     if !tick.is_multiple_of(3) {
@@ -74,14 +75,65 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
             assert_eq!(market.ledger(), never_stopped.ledger());
             assert_eq!(market.total(), market.ledger().expected_balance());
             assert_eq!(market.tick_number(), tick - 1);
-            let outcome = market.tick(&usage(tick), PerKind::new(9, 4), now(tick));
-            let expected = never_stopped.clone().tick(&usage(tick), PerKind::new(9, 4), now(tick));
+            let outcome = market.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
+            let expected = never_stopped.clone().tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
             assert_eq!(outcome, expected, "tick {tick}");
         }
-        stage.record(vec![never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).into_fact()]);
+        stage.record(vec![never_stopped.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick)).into_fact()]);
         store.close().unwrap();
     }
     assert!(never_stopped.ledger().charged > Credits::ZERO);
+}
+
+/// A database of before containers lacks a column of the ledger, the tables of applications' costs, and members of stored
+/// intervals: it is opened and continued, to the last digit.
+#[test]
+fn a_database_of_before_containers_is_continued() {
+    let scratch = Scratch::new();
+    let without = |tick| {
+        let without = |one: QueueUse| QueueUse { containers: ContainerUse::default(), ..one };
+        usage(tick).into_iter().map(without).collect::<Vec<_>>()
+    };
+    let mut market = Market::new(config(), START_MS);
+    let (store, loaded) = scratch.open();
+    let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+    let lines = budget_file::parse("alice 1000.5 0.1\nbob 20 0.333333333333\n", "budget").unwrap();
+    stage.record(market.seed_budgets(lines, now(0)));
+    for tick in 1..=4 {
+        stage.record(vec![market.tick(&without(tick), PerPool::new(9, 4, 0), now(tick)).into_fact()]);
+    }
+    store.close().unwrap();
+    let old = scratch.look();
+    old.execute_batch(
+        "ALTER TABLE ledger DROP COLUMN container_slots;
+         DROP TABLE application_cost;
+         DROP TABLE deleted_application_cost;
+         UPDATE allocation SET interval = json_remove(interval, '$.quota.container', '$.remainder.container');",
+    )
+    .unwrap();
+    let interval: String = old.query_row("SELECT max(interval) FROM allocation", [], |row| row.get(0)).unwrap();
+    assert!(!interval.contains("container"), "{interval}");
+    drop(old);
+    for tick in 5..=7 {
+        let (store, loaded) = scratch.open();
+        let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+        let mut continued = restarted(&loaded);
+        let outcome = continued.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
+        assert_eq!(outcome, market.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick)), "tick {tick}");
+        stage.record(vec![outcome.into_fact()]);
+        let page = StatementPage::default();
+        let statement = store.ledger().statement(&"alice".parse().unwrap(), page).unwrap().unwrap();
+        assert_eq!(statement.balance, market.account("alice").unwrap().balance());
+        let charges = || statement.rows.iter().filter(|row| row.rate.is_some());
+        for row in charges() {
+            let slots = [row.map_slots, row.reduce_slots, row.container_slots].map(Option::unwrap).iter().sum();
+            assert_eq!(row.amount.units(), -row.rate.unwrap().checked_mul(slots).unwrap().units());
+        }
+        assert_eq!(charges().count() as u64, tick - 1);
+        let of_containers: u64 = charges().filter_map(|row| row.container_slots).sum();
+        assert_eq!(of_containers > 0, tick > 5, "containers are bought at the first tick that sells them");
+        store.close().unwrap();
+    }
 }
 
 #[test]
@@ -92,7 +144,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
     stage.record(market.seed_budgets(lines, now(0)));
-    stage.record(vec![market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_fact()]);
+    stage.record(vec![market.tick(&usage(1), PerPool::new(2, 2, 1), now(1)).into_fact()]);
     let rows = market.ledger().rows;
     let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {
         number,
@@ -114,7 +166,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
             queue("alice"),
             LedgerAccount::Revenue,
             "123456789012.000000000007",
-            Reason::Charge { rate: "0.5".parse().unwrap(), map_slots: 3, reduce_slots: u32::MAX },
+            Reason::Charge { rate: "0.5".parse().unwrap(), map_slots: 3, reduce_slots: u32::MAX, container_slots: 9 },
         ),
         entry(rows + 4, queue("bob"), queue("alice"), "1", Reason::Transfer),
         entry(rows + 5, LedgerAccount::Issued, queue("alice"), "2", Reason::Allowance),

@@ -38,6 +38,8 @@ pub struct QuoteLine {
     pub map_slots: u32,
     /// Its quota of reduce slots.
     pub reduce_slots: u32,
+    /// Its quota of slots for containers beside what maps and reduces leave of theirs; 0 if the answer omits it.
+    pub container_slots: u32,
     /// Its balance after the current interval is charged, credits.
     pub budget: String,
     /// Time that the balance lasts with all of these slots in use, seconds; `None` if nothing would be charged.
@@ -178,6 +180,7 @@ impl QuoteLine {
             "budget" => self.budget = content,
             "mapSlots" => self.map_slots = number(name, &content)?,
             "reduceSlots" => self.reduce_slots = number(name, &content)?,
+            "containerSlots" => self.container_slots = number(name, &content)?,
             "fullUseLasts" => self.full_use_lasts_s = Some(number(name, &content)?),
             "presentUseLasts" => self.present_use_lasts_s = Some(number(name, &content)?),
             _ => {}
@@ -203,7 +206,7 @@ mod tests {
     use super::*;
     use crate::market::answer::{Answer, QueueInfo, render, render_error};
     use crate::market::{Quote, Share};
-    use crate::model::QueueName;
+    use crate::model::{PerPool, QueueName};
 
     fn line(queue: &str, share: &str) -> QueueLine {
         QueueLine {
@@ -247,7 +250,7 @@ mod tests {
             is_funded: true,
             price: "2".parse().unwrap(),
             share: Share::new("0.5".parse().unwrap(), "2".parse().unwrap()),
-            quota: Default::default(),
+            quota: PerPool::new(0, 0, 2),
             balance: "12.5".parse().unwrap(),
             running: Default::default(),
             full_use_lasts_s: Some(7),
@@ -263,6 +266,7 @@ mod tests {
             share: text("0.250000000"),
             map_slots: 0,
             reduce_slots: 0,
+            container_slots: 2,
             budget: text("12.5"),
             full_use_lasts_s: Some(7),
             present_use_lasts_s: None,

@@ -153,10 +153,6 @@ impl Engine {
         let is_there = self.applications.submitted_before(id, &caller.user, &digest)?.is_some();
         if !is_there {
             self.check_safe_mode().map_err(|refusal| ApplicationRefusal::Unavailable(refusal.to_string()))?;
-            if self.sells_slots() {
-                let text = "the market sells slots of maps and reduces alone: no container is given while it rules";
-                return Err(ApplicationRefusal::Forbidden(text.to_owned()));
-            }
             let queue = self.queue_of_application(caller, submission.queue.as_deref())?;
             let (user, order) = (&caller.user, self.submissions.next_order());
             self.applications.submit(NewApplication { submission, user, queue, digest, secret, order }, now)?;
@@ -177,11 +173,14 @@ impl Engine {
             ApplicationRefusal::InvalidRequest(vec![BodyFault { pointer: "#/queue".to_owned(), detail }])
         };
         match &self.config.policy {
-            PolicyConfig::Dynamic { .. } if self.cluster.scheduler.group(name).is_none() => {
-                return Err(wrong(format!("there is no queue {name:?}")));
+            // As for jobs: whose it is is checked before whether it is there, so names of other queues do not leak, and
+            // administrators have no other rights here.
+            PolicyConfig::Dynamic { .. } if *name != *caller.user => {
+                let user = &caller.user;
+                return Err(ApplicationRefusal::Forbidden(format!("queue {name:?} is not the queue of user {user}")));
             }
-            PolicyConfig::Dynamic { .. } if *name != *caller.user && !self.is_administrator(caller) => {
-                return Err(ApplicationRefusal::Forbidden(format!("the queue {name:?} is another's")));
+            PolicyConfig::Dynamic { .. } if self.market().is_none_or(|market| market.account(name).is_none()) => {
+                return Err(wrong(format!("there is no queue {name:?}")));
             }
             PolicyConfig::Dynamic { .. } | PolicyConfig::Fair(_) => {}
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
@@ -233,7 +232,7 @@ impl Engine {
 
     fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {
         let why = self.why_containers_wait(application);
-        self.applications.report(application, None, why, now)
+        self.applications.report(application, self.cost_of_application(application), why, now)
     }
 
     fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {

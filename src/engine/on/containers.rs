@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
 use crate::model::{ApplicationId, Capability, Now, TrackerId};
 use crate::scheduler::{
@@ -15,13 +15,16 @@ use super::job_group::WITHOUT_ACCOUNT;
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
     applications: &'a mut Applications,
+    /// The market's last tick.
+    last_tick: u64,
     now: Now,
 }
 
 impl ContainerSource for ContainerTaker<'_> {
     fn take_container(&mut self, grant: &ContainerGrant) -> bool {
         let application = self.applications.of_app(grant.app);
-        application.is_some_and(|application| self.applications.grant(application, grant, self.now).is_some())
+        application
+            .is_some_and(|application| self.applications.grant(application, grant, self.last_tick, self.now).is_some())
     }
 }
 
@@ -46,19 +49,14 @@ impl Engine {
         }
     }
 
-    /// Whether a market sells what nodes have. It has no price for containers, so none is granted while it rules: room of
-    /// its own for nothing would starve tasks that are paid for.
-    pub(super) fn sells_slots(&self) -> bool {
-        matches!(self.config.policy, PolicyConfig::Dynamic { .. })
-    }
-
     /// Grants what is wanted and fits.
     pub(super) fn grant_containers(&mut self, now: Now) {
         self.pass_on_changes();
-        if self.is_in_safe_mode() || self.sells_slots() {
+        if self.is_in_safe_mode() {
             return;
         }
-        let mut taker = ContainerTaker { applications: &mut self.applications, now };
+        let last_tick = self.last_market_tick();
+        let mut taker = ContainerTaker { applications: &mut self.applications, last_tick, now };
         self.cluster.scheduler.grant_containers(&mut taker);
         self.applications.mark_passed_on();
     }
@@ -72,8 +70,9 @@ impl Engine {
         }
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
-        if may_take && !self.is_in_safe_mode() && !self.sells_slots() {
-            let mut taker = ContainerTaker { applications: &mut self.applications, now };
+        if may_take && !self.is_in_safe_mode() {
+            let last_tick = self.last_market_tick();
+            let mut taker = ContainerTaker { applications: &mut self.applications, last_tick, now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
         }
@@ -252,7 +251,6 @@ impl Engine {
                 capability: waiting.request.capability,
                 reason: match waiting.reason {
                     _ if self.is_in_safe_mode() => WaitingReason::SafeMode,
-                    _ if self.sells_slots() => WaitingReason::QuotaFull,
                     ContainerReason::MaxRunning => WaitingReason::MaxRunning,
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,

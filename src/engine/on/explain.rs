@@ -269,7 +269,7 @@ impl Engine {
             rate: share.rate(),
             price: market.price(),
             share: share.to_string(),
-            quota,
+            quota: quota.slots(),
             held: case.held,
             class: per_kind(|kind| case.places[kind].and_then(|place| place.class)),
             queues_before: per_kind(|kind| case.places[kind].map_or(0, |place| narrow(place.groups_before))),

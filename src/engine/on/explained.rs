@@ -33,6 +33,11 @@ impl From<Explanation> for Explained {
 
 impl From<Quote> for SufficientRate {
     fn from(quote: Quote) -> Self {
-        SufficientRate { rate: quote.rate, price: quote.price, share: quote.share.to_string(), quota: quote.quota }
+        SufficientRate {
+            rate: quote.rate,
+            price: quote.price,
+            share: quote.share.to_string(),
+            quota: quote.quota.slots(),
+        }
     }
 }

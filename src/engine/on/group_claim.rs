@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::engine::core::PolicyConfig;
-use crate::market::{Market, QueueUse};
-use crate::model::{Kind, Now, PartsPerMillion, PerKind, QueueName};
+use crate::market::{ContainerUse, Market, QueueUse};
+use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, QueueName};
 use crate::scheduler::fair::allocations::PoolSettings;
 use crate::scheduler::fair::share::{Claim, Share, fair_shares};
 
@@ -115,12 +115,13 @@ fn quotas<'a>(
     let usage = groups.iter().filter_map(|(name, of_queue)| {
         let queue = QueueName::new(name).ok().filter(|_| market.account(name).is_some())?;
         let pending = u64::from(of_queue.pending.map) + u64::from(of_queue.pending.reduce);
-        Some(QueueUse { queue, running: of_queue.held, pending })
+        Some(QueueUse { queue, running: of_queue.held, pending, containers: ContainerUse::default() })
     });
     let usage: Vec<QueueUse> = usage.collect();
-    let tick = market.clone().tick(&usage, slots, now);
+    let tick = market.clone().tick(&usage, PerPool::new(slots.map, slots.reduce, 0), now);
     let quota = |name: &&'a str| {
-        let bought = tick.intervals().find(|(queue, _)| queue.as_str() == *name).map(|(_, interval)| interval.quota);
+        let bought =
+            tick.intervals().find(|(queue, _)| queue.as_str() == *name).map(|(_, interval)| interval.quota.slots());
         (*name, bought.unwrap_or_default())
     };
     groups.keys().map(quota).collect()

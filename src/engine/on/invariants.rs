@@ -26,6 +26,7 @@ impl Engine {
         let violations = &mut self.outbox.violations;
         self.cluster.scheduler.report_violations(violations);
         self.submissions.report_violations(violations);
+        self.applications.report_violations(violations);
         if let Some(market) = &mut self.market {
             market.accounts.report_violations(violations);
         }
@@ -41,6 +42,7 @@ impl Engine {
         }
         self.check_usage(&mut violations);
         self.jobs.check_live(&mut violations);
+        self.applications.check_container_counts(&mut violations);
         self.trackers.check_busy_slots(&mut violations);
         self.outbox.violations = violations;
     }

@@ -2,10 +2,10 @@
 
 use crate::api::QueueStatus;
 use crate::engine::core::Engine;
-use crate::engine::state::JobCost;
+use crate::engine::state::{Application, Applications, JobCost};
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
-use crate::model::{Now, PerKind, QueueName};
+use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
 // === impl Engine: market queries ===
@@ -38,17 +38,16 @@ impl Engine {
 
     /// The competing bids of a queue now; none for an unknown queue and unless a market rules.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
-        let slots = self.cluster.scheduler.totals().slots.narrow();
         let market = self.ruling_market()?;
-        let (usage, _) = queue_usage(market, &self.cluster.scheduler);
-        market.bidding(queue, &usage, slots, self.alloc_interval_ms())
+        let (usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
+        market.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
     }
 
     /// The live status of one queue, or of all.
     fn queue_status(&self, queue: Option<&QueueName>, now: Now) -> Vec<QueueStatus> {
         let Some(market) = self.market() else { return Vec::new() };
         let (usage, _) = match market.is_ruling() {
-            true => queue_usage(market, &self.cluster.scheduler),
+            true => queue_usage(market, &self.cluster.scheduler, &self.applications),
             // A configured queue may have the name of an account.
             false => Default::default(),
         };
@@ -69,20 +68,44 @@ impl Engine {
         self.market.as_ref().filter(|market| market.accounts.is_ruling())?.costs.of(job)
     }
 
+    /// What the containers of an application have cost so far; none unless a market rules, and unless they have cost
+    /// anything or its queue has an account.
+    pub(super) fn cost_of_application(&self, application: &Application) -> Option<Credits> {
+        let has_account = self.ruling_market()?.account(&application.submitted.queue).is_some();
+        let cost = application.cost.cost;
+        (has_account || cost > Credits::ZERO).then_some(cost)
+    }
+
+    /// The number of the market's last tick; 0 before the first, and without a market.
+    pub(super) fn last_market_tick(&self) -> u64 {
+        self.market().map_or(0, Market::tick_number)
+    }
+
     /// Time between two ticks, ms; 0 unless a market rules.
     pub(super) fn alloc_interval_ms(&self) -> u64 {
         self.ruling_market().and(self.config.policy.update_interval_ms()).unwrap_or(0)
     }
 }
 
+/// The slots that a market sells: map and reduce slots, and for containers what no such slot stands for.
+pub(super) fn sold_slots(scheduler: &Scheduler) -> PerPool<u32> {
+    let PerKind { map, reduce } = scheduler.totals().slots.narrow();
+    PerPool::new(map, reduce, u32::try_from(scheduler.slots_beyond_tasks()).unwrap_or(u32::MAX))
+}
+
 /// Usage and demand of each queue that is not idle, by name, with its scheduler group.
-pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+pub(super) fn queue_usage(
+    market: &Market,
+    scheduler: &Scheduler,
+    applications: &Applications,
+) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let is_idle = held == PerKind::default() && pending == 0;
-        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running: held, pending }, id))
+        let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
+        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
+        queue_use.is_active().then_some((queue_use, id))
     };
     market.queues().filter_map(of_queue).unzip()
 }

@@ -1,12 +1,13 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
-use crate::engine::state::{Effect, Fact, JobTable};
+use crate::engine::state::{Application, Effect, Fact, JobTable};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
 use crate::model::{Credits, JobId, Now, QueueName};
 use crate::scheduler::{Allocation, Scheduler};
 
-use super::market_queries::queue_usage;
+use super::job_group::WITHOUT_ACCOUNT;
+use super::market_queries::{queue_usage, sold_slots};
 use super::order_rates::raise_bids;
 
 // === impl Engine: market ===
@@ -57,6 +58,7 @@ impl Engine {
         for queue in market.accounts.queues().filter(|_| market.accounts.is_ruling()) {
             self.cluster.scheduler.open_group(queue.as_str());
         }
+        self.move_applications_to_accounts();
     }
 
     /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
@@ -80,6 +82,7 @@ impl Engine {
         if self.ruling_market().is_none() {
             return;
         }
+        let has_more = changes.iter().any(|change| matches!(change, QueueChange::Added(_)));
         for change in changes {
             match change {
                 QueueChange::Added(queue) => {
@@ -96,6 +99,28 @@ impl Engine {
                 }
             }
         }
+        if has_more {
+            self.move_applications_to_accounts();
+        }
+    }
+
+    /// Moves applications without an account to that which their queue has now: it pays for their containers from the next
+    /// tick on.
+    fn move_applications_to_accounts(&mut self) {
+        let Some(market) = self.ruling_market() else { return };
+        let scheduler = &self.cluster.scheduler;
+        let Some(without) = scheduler.group(WITHOUT_ACCOUNT) else { return };
+        let account_of = |application: &Application| {
+            let app = self.applications.app(application.id())?;
+            let queue = &*application.submitted.queue;
+            market.account(queue).filter(|_| scheduler.group_of(app) == Some(without))?;
+            Some((app, scheduler.group(queue)?))
+        };
+        let moves: Vec<_> = self.applications.iter().filter_map(account_of).collect();
+        for (app, group) in moves {
+            // The app is known and the group open.
+            let _: Result<_, _> = self.cluster.scheduler.move_app(app, group);
+        }
     }
 
     /// Charges the interval that ends and opens the next one, if the market rules.
@@ -103,8 +128,8 @@ impl Engine {
         self.end_passed_orders(now);
         let orders = self.open_orders(now);
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
-        let slots = self.cluster.scheduler.totals().slots.narrow();
-        let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler);
+        let slots = sold_slots(&self.cluster.scheduler);
+        let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
         let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);
         let tick = market.accounts.tick_with_orders(&usage, slots, now, |bids| {
             *standings = raise_bids(&orders, bids, costs, scheduler, now.wall_ms);
@@ -121,6 +146,7 @@ impl Engine {
             .collect();
         self.cluster.scheduler.set_allocations(&allocations);
         let charged = market.costs.charge(&tick, &self.cluster.scheduler);
+        self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));
         if !charged.is_empty() {
@@ -166,7 +192,8 @@ fn owes_slots(queue: &str, jobs: &JobTable, scheduler: &Scheduler) -> bool {
 }
 
 fn allocation(interval: &Interval) -> Allocation {
-    Allocation { quota: interval.quota, container_slots: 0, rate_units: interval.share.rate().units() }
+    let Interval { share, quota, .. } = interval;
+    Allocation { quota: quota.slots(), container_slots: quota.container, rate_units: share.rate().units() }
 }
 
 fn is_money(fact: &MarketFact) -> bool {

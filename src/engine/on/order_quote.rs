@@ -2,12 +2,12 @@
 
 use crate::api::{OrderQuote, OrderState};
 use crate::engine::core::Engine;
-use crate::market::{MarketError, Order, QueueUse};
+use crate::market::{ContainerUse, MarketError, Order, QueueUse};
 use crate::model::{Credits, JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{JobWork, Model};
 
-use super::market_queries::queue_usage;
+use super::market_queries::{queue_usage, sold_slots};
 use super::order_need::{OrderNeed, need_of_new};
 use super::order_rates::{OpenOrder, QueueOrders, raise_bids};
 use super::what_if::DeadlineQuestion;
@@ -85,11 +85,12 @@ impl Engine {
         let (job, needed) = (open.order.job, open.need.slots[kind]);
         let mut orders = self.open_orders(now);
         let earlier = QueueOrders::add(&mut orders, queue, open)[kind];
-        let (mut usage, _) = queue_usage(&market.accounts, &self.cluster.scheduler);
+        let (mut usage, _) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
         if let Err(place) = usage.binary_search_by(|queue_use| queue_use.queue.cmp(queue)) {
-            usage.insert(place, QueueUse { queue: queue.clone(), running: PerKind::default(), pending: 1 });
+            let (running, containers) = (PerKind::default(), ContainerUse::default());
+            usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers });
         }
-        let mut bids = market.accounts.open_bids(&usage, self.cluster.scheduler.totals().slots.narrow());
+        let mut bids = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
         let standings = raise_bids(&orders, &mut bids, &market.costs, &self.cluster.scheduler, now.wall_ms);
         let (Some(place), Some(standing)) = (bids.place(queue.as_str()), standings.get(&job)) else { return nothing };
         let rate = bids.rate(place);

@@ -1,8 +1,8 @@
-//! Costs of jobs: each tick distributes the charge of a queue over its jobs in whole slots, in the order of submission,
-//! at the rate of the charge.
+//! Costs of jobs: each tick distributes what a queue pays for maps and reduces over its jobs in whole slots, in the
+//! order of submission, at the rate of the charge. What it pays for containers is laid on its applications.
 //!
-//! Invariant: the charges of a queue's jobs sum to the charge of the queue, exactly. Completed jobs count while
-//! attempts of theirs hold slots.
+//! Invariant: the charges of a queue's jobs and applications sum to the charge of the queue, exactly. Completed jobs
+//! count while attempts of theirs hold slots.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ impl JobCosts {
 
     /// The cost of a job once the charge for the interval that closes is distributed.
     pub fn after(&self, queue: &str, place: (i64, AppId), charge: &Charge, scheduler: &Scheduler) -> Credits {
-        let mut left = charge.used;
+        let mut left = charge.used.slots();
         for (other, Holder { cost, .. }) in self.holders.get(queue).into_iter().flatten() {
             let held = scheduler.app_usage(other.1);
             let paid = Kind::ALL.map(|kind| held[kind].min(left[kind]));
@@ -144,7 +144,7 @@ fn distribute_charge(
     scheduler: &Scheduler,
     charged: &mut Vec<JobCost>,
 ) -> (PerKind<u32>, Vec<Place>) {
-    let mut left = charge.used;
+    let mut left = charge.used.slots();
     let mut done = Vec::new();
     for (place, Holder { cost, is_completed }) in holders {
         if left == PerKind::default() {

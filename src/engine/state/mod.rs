@@ -35,9 +35,9 @@ mod trackers;
 pub use access_list::{Caller, allows, names_groups, written};
 pub use applications::{
     Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, Container,
-    ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble, Items,
-    ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, RequestRow, RestoredApplication,
-    Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
+    ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble,
+    Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, RequestRow,
+    RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
 };
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;

@@ -6,7 +6,7 @@ use crate::api::{OrderState, OrderStatus};
 use crate::engine::{Caller, Event, Fact};
 use crate::mapreduce::JobSpec;
 use crate::market::{Answer, Interval, MarketFact, OrderEnd, ParsedQuery, answer};
-use crate::model::{Credits, JobId, Kind, OrderTerms, PerKind};
+use crate::model::{Credits, JobId, Kind, OrderTerms, PerPool};
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::cluster::{Cluster, Fate, spec};
@@ -304,5 +304,5 @@ fn what_cannot_stand_is_refused_and_changes_nothing() {
     ACCESS DENIED: unbid=JOB&user=bob&timestamp=NOW
     "#);
     assert_eq!(status(&mut cluster), None);
-    assert_eq!(interval(&cluster).quota, PerKind::new(5, 0));
+    assert_eq!(interval(&cluster).quota, PerPool::new(5, 0, 0));
 }

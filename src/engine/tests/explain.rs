@@ -161,7 +161,7 @@ fn the_reported_rate_buys_a_slot() {
         cluster.now.mono_ms = cluster.engine.rounds.update.due_mono_ms();
         cluster.timer();
         let quota = cluster.engine.market().unwrap().account(queue).unwrap().interval().unwrap().quota;
-        assert_eq!(quota, moving.quota);
+        assert_eq!(quota.slots(), moving.quota);
         assert!(quota.map > buyer.held.map);
     }
 }

@@ -100,8 +100,8 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
         _ => None,
     });
     let charges = ticks.flat_map(|tick| tick.charges()).filter_map(|entry| match entry.reason {
-        Reason::Charge { rate, map_slots, reduce_slots } => {
-            let slots = u64::from(map_slots) + u64::from(reduce_slots);
+        Reason::Charge { rate, map_slots, reduce_slots, container_slots } => {
+            let slots = [map_slots, reduce_slots, container_slots].map(u64::from).iter().sum();
             Some((entry.amount, rate.checked_mul(slots).unwrap()))
         }
         _ => None,

@@ -9,7 +9,7 @@ use crate::engine::{Caller, Event, Fact, JobCost};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobFact;
 use crate::market::{Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
-use crate::model::{Credits, JobId, PerKind, RunState};
+use crate::model::{Credits, JobId, PerKind, PerPool, RunState};
 
 use super::cluster::{Cluster, FakeTask, Fate, spec};
 use super::market::{credits, market_under};
@@ -148,14 +148,15 @@ impl Auditor {
             let balance = self.balances.entry(queue.as_str().to_owned()).or_insert(zero);
             *balance = balance.checked_add(entry.amount).unwrap();
         }
-        if let (LedgerAccount::Queue(queue), Reason::Charge { rate, map_slots, reduce_slots }) =
+        if let (LedgerAccount::Queue(queue), Reason::Charge { rate, map_slots, reduce_slots, container_slots }) =
             (&entry.debit, &entry.reason)
         {
             let queue = queue.as_str();
             let interval = self.open.get(queue).expect("only an open interval is charged");
             let used = used(interval, running.get(queue));
             assert_eq!(*rate, interval.share.rate(), "the rate that opened the interval");
-            assert_eq!((*map_slots, *reduce_slots), (used.map, used.reduce), "within the quota, and all of it");
+            let slots = PerPool::new(*map_slots, *reduce_slots, *container_slots);
+            assert_eq!(slots, used, "within the quota, and all of it");
             assert_eq!(entry.amount, cost(interval, used));
             assert!(self.charged.insert(queue.to_owned(), entry.amount).is_none(), "once");
         }
@@ -191,13 +192,14 @@ impl Auditor {
     }
 }
 
-fn used(interval: &Interval, running: Option<&PerKind<u32>>) -> PerKind<u32> {
+fn used(interval: &Interval, running: Option<&PerKind<u32>>) -> PerPool<u32> {
     let running = running.copied().unwrap_or_default();
-    PerKind::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce))
+    PerPool::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce), 0)
 }
 
-fn cost(interval: &Interval, slots: PerKind<u32>) -> Credits {
-    interval.share.rate().checked_mul(u64::from(slots.map) + u64::from(slots.reduce)).unwrap()
+fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
+    let slots = [slots.map, slots.reduce, slots.container].map(u64::from).iter().sum();
+    interval.share.rate().checked_mul(slots).unwrap()
 }
 
 fn running(cluster: &Cluster) -> BTreeMap<String, PerKind<u32>> {

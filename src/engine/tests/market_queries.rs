@@ -3,7 +3,7 @@
 use crate::api::QueueStatus;
 use crate::engine::Fact;
 use crate::market::{Answer, MarketFact, OperationKind, ParsedQuery, Quote};
-use crate::model::{Credits, PerKind};
+use crate::model::{Credits, PerPool};
 
 use super::cluster::{Cluster, dynamic, spec};
 use super::market::{credits, market, market_under};
@@ -54,7 +54,11 @@ fn a_quote_is_what_the_timer_then_does() {
 fn an_idle_queue_is_quoted_as_if_it_had_work() {
     let mut cluster = contest();
     let quoted = quote(&mut cluster, "carol", "3");
-    assert_eq!((quoted.quota, quoted.running), (PerKind::new(2, 1), PerKind::default()), "9 credits pay three slots");
+    assert_eq!(
+        (quoted.quota, quoted.running),
+        (PerPool::new(2, 1, 0), PerPool::default()),
+        "9 credits pay three slots"
+    );
     assert_eq!((quoted.full_use_lasts_s, quoted.present_use_lasts_s), (Some(1), None));
 }
 
@@ -73,7 +77,7 @@ fn standings_tell_how_long_money_lasts() {
     let names: Vec<&str> = all.iter().map(|standing| standing.queue.as_str()).collect();
     assert_eq!(names, ["alice", "bob", "carol"]);
     let alice = &all[0];
-    assert_eq!((alice.running, alice.quota, alice.rate), (PerKind::new(6, 0), PerKind::new(6, 2), credits("1")));
+    assert_eq!((alice.running, alice.quota, alice.rate), (PerPool::new(6, 0, 0), PerPool::new(6, 2, 0), credits("1")));
     let seconds = alice.budget.units() / credits("6").units();
     assert_eq!(alice.lasts_s, Some(seconds as u64));
     assert_eq!((all[1].bid, all[1].rate, all[1].lasts_s, all[1].pending), (credits("2"), Credits::ZERO, None, 20));

@@ -1,10 +1,11 @@
 //! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use crate::model::{Credits, PerKind};
+use crate::model::{Credits, PerPool};
 
 use super::allocation::{Bid, cost, cut_to_affordable, total, within};
 use super::interval::{Charge, Interval};
 use super::share::Share;
+use super::tick::QueueUse;
 
 /// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Published {
     pub share: Share,
     /// Slots used within the quota.
     pub used: u64,
-    /// Tasks waiting.
+    /// Tasks and containers waiting.
     pub pending: u64,
 }
 
@@ -63,10 +64,10 @@ impl Account {
         self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 
-    /// The charge for the open interval, given the running attempts at its end: slots within the quota of each kind, at
-    /// the rate that opened it. Returns it with the balance after it.
-    pub(super) fn charge(&self, running: PerKind<u32>) -> (Charge, Credits) {
-        let charge = self.owed(running);
+    /// The charge for the open interval, given the slots in use at its end: those within the quotas, at the rate that
+    /// opened it. Returns it with the balance after it.
+    pub(super) fn charge(&self, in_use: PerPool<u32>) -> (Charge, Credits) {
+        let charge = self.owed(in_use);
         if charge == Charge::default() {
             return (charge, self.balance);
         }
@@ -76,21 +77,22 @@ impl Account {
         }
         // Withdrawals stop at the committed amount, so the charge is reduced only if stored state was tampered with.
         let affordable = (self.balance.units() / rate.units()).max(0);
-        let charge = Charge { rate, used: cut_to_affordable(used, used, affordable) };
+        let charge = Charge { rate, used: cut_to_affordable(used, used.slots(), affordable) };
         (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
     }
 
     /// What the open interval costs, whether the balance can pay it or not.
-    pub(super) fn owed(&self, running: PerKind<u32>) -> Charge {
+    pub(super) fn owed(&self, in_use: PerPool<u32>) -> Charge {
         let Some(interval) = &self.interval else { return Charge::default() };
-        let (rate, used) = (interval.share.rate(), within(running, interval.quota));
+        let (rate, used) = (interval.share.rate(), within(in_use, interval.quota));
         if rate == Credits::ZERO || total(used) == 0 { Charge::default() } else { Charge { rate, used } }
     }
 
     /// Its bid in the next allocation, with the balance after the charge.
-    pub(super) fn to_bid(&self, balance: Credits, running: PerKind<u32>) -> Bid {
+    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse) -> Bid {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        Bid { balance, rate: self.bid, running, remainder }
+        let &QueueUse { running, containers, .. } = queue_use;
+        Bid { balance, rate: self.bid, running, containers, remainder }
     }
 
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {

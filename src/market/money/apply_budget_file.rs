@@ -25,7 +25,7 @@ pub struct AppliedBudgetFile {
 
 impl Market {
     /// Sets budgets, rates and queues to those of an edited budget file. Credits committed to the open interval stay,
-    /// and so does a queue without a line while `is_queue_busy` reports unfinished jobs.
+    /// and so does a queue without a line while `is_queue_busy` reports unfinished jobs or applications.
     pub fn apply_budget_file(
         &mut self,
         lines: Vec<BudgetLine>,

@@ -2,7 +2,7 @@
 //!
 //! Accounts and uses are walked side by side in the order of names, so a tick looks nothing up.
 
-use crate::model::{Now, PerKind, QueueName};
+use crate::model::{Now, PerPool, QueueName};
 
 use super::account::Account;
 use super::allocation::{allocate, total};
@@ -14,11 +14,12 @@ use super::tick::{QueueTick, QueueUse, Tick};
 // === impl Market ===
 
 impl Market {
-    /// Charges each queue for the interval that closes, `min(running, quota)` of each kind at the rate that opened it,
-    /// then opens the next interval from the present bids and balances. `slots` are the cluster's.
+    /// Charges each queue for the interval that closes, `min(running, quota)` of each kind and chargeable containers
+    /// within what that leaves, at the rate that opened it, then opens the next interval from the present bids and
+    /// balances. `slots` are the cluster's, for containers those that no map or reduce slot stands for.
     ///
-    /// A queue is active if it has a running or a waiting task. A late tick counts once.
-    pub fn tick(&mut self, usage: &[QueueUse], slots: PerKind<u32>, now: Now) -> Tick {
+    /// A queue is active if anything of it runs, is held or waits. A late tick counts once.
+    pub fn tick(&mut self, usage: &[QueueUse], slots: PerPool<u32>, now: Now) -> Tick {
         self.tick_with_orders(usage, slots, now, |_| {})
     }
 
@@ -26,7 +27,7 @@ impl Market {
     pub fn tick_with_orders(
         &mut self,
         usage: &[QueueUse],
-        slots: PerKind<u32>,
+        slots: PerPool<u32>,
         now: Now,
         raise: impl FnOnce(&mut OpenBids<'_>),
     ) -> Tick {
@@ -38,19 +39,20 @@ impl Market {
         let mut violations = std::mem::take(&mut self.violations);
         let mut queue_ticks = Vec::with_capacity(usage.len());
         let mut bids = OpenBids::new(slots);
-        for (queue, account, QueueUse { running, pending, .. }) in self.in_use(usage) {
-            let (charge, balance) = account.charge(*running);
-            let owed = account.owed(*running);
+        for (queue, account, queue_use) in self.in_use(usage) {
+            let (charge, balance) = account.charge(queue_use.chargeable());
+            let owed = account.owed(queue_use.chargeable());
             violations.check(charge == owed, || {
                 format!("queue {queue} has {}, and its interval costs {}", account.balance(), owed.amount())
             });
             ledger.count_charge(charge.amount(), &mut violations);
-            let is_active = is_active(*running, *pending);
+            let is_active = queue_use.is_active();
             if is_active {
-                bids.push(queue, charge, account.to_bid(balance, *running));
+                bids.push(queue, charge, account.to_bid(balance, queue_use));
             }
             // Share and quota follow with the allocation.
-            let interval = Interval { used: total(charge.used), pending: *pending, ..Interval::default() };
+            let (used, pending) = (total(charge.used), queue_use.waiting());
+            let interval = Interval { used, pending, ..Interval::default() };
             queue_ticks.push(QueueTick {
                 queue: queue.clone(),
                 charge,
@@ -75,13 +77,11 @@ impl Market {
     }
 
     /// The bids that a tick would find, before orders raise any. `usage` is by name.
-    pub fn open_bids(&self, usage: &[QueueUse], slots: PerKind<u32>) -> OpenBids<'_> {
+    pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>) -> OpenBids<'_> {
         let mut bids = OpenBids::new(slots);
-        for (queue, account, QueueUse { running, pending, .. }) in self.in_use(usage) {
-            if is_active(*running, *pending) {
-                let (charge, balance) = account.charge(*running);
-                bids.push(queue, charge, account.to_bid(balance, *running));
-            }
+        for (queue, account, queue_use) in self.in_use(usage).filter(|(.., queue_use)| queue_use.is_active()) {
+            let (charge, balance) = account.charge(queue_use.chargeable());
+            bids.push(queue, charge, account.to_bid(balance, queue_use));
         }
         bids
     }
@@ -98,8 +98,4 @@ impl Market {
             Some((queue, account, queue_use))
         })
     }
-}
-
-fn is_active(running: PerKind<u32>, pending: u64) -> bool {
-    total(running) > 0 || pending > 0
 }

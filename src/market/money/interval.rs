@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, PerKind};
+use crate::model::{Credits, JobId, PerPool};
 
 use super::allocation::{RoundingRemainder, cost};
 use super::share::Share;
@@ -12,13 +12,14 @@ use super::share::Share;
 pub struct Interval {
     /// The queue's share of the cluster and, in it, the rate that the interval will be charged at; 0 if not funded.
     pub share: Share,
-    /// Slots that the queue pays for if it uses them.
-    pub quota: PerKind<u32>,
+    /// Slots that the queue pays for if it uses them. Containers may use all that maps and reduces leave of theirs too:
+    /// see [`container_quota`](super::container_quota).
+    pub quota: PerPool<u32>,
     /// What rounding left for the next tick.
-    pub remainder: PerKind<RoundingRemainder>,
+    pub remainder: PerPool<RoundingRemainder>,
     /// Slots used within the quota when the previous interval closed.
     pub used: u64,
-    /// Tasks that waited then.
+    /// Tasks and containers that waited then.
     pub pending: u64,
     /// The job whose order set the rate; none: its owner's bid did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,8 +31,8 @@ pub struct Interval {
 pub struct Charge {
     /// Credits for one slot: the rate when the interval was opened.
     pub rate: Credits,
-    /// Slots in use at its end, within the quota.
-    pub used: PerKind<u32>,
+    /// Slots in use at its end, within the quota; of containers those that were chargeable.
+    pub used: PerPool<u32>,
 }
 
 // === impl Charge ===

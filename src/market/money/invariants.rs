@@ -1,9 +1,10 @@
 //! What must hold of money, whatever happens.
 
-use crate::model::{Credits, Kind, PerKind, Violations};
+use crate::model::{Credits, PerPool, Pool, Violations};
 
 use super::allocation::cost;
 use super::interval::Interval;
+use super::ledger::{LedgerEntry, Reason};
 use super::state::Market;
 use super::tick::Tick;
 
@@ -34,35 +35,46 @@ impl Market {
 // === impl Tick: invariants ===
 
 impl Tick {
-    /// The price is the sum of the rates, the quotas fit the slots of the cluster, and each queue can pay its own.
-    pub(super) fn check(&self, slots: PerKind<u32>, violations: &mut Violations) {
-        let (mut rates, mut sold) = (Some(Credits::ZERO), PerKind::<u64>::default());
+    /// Each charge is rate times slots; the price is the sum of the rates, the quotas fit the slots of the cluster, and
+    /// each queue can pay its own.
+    pub(super) fn check(&self, slots: PerPool<u32>, violations: &mut Violations) {
+        self.charges().for_each(|entry| check_charge(&entry, violations));
+        let (mut rates, mut sold) = (Some(Credits::ZERO), PerPool::<u64>::default());
         for queue_tick in &self.queue_ticks {
             let Some(Interval { share, quota, .. }) = &queue_tick.interval else { continue };
             rates = rates.and_then(|rates| rates.checked_add(share.rate()));
-            Kind::ALL.into_iter().for_each(|kind| sold[kind] += u64::from(quota[kind]));
+            Pool::ALL.into_iter().for_each(|pool| sold[pool] += u64::from(quota[pool]));
             let (most, balance) = (cost(share.rate(), *quota), queue_tick.balance);
             violations.check(most <= balance, || {
                 format!("queue {} is sold slots for {most} and has {balance}", queue_tick.queue)
             });
         }
         violations.check(rates == Some(self.price), || format!("rates sum to {rates:?}, the price is {}", self.price));
-        for kind in Kind::ALL {
-            violations.check(sold[kind] <= u64::from(slots[kind]), || {
-                format!("{} of {} {kind:?} slots are sold", sold[kind], slots[kind])
+        for pool in Pool::ALL {
+            violations.check(sold[pool] <= u64::from(slots[pool]), || {
+                format!("{} of {} {pool:?} slots are sold", sold[pool], slots[pool])
             });
         }
     }
 }
 
+/// The amount of a charge is its rate times its slots.
+fn check_charge(entry: &LedgerEntry, violations: &mut Violations) {
+    let Reason::Charge { rate, map_slots, reduce_slots, container_slots } = entry.reason else { return };
+    let slots: u64 = [map_slots, reduce_slots, container_slots].map(u64::from).iter().sum();
+    violations.check(rate.checked_mul(slots) == Some(entry.amount), || {
+        format!("entry {} charges {} for {slots} slots at {rate}", entry.number, entry.amount)
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::money::{BudgetLine, MarketConfig, MarketFact, QueueUse};
-    use crate::model::{Now, QueueName};
+    use crate::market::money::{BudgetLine, ContainerUse, MarketConfig, MarketFact, QueueUse};
+    use crate::model::{Now, PerKind, QueueName};
 
     const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
-    const SLOTS: PerKind<u32> = PerKind::new(4, 2);
+    const SLOTS: PerPool<u32> = PerPool::new(4, 2, 3);
 
     fn queue() -> QueueName {
         QueueName::new("q").unwrap()
@@ -84,7 +96,7 @@ mod tests {
     }
 
     fn usage() -> QueueUse {
-        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1 }
+        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1, containers: ContainerUse::default() }
     }
 
     fn texts(violations: &mut Violations) -> Vec<String> {

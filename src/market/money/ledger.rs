@@ -37,6 +37,9 @@ pub enum Reason {
         map_slots: u32,
         /// Reduce slots used within the quota.
         reduce_slots: u32,
+        /// Slots of containers within what the quotas left to them.
+        #[serde(default)]
+        container_slots: u32,
     },
     /// The budget file was edited, or one of its amounts was rounded.
     Adjustment,

@@ -24,7 +24,7 @@ mod suspension;
 mod tick;
 
 pub use account::{Account, Published};
-pub use allocation::RoundingRemainder;
+pub use allocation::{RoundingRemainder, container_quota};
 pub use allowance::{Allowance, AllowanceTerms};
 pub use apply_budget_file::AppliedBudgetFile;
 pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};
@@ -42,4 +42,4 @@ pub use quote::{Bidding, Quote};
 pub use replay::{Consumer, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Stamp};
 pub use share::Share;
 pub use state::Market;
-pub use tick::{QueueTick, QueueUse, Tick};
+pub use tick::{ContainerUse, QueueTick, QueueUse, Tick};

@@ -1,6 +1,6 @@
 //! The bids of a tick while orders may still raise them.
 
-use crate::model::{Credits, JobId, Kind, PerKind, QueueName};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
 
 use super::allocation::{Bid, NANO, allocate, cut_to_affordable, uncut_quota};
 use super::interval::Charge;
@@ -11,7 +11,7 @@ const MOST_LOOKS: usize = 5_000;
 /// The bids of the active queues, each with its owner's rate or that of one of its orders.
 #[derive(Debug)]
 pub struct OpenBids<'a> {
-    slots: PerKind<u32>,
+    slots: PerPool<u32>,
     /// By name.
     queues: Vec<(&'a QueueName, Charge)>,
     pub(super) bids: Vec<Bid>,
@@ -26,7 +26,7 @@ pub struct OpenBids<'a> {
 // === impl OpenBids ===
 
 impl<'a> OpenBids<'a> {
-    pub(super) fn new(slots: PerKind<u32>) -> Self {
+    pub(super) fn new(slots: PerPool<u32>) -> Self {
         Self {
             slots,
             queues: Vec::new(),
@@ -52,9 +52,9 @@ impl<'a> OpenBids<'a> {
         self.by_order.push(None);
     }
 
-    /// The slots that are sold.
+    /// The map and reduce slots that are sold.
     pub fn slots(&self) -> PerKind<u32> {
-        self.slots
+        self.slots.slots()
     }
 
     /// The place of a queue; none if it is idle.
@@ -72,14 +72,14 @@ impl<'a> OpenBids<'a> {
         self.bids[place].rate
     }
 
-    /// The slots that a rate would buy for the queue at a place.
+    /// The map and reduce slots that a rate would buy for the queue at a place: no container takes any of them.
     pub fn quota(&self, place: usize, rate: Credits) -> PerKind<u32> {
         if self.is_in_closed_form {
             return self.sure_quota(place, rate);
         }
         let mut bids = self.bids.clone();
         bids[place].rate = rate;
-        allocate(&bids, self.slots).1[place].quota
+        allocate(&bids, self.slots).1[place].quota.slots()
     }
 
     /// The least rate for which the queue at a place is sold as many slots of each kind, whether it can pay them or not;
@@ -159,8 +159,8 @@ impl<'a> OpenBids<'a> {
             let whole = product / price + part.div_euclid(price * NANO);
             u32::try_from(whole.max(0)).unwrap_or(u32::MAX).min(self.slots[kind])
         };
-        let quota = PerKind::new(whole(Kind::Map), whole(Kind::Reduce));
-        cut_to_affordable(quota, bid.running, bid.balance.units() / rate.units())
+        let quota = PerPool::new(whole(Kind::Map), whole(Kind::Reduce), 0);
+        cut_to_affordable(quota, bid.running, bid.balance.units() / rate.units()).slots()
     }
 
     /// Lets the queue at a place bid the rate of an order, if that is higher than what it bids.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::QueueStatus;
-use crate::model::QueueName;
+use crate::model::{PerPool, QueueName};
 
 use super::allocation::{cost, within};
 use super::quote::lasts_s;
@@ -20,13 +20,14 @@ impl Market {
         usage: &[QueueUse],
         interval_ms: u64,
     ) -> Vec<QueueStatus> {
-        let usage: BTreeMap<_, _> =
-            usage.iter().map(|queue_use| (&queue_use.queue, (queue_use.running, queue_use.pending))).collect();
+        let usage: BTreeMap<_, _> = usage.iter().map(|queue_use| (&queue_use.queue, queue_use)).collect();
         let status = |queue: &'a QueueName| {
             let account = self.account(queue.as_str())?;
             let interval = account.interval().copied().unwrap_or_default();
-            let (running, pending) = usage.get(queue).copied().unwrap_or_default();
+            let queue_use = usage.get(queue);
             let (rate, budget) = (interval.share.rate(), account.balance());
+            let in_use = queue_use.map(|queue_use| queue_use.chargeable()).unwrap_or_default();
+            let held = queue_use.map_or(0, |queue_use| queue_use.containers.held);
             Some(QueueStatus {
                 queue: queue.clone(),
                 budget,
@@ -34,11 +35,11 @@ impl Market {
                 rate,
                 share: interval.share.to_string(),
                 quota: interval.quota,
-                running,
-                pending,
+                running: PerPool::new(in_use.map, in_use.reduce, held),
+                pending: queue_use.map_or(0, |queue_use| queue_use.waiting()),
                 allowance: None,
                 orders: Vec::new(),
-                lasts_s: lasts_s(budget, cost(rate, within(running, interval.quota)), interval_ms),
+                lasts_s: lasts_s(budget, cost(rate, within(in_use, interval.quota)), interval_ms),
             })
         };
         queues.into_iter().filter_map(status).collect()

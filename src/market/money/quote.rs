@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Kind, PerKind, QueueName};
+use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
 
-use super::allocation::{Bid, allocate, cost, is_funded, total, within};
+use super::allocation::{Bid, allocate, cost, is_funded, within};
 use super::share::Share;
 use super::state::Market;
-use super::tick::QueueUse;
+use super::tick::{ContainerUse, QueueUse};
 
 /// The bids of the active queues as the next tick would find them, with one queue marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Bidding {
     bids: Vec<Bid>,
     /// Index of the queue's bid.
     place: usize,
-    slots: PerKind<u32>,
+    slots: PerPool<u32>,
     interval_ms: u64,
 }
 
@@ -37,11 +37,11 @@ pub struct Quote {
     /// Its share of the cluster.
     pub share: Share,
     /// The slots it would buy.
-    pub quota: PerKind<u32>,
+    pub quota: PerPool<u32>,
     /// Its balance after the charge for the open interval.
     pub balance: Credits,
     /// The slots it holds now.
-    pub running: PerKind<u32>,
+    pub running: PerPool<u32>,
     /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
     pub full_use_lasts_s: Option<u64>,
     /// Seconds that it lasts with the present use, as far as it is within the quota; none if nothing would be charged.
@@ -51,29 +51,31 @@ pub struct Quote {
 // === impl Market: quotes ===
 
 impl Market {
-    /// The bids that `queue` competes with; an idle queue is treated as active. `usage` and `slots` are the present
-    /// ones, as for a tick. None if the queue does not exist.
+    /// The bids that `queue` competes with; an idle queue is treated as if a task and a container of it waited. `usage`
+    /// and `slots` are the present ones, as for a tick. None if the queue does not exist.
     pub fn bidding(
         &self,
         queue: &QueueName,
         usage: &[QueueUse],
-        slots: PerKind<u32>,
+        slots: PerPool<u32>,
         interval_ms: u64,
     ) -> Option<Bidding> {
         self.account(queue.as_str())?;
-        let mut running: BTreeMap<&QueueName, PerKind<u32>> = BTreeMap::new();
-        for queue_use in usage.iter().filter(|queue_use| total(queue_use.running) > 0 || queue_use.pending > 0) {
-            running.entry(&queue_use.queue).or_insert(queue_use.running);
+        let mut active: BTreeMap<&QueueName, &QueueUse> = BTreeMap::new();
+        for queue_use in usage.iter().filter(|queue_use| queue_use.is_active()) {
+            active.entry(&queue_use.queue).or_insert(queue_use);
         }
-        running.entry(queue).or_default();
-        let (mut bids, mut place) = (Vec::with_capacity(running.len()), 0);
-        for (name, running) in running {
+        let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
+        let waiting = QueueUse { queue: queue.clone(), running: PerKind::default(), pending: 1, containers };
+        active.entry(queue).or_insert(&waiting);
+        let (mut bids, mut place) = (Vec::with_capacity(active.len()), 0);
+        for (name, queue_use) in active {
             let Some(account) = self.account(name.as_str()) else { continue };
             if name == queue {
                 place = bids.len();
             }
-            let (_, balance) = account.charge(running);
-            let bid = account.to_bid(balance, running);
+            let (_, balance) = account.charge(queue_use.chargeable());
+            let bid = account.to_bid(balance, queue_use);
             // What other queues' orders will bid is not known yet: most likely what they bid now.
             let ordered = account.interval().filter(|interval| interval.by_order.is_some() && name != queue);
             let rate = ordered.map_or(bid.rate, |interval| bid.rate.max(interval.share.rate()));
@@ -101,10 +103,10 @@ impl Bidding {
         let mut bids = self.bids.clone();
         let bid = &mut bids[self.place];
         bid.rate = rate;
-        let Bid { balance, running, .. } = *bid;
+        let Bid { balance, running, containers, .. } = *bid;
         let (price, grants) = allocate(&bids, self.slots);
         let grant = grants[self.place];
-        let lasts = |slots: PerKind<u32>| lasts_s(balance, cost(grant.share.rate(), slots), self.interval_ms);
+        let lasts = |slots: PerPool<u32>| lasts_s(balance, cost(grant.share.rate(), slots), self.interval_ms);
         Quote {
             queue: self.queue.clone(),
             rate,
@@ -113,16 +115,19 @@ impl Bidding {
             share: grant.share,
             quota: grant.quota,
             balance,
-            running,
+            running: PerPool::new(running.map, running.reduce, containers.held),
             full_use_lasts_s: lasts(grant.quota),
-            present_use_lasts_s: lasts(within(running, grant.quota)),
+            present_use_lasts_s: lasts(within(
+                PerPool::new(running.map, running.reduce, containers.chargeable),
+                grant.quota,
+            )),
         }
     }
 
     /// The quote for the smallest rate that buys more slots than `held` of one of the `kinds`; none if the queue can
     /// afford no such rate. Takes as long as about eighty quotes.
     pub fn least_rate_for_more(&self, held: PerKind<u32>, kinds: &[Kind]) -> Option<Quote> {
-        let is_more = |quota: PerKind<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
+        let is_more = |quota: PerPool<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
         let mut bids = self.bids.clone();
         // If the balance is ignored, a higher rate never buys less.
         let mut gives_more = |units: i128| {

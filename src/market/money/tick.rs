@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerKind, QueueName};
+use crate::model::{Credits, PerKind, PerPool, QueueName};
 
 use super::interval::{Charge, Interval};
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
@@ -16,6 +16,47 @@ pub struct QueueUse {
     pub running: PerKind<u32>,
     /// Tasks of its runnable jobs that wait for a slot.
     pub pending: u64,
+    /// Its containers.
+    pub containers: ContainerUse,
+}
+
+/// Containers of a queue at the time of a tick, in slots (resource requests, section 6: s(c)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerUse {
+    /// Slots of all that are granted and not complete.
+    pub held: u32,
+    /// Slots of those that a tick charges for: launched ones, and those that were granted before the tick before it.
+    pub chargeable: u32,
+    /// Containers, not slots, that are still wanted.
+    pub wanted: u64,
+}
+
+// === impl QueueUse ===
+
+impl QueueUse {
+    /// Whether anything of the queue runs, is held or waits.
+    pub fn is_active(&self) -> bool {
+        self.running != PerKind::default() || self.pending > 0 || self.containers.has_any()
+    }
+
+    /// Slots in use that a tick charges for, as far as they are within quotas.
+    pub(super) fn chargeable(&self) -> PerPool<u32> {
+        PerPool::new(self.running.map, self.running.reduce, self.containers.chargeable)
+    }
+
+    /// Tasks and containers that wait, one by one.
+    pub(super) fn waiting(&self) -> u64 {
+        self.pending.saturating_add(self.containers.wanted)
+    }
+}
+
+// === impl ContainerUse ===
+
+impl ContainerUse {
+    /// Whether any container is held or wanted.
+    pub fn has_any(&self) -> bool {
+        self.held > 0 || self.wanted > 0
+    }
 }
 
 /// All changes of one tick, stored together so that no restart finds half of a tick.
@@ -42,7 +83,7 @@ pub struct QueueTick {
     pub charge: Charge,
     /// The balance after the charge.
     pub balance: Credits,
-    /// The interval that opens; none for a queue that neither runs nor waits.
+    /// The interval that opens; none for a queue of which nothing runs, is held or waits.
     pub interval: Option<Interval>,
 }
 
@@ -62,7 +103,12 @@ impl Tick {
                 debit: LedgerAccount::Queue(queue_tick.queue.clone()),
                 credit: LedgerAccount::Revenue,
                 amount: queue_tick.charge.amount(),
-                reason: Reason::Charge { rate, map_slots: used.map, reduce_slots: used.reduce },
+                reason: Reason::Charge {
+                    rate,
+                    map_slots: used.map,
+                    reduce_slots: used.reduce,
+                    container_slots: used.container,
+                },
                 by: String::new(),
                 note: String::new(),
             }

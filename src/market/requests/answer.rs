@@ -167,6 +167,7 @@ impl Frame {
         self.element(2, "share", quote.share);
         self.element(2, "mapSlots", quote.quota.map);
         self.element(2, "reduceSlots", quote.quota.reduce);
+        self.element(2, "containerSlots", quote.quota.container);
         self.element(2, "budget", quote.balance);
         for (name, lasts_s) in
             [("fullUseLasts", quote.full_use_lasts_s), ("presentUseLasts", quote.present_use_lasts_s)]
@@ -310,9 +311,9 @@ mod tests {
             is_funded: true,
             price: credits("12.249998"),
             share: Share::new(credits("0.11"), credits("12.249998")),
-            quota: crate::model::PerKind::new(3, 1),
+            quota: crate::model::PerPool::new(3, 1, 2),
             balance: credits("99972"),
-            running: crate::model::PerKind::new(1, 0),
+            running: crate::model::PerPool::new(1, 0, 0),
             full_use_lasts_s: Some(4_544_181),
             present_use_lasts_s: None,
         };
@@ -325,6 +326,7 @@ mod tests {
             <share>0.008979593</share>
             <mapSlots>3</mapSlots>
             <reduceSlots>1</reduceSlots>
+            <containerSlots>2</containerSlots>
             <budget>99972.0</budget>
             <fullUseLasts>4544181</fullUseLasts>
           </quote>

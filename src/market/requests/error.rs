@@ -49,7 +49,7 @@ pub enum MarketError {
     #[error("queue {0} exists already")]
     QueueExists(QueueName),
     /// The queue still has work.
-    #[error("queue {0} has unfinished jobs")]
+    #[error("queue {0} has unfinished jobs or applications")]
     QueueBusy(QueueName),
     /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]

@@ -38,7 +38,7 @@ pub struct HandledRequest {
 // === impl Market: requests ===
 
 impl Market {
-    /// Authorizes and performs a request. `is_queue_busy`: whether a queue has unfinished jobs.
+    /// Authorizes and performs a request. `is_queue_busy`: whether a queue has unfinished jobs or applications.
     pub fn handle_request(
         &mut self,
         request: ServletRequest,

@@ -10,7 +10,7 @@ use super::*;
 #[derive(Clone, Debug)]
 enum Act {
     Ask(&'static str, String),
-    Tick(u32, u32, Vec<(u8, u32, u32, u64)>),
+    Tick(PerPool<u32>, Vec<(u8, (u32, u32, u64), (u32, u32, u64))>),
     Clock(i64),
     Pass(u32),
     Restart(u32),
@@ -50,10 +50,12 @@ fn any_act() -> impl Strategy<Value = Act> {
         Just("info".to_owned()),
         Just("infos".to_owned()),
     ];
-    let usage = prop::collection::vec((0u8..5, 0u32..40, 0u32..10, 0u64..3), 0..5);
+    let containers = (prop_oneof![1 => Just(0), 2 => 0u32..40], 0u32..40, 0u64..3);
+    let usage = prop::collection::vec((0u8..5, (0u32..40, 0u32..10, 0u64..3), containers), 0..5);
+    let slots = (0u32..60, 0u32..12, 0u32..20).prop_map(|(map, reduce, beyond)| PerPool::new(map, reduce, beyond));
     prop_oneof![
         5 => (user, operation).prop_map(|(user, operation)| Act::Ask(user, operation)),
-        4 => (0u32..60, 0u32..12, usage).prop_map(|(map, reduce, usage)| Act::Tick(map, reduce, usage)),
+        4 => (slots, usage).prop_map(|(slots, usage)| Act::Tick(slots, usage)),
         1 => (-400_000i64..400_000).prop_map(Act::Clock),
         2 => (0u32..60_000).prop_map(Act::Pass),
         1 => (0u32..600_000).prop_map(Act::Restart),
@@ -156,15 +158,16 @@ proptest! {
                 Act::Restart(ms) => drop(stage.restart_after(i64::from(ms))),
                 Act::Busy(queue) if queue < 4 => stage.busy.push(name(queue_text(queue))),
                 Act::Busy(_) => stage.busy.clear(),
-                Act::Tick(map, reduce, usage) => {
+                Act::Tick(slots, usage) => {
                     let usage: Vec<_> = usage
                         .iter()
-                        .map(|&(queue, map, reduce, pending)| {
-                            (if queue == 4 { "ghost" } else { queue_text(queue) }, map, reduce, pending)
+                        .map(|&(queue, tasks, (held, chargeable, wanted))| {
+                            let queue = if queue == 4 { "ghost" } else { queue_text(queue) };
+                            in_use(queue, tasks, (held, chargeable.min(held), wanted))
                         })
                         .collect();
                     let before = commitments(&stage.market);
-                    let outcome = stage.tick((map, reduce), &usage);
+                    let outcome = stage.tick_of(slots, &usage);
                     check_tick(&before, &stage, &outcome);
                 }
             }
@@ -191,12 +194,13 @@ proptest! {
     fn a_restart_amid_an_interval_charges_it_once(map in 0u32..20, reduce in 0u32..10, rate in 1i128..5_000) {
         let rate = Credits::from_units(rate * 1_000_000_000);
         let mut stage = Stage::new(&format!("alice 100 {rate}\nbob 100 1\n"));
-        stage.tick((12, 6), &[("alice", 0, 0, 1), ("bob", 0, 0, 1)]);
+        let slots = PerPool::new(12, 6, 5);
+        stage.tick_of(slots, &[in_use("alice", (0, 0, 1), (0, 0, 1)), in_use("bob", (0, 0, 1), (0, 0, 1))]);
         stage.ask("root", "addBudget=7&queue=alice").unwrap();
         let mut twin = Stage { market: rebuilt(&compacted(&stage)), ..Stage::new("") };
         twin.now = stage.now;
-        let usage = [("alice", map, reduce, 1), ("bob", 3, 3, 0)];
-        prop_assert_eq!(stage.tick((12, 6), &usage).queue_ticks, twin.tick((12, 6), &usage).queue_ticks);
+        let usage = [in_use("alice", (map, reduce, 1), (map, reduce, 1)), in_use("bob", (3, 3, 0), (9, 9, 0))];
+        prop_assert_eq!(stage.tick_of(slots, &usage).queue_ticks, twin.tick_of(slots, &usage).queue_ticks);
         prop_assert_eq!(stage.balance("alice"), twin.balance("alice"));
         prop_assert_eq!(twin.market.total(), twin.market.ledger().expected_balance());
     }

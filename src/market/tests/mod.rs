@@ -4,13 +4,14 @@
 
 mod allowances;
 mod apply_budget_file;
+mod containers;
 mod laws;
 mod requests;
 mod submissions;
 mod suspension;
 mod ticks;
 
-use crate::model::{Credits, Now, PerKind, QueueName};
+use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 
 use super::requests::signature::{sign, verify};
 use super::*;
@@ -24,6 +25,18 @@ fn credits(text: &str) -> Credits {
 
 fn name(text: &str) -> QueueName {
     QueueName::new(text).unwrap()
+}
+
+/// The use of a queue: running maps and reduces with waiting tasks; slots of containers held and chargeable, and how many
+/// are wanted.
+fn in_use(queue: &str, (map, reduce, pending): (u32, u32, u64), containers: (u32, u32, u64)) -> QueueUse {
+    let (held, chargeable, wanted) = containers;
+    QueueUse {
+        queue: name(queue),
+        running: PerKind::new(map, reduce),
+        pending,
+        containers: ContainerUse { held, chargeable, wanted },
+    }
 }
 
 /// A market, its ACL and a clock that moves by one millisecond with each request.
@@ -81,16 +94,14 @@ impl Stage {
 
     /// A tick with the given use: queue, running maps, running reduces, pending.
     fn tick(&mut self, slots: (u32, u32), usage: &[(&str, u32, u32, u64)]) -> Tick {
-        let usage: Vec<QueueUse> = usage
-            .iter()
-            .map(|&(queue, map, reduce, pending)| QueueUse {
-                queue: name(queue),
-                running: PerKind::new(map, reduce),
-                pending,
-            })
-            .collect();
+        let without = |&(queue, map, reduce, pending): &_| in_use(queue, (map, reduce, pending), (0, 0, 0));
+        self.tick_of(PerPool::new(slots.0, slots.1, 0), &usage.iter().map(without).collect::<Vec<_>>())
+    }
+
+    /// A tick with use of all pools.
+    fn tick_of(&mut self, slots: PerPool<u32>, usage: &[QueueUse]) -> Tick {
         self.step_clock(1000);
-        let outcome = self.market.tick(&usage, PerKind::new(slots.0, slots.1), self.now);
+        let outcome = self.market.tick(usage, slots, self.now);
         self.facts.push(outcome.clone().into_fact());
         outcome
     }

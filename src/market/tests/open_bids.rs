@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::super::allocation::{Bid, RoundingRemainder, total, uncut_quota};
+use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
+use super::super::tick::ContainerUse;
 use super::OpenBids;
 use crate::market::Charge;
-use crate::model::{Credits, JobId, Kind, PerKind, QueueName};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
 
-fn open<'a>(queues: &'a [QueueName], bids: &[Bid], slots: PerKind<u32>) -> OpenBids<'a> {
+fn open<'a>(queues: &'a [QueueName], bids: &[Bid], slots: PerPool<u32>) -> OpenBids<'a> {
     let mut open = OpenBids::new(slots);
     queues.iter().zip(bids).for_each(|(queue, bid)| open.push(queue, Charge::default(), *bid));
     open
@@ -25,7 +26,7 @@ fn bid(rate: &str) -> Bid {
 fn a_third_of_the_slots_costs_half_of_what_the_others_bid() {
     let queues = names(3);
     let bids = [bid("1"), bid("0.5"), bid("1")];
-    let open = open(&queues, &bids, PerKind::new(9, 3));
+    let open = open(&queues, &bids, PerPool::new(9, 3, 2));
     let rate = |map, reduce| open.least_rate(1, PerKind::new(map, reduce)).map(|rate| rate.to_string());
     assert_eq!(rate(0, 0).as_deref(), Some("0.0"));
     // Its claim need not be whole: the largest part of a slot is rounded up.
@@ -43,14 +44,14 @@ fn a_third_of_the_slots_costs_half_of_what_the_others_bid() {
 fn without_others_the_least_rate_there_is_buys_everything() {
     let queues = names(2);
     let idle = Bid::default();
-    let open = open(&queues, &[idle, bid("7")], PerKind::new(9, 3));
+    let open = open(&queues, &[idle, bid("7")], PerPool::new(9, 3, 2));
     assert_eq!(open.least_rate(1, PerKind::new(9, 3)), Some(Credits::from_units(1)));
 }
 
 #[test]
 fn only_a_higher_rate_of_an_order_counts() {
     let queues = names(1);
-    let mut open = open(&queues, &[bid("2")], PerKind::new(1, 0));
+    let mut open = open(&queues, &[bid("2")], PerPool::new(1, 0, 0));
     let job: JobId = "job_1_0001".parse().unwrap();
     open.raise(0, "2".parse().unwrap(), job);
     assert_eq!((open.rate(0).to_string(), open.by_order[0]), ("2.0".to_owned(), None));
@@ -71,7 +72,12 @@ fn any_bid() -> impl Strategy<Value = Bid> {
             balance: Credits::from_units(if funded == 0 { 0 } else { Credits::MAX.units() }),
             rate: Credits::from_units(rate),
             running: PerKind::default(),
-            remainder: PerKind::new(RoundingRemainder::of(map), RoundingRemainder::of(reduce)),
+            containers: ContainerUse { held: 3, chargeable: 2, wanted: 0 },
+            remainder: PerPool::new(
+                RoundingRemainder::of(map),
+                RoundingRemainder::of(reduce),
+                RoundingRemainder::of(0),
+            ),
         })
 }
 
@@ -82,7 +88,7 @@ proptest! {
         needed in (0..60u32, 0..9u32),
     ) {
         let place = place % bids.len();
-        let (queues, slots, needed) = (names(bids.len()), PerKind::new(map, reduce), PerKind::new(needed.0, needed.1));
+        let (queues, slots, needed) = (names(bids.len()), PerPool::new(map, reduce, 5), PerKind::new(needed.0, needed.1));
         let open = open(&queues, &bids, slots);
         let buys = |units: i128| {
             let mut bids = bids.clone();
@@ -108,8 +114,8 @@ proptest! {
         needed in (0..60u32, 0..9u32),
     ) {
         let place = place % bids.len();
-        let (queues, slots, needed) = (names(bids.len()), PerKind::new(map, reduce), PerKind::new(needed.0, needed.1));
-        let bids: Vec<Bid> = bids.iter().map(|bid| Bid { remainder: PerKind::default(), ..*bid }).collect();
+        let (queues, slots, needed) = (names(bids.len()), PerPool::new(map, reduce, 5), PerKind::new(needed.0, needed.1));
+        let bids: Vec<Bid> = bids.iter().map(|bid| Bid { remainder: PerPool::default(), ..*bid }).collect();
         let mut open = open(&queues, &bids, slots);
         let least = open.least_rate(place, needed);
         open.expect_orders(usize::MAX);
@@ -122,10 +128,11 @@ proptest! {
             prop_assert!(uncut_quota(&own, place, kind, slots[kind]) >= needed[kind], "{} buys too little", sure);
         }
         let quota = open.quota(place, sure);
-        let exact = super::allocate(&own, slots).1[place].quota;
+        let exact = super::allocate(&own, slots).1[place].quota.slots();
+        let total = |slots: PerKind<u32>| u64::from(slots.map) + u64::from(slots.reduce);
         prop_assert!(total(quota) <= total(exact), "{:?} of {:?}", quota, exact);
         // What the balance cannot pay is cut from both kinds in their ratio.
-        let is_paid = sure.units() * i128::from(total(slots)) <= Credits::MAX.units();
+        let is_paid = sure.units() * i128::from(total(slots.slots())) <= Credits::MAX.units();
         let is_within = Kind::ALL.into_iter().all(|kind| quota[kind] <= exact[kind]);
         prop_assert!(!is_paid || is_within, "{:?} of {:?}", quota, exact);
     }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use crate::market::{
-    KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote, Role,
-    ServletRequest, VerifiedUser, budget_file,
+    ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
+    Role, ServletRequest, VerifiedUser, budget_file,
 };
-use crate::model::{Credits, Kind, Now, PerKind, QueueName};
+use crate::model::{Credits, Kind, Now, PerKind, PerPool, QueueName};
 
 use super::lasts_s;
 
@@ -33,11 +33,12 @@ fn uses(usage: &[(&str, u32, u32, u64)]) -> Vec<QueueUse> {
         queue: name(queue),
         running: PerKind::new(map, reduce),
         pending,
+        containers: ContainerUse::default(),
     };
     usage.iter().map(one).collect()
 }
 
-fn quote(market: &Market, queue: &str, rate: &str, usage: &[QueueUse], slots: PerKind<u32>) -> Quote {
+fn quote(market: &Market, queue: &str, rate: &str, usage: &[QueueUse], slots: PerPool<u32>) -> Quote {
     market.bidding(&name(queue), usage, slots, INTERVAL_MS).unwrap().quote(credits(rate))
 }
 
@@ -53,12 +54,12 @@ fn set_rate(market: &mut Market, queue: &str, rate: Credits, timestamp_ms: i64) 
 #[test]
 fn a_rate_is_quoted_against_those_who_are_active() {
     let mut market = market("alice 100 1\nbob 100 3\ncarol 100 5\n");
-    let slots = PerKind::new(8, 4);
+    let slots = PerPool::new(8, 4, 0);
     let usage = uses(&[("alice", 0, 0, 9), ("bob", 0, 0, 9)]);
     market.tick(&usage, slots, NOW);
     let usage = uses(&[("alice", 2, 1, 9), ("bob", 6, 3, 9)]);
     let quoted = quote(&market, "alice", "3", &usage, slots);
-    assert_eq!(quoted.quota, PerKind::new(4, 2));
+    assert_eq!(quoted.quota, PerPool::new(4, 2, 0));
     assert_eq!((quoted.price, quoted.share.to_string().as_str()), (credits("6"), "0.500000000"));
     // The interval that runs costs 1 x 3.
     assert_eq!(quoted.balance, credits("97"));
@@ -66,11 +67,11 @@ fn a_rate_is_quoted_against_those_who_are_active() {
     assert_eq!((quoted.full_use_lasts_s, quoted.present_use_lasts_s), (Some(107), Some(215)));
     // Idle, and quoted as if it had work.
     let quoted = quote(&market, "carol", "4", &usage, slots);
-    assert_eq!((quoted.quota, quoted.price), (PerKind::new(4, 2), credits("8")));
+    assert_eq!((quoted.quota, quoted.price), (PerPool::new(4, 2, 0), credits("8")));
     assert_eq!(quoted.present_use_lasts_s, None);
     let unfunded = quote(&market, "carol", "100.5", &usage, slots);
     assert!(!unfunded.is_funded);
-    assert_eq!((unfunded.quota, unfunded.price, unfunded.full_use_lasts_s), (PerKind::default(), credits("4"), None));
+    assert_eq!((unfunded.quota, unfunded.price, unfunded.full_use_lasts_s), (PerPool::default(), credits("4"), None));
     assert_eq!(market.bidding(&name("zed"), &usage, slots, INTERVAL_MS), None);
 }
 
@@ -86,7 +87,7 @@ fn what_nobody_pays_lasts_for_ever() {
 fn the_least_rate_for_one_slot_more_is_exact() {
     let market = market("alice 100 1\nbob 100 3\n");
     let usage = uses(&[("alice", 2, 0, 9), ("bob", 6, 0, 9)]);
-    let bidding = market.bidding(&name("alice"), &usage, PerKind::new(8, 0), INTERVAL_MS).unwrap();
+    let bidding = market.bidding(&name("alice"), &usage, PerPool::new(8, 0, 0), INTERVAL_MS).unwrap();
     let least = bidding.least_rate_for_more(PerKind::new(2, 0), &[Kind::Map]).unwrap();
     // 8 r / (r + 3) = 2.5, and ties go to the first name.
     assert_eq!((least.rate, least.quota.map), (Credits::from_units(1_363_636_363_637), 3));
@@ -119,14 +120,18 @@ fn permitted_is_only_what_exists() {
     assert_eq!(refused(ask("root", Role::Admin, "quote=2", at + 5)), "quote needs a parameter queue");
 }
 
-fn any_use() -> impl Strategy<Value = Vec<(u32, u32, u64)>> {
-    prop::collection::vec((0..12u32, 0..5u32, 0..3u64), NAMES.len())
-}
-
-fn all_uses(of: &[(u32, u32, u64)]) -> Vec<QueueUse> {
-    let usage: Vec<_> =
-        NAMES.iter().zip(of).map(|(queue, &(map, reduce, pending))| (*queue, map, reduce, pending)).collect();
-    uses(&usage)
+/// Use of all queues: running maps and reduces, pending tasks, containers.
+fn any_use() -> impl Strategy<Value = Vec<QueueUse>> {
+    let one = (0..12u32, 0..5u32, 0..3u64, prop_oneof![2 => Just(0), 3 => 0..20u32], 0..20u32, 0..2u64);
+    prop::collection::vec(one, NAMES.len()).prop_map(|all| {
+        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, chargeable, wanted))| QueueUse {
+            queue: name(queue),
+            running: PerKind::new(map, reduce),
+            pending,
+            containers: ContainerUse { held, chargeable: chargeable.min(held), wanted },
+        });
+        uses.collect()
+    })
 }
 
 proptest! {
@@ -135,7 +140,7 @@ proptest! {
     fn a_quote_is_what_the_next_tick_grants(
         accounts in prop::collection::vec((0..5_000i128, 0..4_000i128), NAMES.len()),
         before in prop::collection::vec(any_use(), 0..4), now in any_use(),
-        map in 0..30u32, reduce in 0..10u32, rate in 0..5_000i128, of in 0..NAMES.len(),
+        slots in (0..30u32, 0..10u32, 0..20u32), rate in 0..5_000i128, of in 0..NAMES.len(),
     ) {
         let milli = |amount: i128| Credits::from_units(amount * 1_000_000_000);
         let budgets: String = NAMES
@@ -144,16 +149,17 @@ proptest! {
             .map(|(queue, (budget, rate))| format!("{queue} {} {}\n", milli(*budget), milli(*rate)))
             .collect();
         let mut market = market(&budgets);
-        let slots = PerKind::new(map, reduce);
+        let slots = PerPool::new(slots.0, slots.1, slots.2);
         for usage in &before {
-            market.tick(&all_uses(usage), slots, NOW);
+            market.tick(usage, slots, NOW);
         }
         let (queue, rate) = (NAMES[of], milli(rate));
-        let mut usage = all_uses(&now);
+        let mut usage = now;
         let quoted = market.bidding(&name(queue), &usage, slots, INTERVAL_MS).unwrap().quote(rate);
         set_rate(&mut market, queue, rate, NOW.wall_ms + 1);
-        if usage[of].running == PerKind::default() {
-            usage[of].pending = usage[of].pending.max(1);
+        // An idle queue is quoted as if a task and a container of it waited.
+        if !usage[of].is_active() {
+            (usage[of].pending, usage[of].containers.wanted) = (1, 1);
         }
         let outcome = market.tick(&usage, slots, NOW);
         let (_, granted) = outcome.intervals().find(|(name, _)| name.as_str() == queue).unwrap();
@@ -175,7 +181,7 @@ proptest! {
         }
         let market = market(&budgets);
         let usage: Vec<_> = NAMES[..=rates.len()].iter().map(|queue| (*queue, 0, 0, 1)).collect();
-        let bidding = market.bidding(&name("alice"), &uses(&usage), PerKind::new(map, 0), INTERVAL_MS).unwrap();
+        let bidding = market.bidding(&name("alice"), &uses(&usage), PerPool::new(map, 0, 0), INTERVAL_MS).unwrap();
         let gives_more = |rate: Credits| bidding.quote(rate).quota.map > held;
         match bidding.least_rate_for_more(PerKind::new(held, 0), &[Kind::Map]) {
             Some(least) => {

@@ -62,7 +62,7 @@ fn a_charge_names_interval_rate_and_slots() {
         debit: LedgerAccount::Queue(name("a")),
         credit: LedgerAccount::Revenue,
         amount: credits("2"),
-        reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1 },
+        reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1, container_slots: 0 },
         by: String::new(),
         note: String::new(),
     };

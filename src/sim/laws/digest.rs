@@ -207,6 +207,7 @@ impl Digest {
                     self.bytes(queue.as_str().as_bytes());
                     self.units(interval.share.rate().units());
                     self.word(u64::from(interval.quota.map) << 32 | u64::from(interval.quota.reduce));
+                    self.word(u64::from(interval.quota.container));
                     self.word(interval.used);
                     self.word(interval.pending);
                 }

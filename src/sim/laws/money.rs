@@ -7,7 +7,7 @@ use crate::market::{
     Allowance, AllowanceTerms, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
     OrderEnd, Reason, Stamp, Tick,
 };
-use crate::model::{Credits, JobId, Kind, Now, PerKind};
+use crate::model::{Credits, JobId, Kind, Now, PerKind, PerPool};
 
 use super::allowances::AllowanceBooks;
 use super::attempts::AttemptModel;
@@ -373,8 +373,12 @@ impl Auditor {
             }
         }
         match (&entry.debit, &entry.credit, &entry.reason) {
-            (LedgerAccount::Queue(queue), LedgerAccount::Revenue, Reason::Charge { rate, map_slots, reduce_slots }) => {
-                let slots = PerKind::new(*map_slots, *reduce_slots);
+            (
+                LedgerAccount::Queue(queue),
+                LedgerAccount::Revenue,
+                Reason::Charge { rate, map_slots, reduce_slots, container_slots },
+            ) => {
+                let slots = PerPool::new(*map_slots, *reduce_slots, *container_slots);
                 self.charge(queue.as_str(), *rate, slots, entry.amount, attempts)
             }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
@@ -437,7 +441,7 @@ impl Auditor {
         &mut self,
         queue: &str,
         rate: Credits,
-        slots: PerKind<u32>,
+        slots: PerPool<u32>,
         amount: Credits,
         attempts: &AttemptModel,
     ) -> Result<(), String> {
@@ -523,7 +527,7 @@ impl Auditor {
             if interval.share.rate() != expected || (is_funded && interval.share.price() != price) {
                 return Err(format!("{queue} bids {} with {} and gets {interval:?}", account.rate, account.balance));
             }
-            if cost(interval, interval.quota) > account.balance || (!is_funded && interval.quota != PerKind::default())
+            if cost(interval, interval.quota) > account.balance || (!is_funded && interval.quota != PerPool::default())
             {
                 return Err(format!("{queue} has {} and is sold {interval:?}", account.balance));
             }
@@ -562,11 +566,12 @@ impl Auditor {
     }
 }
 
-fn within(used: PerKind<u32>, quota: PerKind<u32>) -> PerKind<u32> {
-    PerKind::new(used.map.min(quota.map), used.reduce.min(quota.reduce))
+/// No application holds a container in a simulation.
+fn within(used: PerKind<u32>, quota: PerPool<u32>) -> PerPool<u32> {
+    PerPool::new(used.map.min(quota.map), used.reduce.min(quota.reduce), 0)
 }
 
-fn cost(interval: &Interval, slots: PerKind<u32>) -> Credits {
-    let slots = i128::from(slots.map) + i128::from(slots.reduce);
+fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
+    let slots = i128::from(slots.map) + i128::from(slots.reduce) + i128::from(slots.container);
     Credits::from_units(interval.share.rate().units() * slots)
 }

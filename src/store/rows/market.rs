@@ -212,7 +212,9 @@ pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCo
 
 fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
     let (rate, slots) = match &entry.reason {
-        Reason::Charge { rate, map_slots, reduce_slots } => (Some(*rate), Some((*map_slots, *reduce_slots))),
+        Reason::Charge { rate, map_slots, reduce_slots, container_slots } => {
+            (Some(*rate), Some((*map_slots, *reduce_slots, *container_slots)))
+        }
         Reason::Endowment
         | Reason::TopUp
         | Reason::Adjustment
@@ -231,9 +233,9 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
     };
     transaction
         .prepare_cached(
-            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                 amount_units, debit, credit, other_queue, made_by, note)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots,
+                 container_slots, amount, amount_units, debit, credit, other_queue, made_by, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         )?
         .execute(params![
             entry.number.cast_signed(),
@@ -243,8 +245,9 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
             reason(&entry.reason),
             rate.map(|rate| rate.to_string()),
             rate.map(units),
-            slots.map(|(map, _)| map),
-            slots.map(|(_, reduce)| reduce),
+            slots.map(|(map, ..)| map),
+            slots.map(|(_, reduce, _)| reduce),
+            slots.map(|(.., container)| container),
             entry.amount.to_string(),
             units(entry.amount),
             account(&entry.debit),

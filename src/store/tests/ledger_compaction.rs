@@ -33,7 +33,8 @@ fn insert(database: &Connection, number: i64, wall_ms: i64, (_, queue, kind, uni
     };
     let sql =
         "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                   amount_units, debit, credit) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+                   amount_units, debit, credit, container_slots)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let rate_text = rate.map(|units| Credits::from_units(units).to_string());
     database
         .execute(
@@ -51,7 +52,8 @@ fn insert(database: &Connection, number: i64, wall_ms: i64, (_, queue, kind, uni
                 amount.to_string(),
                 units.to_string(),
                 debit,
-                credit
+                credit,
+                slots.map(|slots| slots + 5)
             ],
         )
         .unwrap();
@@ -67,7 +69,7 @@ fn sums(database: &Connection) -> BTreeMap<String, (i64, i64, i128)> {
     let mut sums = BTreeMap::new();
     let sql =
         "SELECT coalesce(day, date(wall_ms / 1000, 'unixepoch')) || reason || debit || credit || queue, movements,
-                   coalesce(map_slots + reduce_slots, 0), amount_units, amount FROM ledger";
+                   coalesce(map_slots + reduce_slots + 100 * container_slots, 0), amount_units, amount FROM ledger";
     let mut statement = database.prepare(sql).unwrap();
     let mut rows = statement.query([]).unwrap();
     while let Some(row) = rows.next().unwrap() {

@@ -143,7 +143,10 @@ fn defect_13_an_unknown_operation_is_answered_with_the_list_of_operations() {
 fn defect_14_a_queue_with_jobs_stays_and_a_removed_one_is_gone_everywhere() {
     with_budgets(BUDGETS, async |market| {
         let job = market.submit("alice", 2, 0).await;
-        assert_eq!(refused(&market, "removeQueue=alice").await, (409, "queue alice has unfinished jobs".to_owned()));
+        assert_eq!(
+            refused(&market, "removeQueue=alice").await,
+            (409, "queue alice has unfinished jobs or applications".to_owned())
+        );
         market.kill("alice", job).await;
         assert_eq!(market.run_state(job).await, Some(jobtracker::model::RunState::Killed));
         assert_eq!(market.status("root", "removeQueue=alice").await, 200);

@@ -8,7 +8,7 @@ use jobtracker::wire::Action;
 fn quota(market: &Market, queue: &str) -> PerKind<u32> {
     market.rig.owner.with_engine(|engine| {
         let account = engine.market().unwrap().account(queue).unwrap();
-        account.interval().map_or(PerKind::default(), |interval| interval.quota)
+        account.interval().map_or(PerKind::default(), |interval| interval.quota.slots())
     })
 }
 

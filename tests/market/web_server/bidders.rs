@@ -33,6 +33,7 @@ async fn a_quote_is_xml() {
             <share>0.750000000</share>
             <mapSlots>5</mapSlots>
             <reduceSlots>1</reduceSlots>
+            <containerSlots>0</containerSlots>
             <budget>99.5</budget>
             <fullUseLasts>110</fullUseLasts>
             <presentUseLasts>663</presentUseLasts>

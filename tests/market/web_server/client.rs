@@ -95,7 +95,7 @@ async fn the_commands_print_tables_and_end_with_their_codes() {
         ),
         (called(&stage, "alice", " ", &["queue", "info"]).await, 2, "jobtracker: the key in $HADOOP_KEY is empty"),
         (root(&["queue", "info", "nobody"]).await, 2, "jobtracker: there is no queue nobody"),
-        (root(&["queue", "remove", "bob"]).await, 2, "jobtracker: queue bob has unfinished jobs"),
+        (root(&["queue", "remove", "bob"]).await, 2, "jobtracker: queue bob has unfinished jobs or applications"),
         (root(&["queue", "add-budget", "alice", "1e9"]).await, 2, "jobtracker: addBudget: \"1e9\" is not a decimal"),
         (root(&["queue", "statement", "--since", "then"]).await, 2, "jobtracker: --since \"then\" is not a date"),
         (root(&["queue", "statement", "nobody"]).await, 2, "jobtracker: there is no queue nobody"),

@@ -286,7 +286,7 @@ async fn refusals_are_typed_and_named() {
     insta::assert_snapshot!(stage.signed("GET", "root", "removeQueue=bob").await.body, @r"
     <QueueInfo>
       <host>myhost</host>
-      <error>queue bob has unfinished jobs</error>
+      <error>queue bob has unfinished jobs or applications</error>
     </QueueInfo>
     ");
 }

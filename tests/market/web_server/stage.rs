@@ -17,10 +17,10 @@ use jobtracker::api::{
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Answer, HistoryPage, Key, Market, MarketConfig, MarketError, Operation, OperationKind, QueueUse,
+    Acl, Answer, ContainerUse, HistoryPage, Key, Market, MarketConfig, MarketError, Operation, OperationKind, QueueUse,
     ReportRequest, ServletRequest, StatementPage, budget_file,
 };
-use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, QueueName};
+use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, PerPool, QueueName};
 use jobtracker::web::{
     ApplicationOwner, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
     ServedNames, ServedPorts, WebLimits, WebState, serve,
@@ -30,7 +30,7 @@ use jobtracker::web::{
 pub const START_MS: i64 = 1_700_000_000_000;
 /// The server's clock, epoch ms. It stands still.
 pub const NOW_MS: i64 = START_MS + 60_000;
-const SLOTS: PerKind<u32> = PerKind::new(6, 2);
+const SLOTS: PerPool<u32> = PerPool::new(6, 2, 0);
 const INTERVAL_MS: u64 = 20_000;
 const ACL: &str = "alice user alicekey-abc\nroot admin rootkey\n";
 const BUDGETS: &str = "alice 100.0 0.5\nbob 10.0 1.0\n";
@@ -372,7 +372,13 @@ pub async fn read_to_end(mut stream: TcpStream) -> String {
 }
 
 fn usage() -> [QueueUse; 2] {
-    ["alice", "bob"].map(|queue| QueueUse { queue: queue.parse().unwrap(), running: PerKind::new(1, 0), pending: 3 })
+    let containers = ContainerUse::default();
+    ["alice", "bob"].map(|queue| QueueUse {
+        queue: queue.parse().unwrap(),
+        running: PerKind::new(1, 0),
+        pending: 3,
+        containers,
+    })
 }
 
 /// All jobs are alice's.

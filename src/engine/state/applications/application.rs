@@ -9,6 +9,7 @@ use crate::api::applications::{ContainerState, Placement};
 use crate::model::{ApplicationId, Capability, ContainerExit, LaunchContext};
 
 use super::change::ApplicationChange;
+use super::charge::ContainerCost;
 use super::container::{Container, ContainerStep};
 use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
 use super::request_table::{RequestRow, RequestTable};
@@ -37,13 +38,15 @@ pub struct Application {
     pub last_answer: Option<Arc<[u8]>>,
     /// The last timestamp that was signed with its secret, epoch ms; `i64::MIN`: none.
     pub stamp_ms: i64,
+    /// What its containers have cost.
+    pub cost: ContainerCost,
     /// What follows from the containers.
-    pub counts: ContainerCounts,
+    pub counts: ContainerSums,
 }
 
 /// What follows from the containers of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerCounts {
+pub struct ContainerSums {
     /// Numbers of live containers.
     pub live: BTreeSet<u64>,
     /// Numbers of containers that no answer has named.
@@ -117,7 +120,8 @@ impl Application {
             blacklist: BTreeSet::new(),
             containers: BTreeMap::new(),
             last_answer: None,
-            counts: ContainerCounts::default(),
+            cost: ContainerCost::default(),
+            counts: ContainerSums::default(),
         }
     }
 
@@ -234,6 +238,7 @@ impl Application {
                     }
                 }
             }
+            ApplicationChange::Charged { cost, .. } => self.cost = *cost,
             ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
             ApplicationChange::Stamped(_) => {}
         }

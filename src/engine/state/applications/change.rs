@@ -7,6 +7,7 @@ use crate::api::applications::Placement;
 use crate::market::Stamp;
 use crate::model::{ApplicationId, LaunchContext};
 
+use super::charge::ContainerCost;
 use super::container::Container;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 
@@ -138,6 +139,13 @@ pub enum ApplicationChange {
         /// Numbers of containers whose status no answer has from now on.
         statuses: Vec<u64>,
     },
+    /// A tick has charged for its containers.
+    Charged {
+        /// The application.
+        application: ApplicationId,
+        /// What they have cost from now on.
+        cost: ContainerCost,
+    },
     /// A signature was used.
     Stamped(Stamp),
     /// An application signed.
@@ -184,6 +192,7 @@ impl ApplicationChange {
             | Self::Blacklisted { application, .. }
             | Self::Answered { application, .. }
             | Self::Listed { application, .. }
+            | Self::Charged { application, .. }
             | Self::ApplicationStamped { application, .. } => Some(*application),
         }
     }

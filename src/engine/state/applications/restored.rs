@@ -8,6 +8,7 @@ use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
 use super::application::{Application, ContainerTotals};
+use super::charge::ContainerCost;
 use super::container::Container;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};
@@ -44,6 +45,8 @@ pub struct RestoredApplication {
     pub last_answer: Option<Arc<[u8]>>,
     /// The last timestamp that was signed with its secret, epoch ms.
     pub stamp_ms: Option<i64>,
+    /// What its containers have cost.
+    pub cost: ContainerCost,
 }
 
 // === impl RestoredApplication ===
@@ -73,6 +76,7 @@ impl RestoredApplication {
         for container in self.containers {
             application.set_container(container);
         }
+        application.cost = self.cost;
         application.counts.totals = self.totals;
         application.counts.last_number = self.last_number;
         application.counts.stored_through = self.stored_through;
@@ -96,6 +100,7 @@ impl Applications {
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
+        self.container_counts.count_whole(&application, self.settings.slot, &mut self.violations);
         self.all.insert(id, application);
         self.hear(id, now);
         id

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::applications::Placement;
 use crate::market::{Consumer, KeyId, MarketConfig, ReplayGuard};
-use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId};
+use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
+use super::container_counts::{ContainerCounts, Counted};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
@@ -34,6 +36,8 @@ pub struct Applications {
     pub(super) workers: BTreeMap<Arc<str>, ContainerWorker>,
     /// Live containers by the names of their trackers.
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// Containers of each queue in slots.
+    pub(super) container_counts: ContainerCounts,
     /// The names of workers' trackers.
     pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
     /// The nodes of live containers in the scheduler; those that are not back after a restart have none.
@@ -58,6 +62,7 @@ pub struct Applications {
     pub(super) news: BTreeSet<ApplicationId>,
     /// Trackers whose workers have something to do since the last step.
     pub(super) worker_news: BTreeSet<Arc<str>>,
+    pub(super) violations: Violations,
 }
 
 // === impl Applications ===
@@ -75,6 +80,7 @@ impl Applications {
             stamps: ReplayGuard::new(i64::try_from(start_ms).unwrap_or(i64::MAX)),
             workers: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
+            container_counts: ContainerCounts::default(),
             worker_names: BTreeMap::new(),
             placed: BTreeMap::new(),
             launch_due: BTreeSet::new(),
@@ -88,6 +94,7 @@ impl Applications {
             of_app: BTreeMap::new(),
             news: BTreeSet::new(),
             worker_news: BTreeSet::new(),
+            violations: Violations::default(),
         }
     }
 
@@ -110,7 +117,28 @@ impl Applications {
         }
         let Some(id) = change.application() else { return };
         let Some(application) = self.all.get_mut(&id) else { return };
+        let slot = self.settings.slot;
+        let counted = |application: &Application| match change {
+            ApplicationChange::Container(container) => {
+                application.containers.get(&container.id.number).and_then(|container| Counted::of(container, slot))
+            }
+            _ => None,
+        };
+        let changed = match change {
+            ApplicationChange::RowSet { request, place: Placement::Any, .. }
+            | ApplicationChange::TypeDropped { request, .. } => Some(request),
+            _ => None,
+        };
+        let wanted = |application: &Application| {
+            let table = changed.and_then(|request| application.tables.get(request));
+            table.map_or(0, |table| u64::from(table.outstanding()))
+        };
+        let (counted_before, wanted_before) = (counted(application), wanted(application));
         application.apply(change);
+        let (counted, wanted) = (counted(application), wanted(application));
+        let of = &application.submitted;
+        self.container_counts.change(of, counted_before, counted, &mut self.violations);
+        self.container_counts.change_wanted(of, wanted_before, wanted, &mut self.violations);
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
@@ -187,6 +215,19 @@ impl Applications {
     /// Takes which workers have something to do.
     pub fn take_worker_news(&mut self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.worker_news)
+    }
+
+    /// Moves the invariants found broken since the last call to `violations`.
+    pub fn report_violations(&mut self, violations: &mut Violations) {
+        violations.append(&mut self.violations);
+    }
+
+    /// Compares the counts of queues' containers with a recount of all applications.
+    pub fn check_container_counts(&self, violations: &mut Violations) {
+        let recounted = ContainerCounts::recounted(self.all.values(), self.settings.slot);
+        violations.check(self.container_counts == recounted, || {
+            format!("containers of queues are counted as {:?}, they are {recounted:?}", self.container_counts)
+        });
     }
 
     /// Forgets the oldest applications that are over, beyond those that are kept.

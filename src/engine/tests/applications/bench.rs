@@ -42,7 +42,12 @@ pub struct Bench {
 impl Bench {
     /// One worker for each size, registered and well, without slots.
     pub fn new(sizes: &[Capability]) -> Self {
-        let mut bench = Self { cluster: Cluster::new(fifo()), workers: Vec::new() };
+        Self::under(Cluster::new(fifo()), sizes)
+    }
+
+    /// The same in a cluster that has no tracker yet.
+    pub fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
+        let mut bench = Self { cluster, workers: Vec::new() };
         for (index, capability) in sizes.iter().enumerate() {
             let index = bench.add_worker(&format!("h{index}"), *capability);
             bench.heartbeat(index);
@@ -244,8 +249,14 @@ pub struct Program {
 impl Program {
     pub fn register(&mut self, bench: &mut Bench) {
         let question = ApplicationQuestion::Register { application: self.application, call: RegisterCall::default() };
-        let ApplicationAnswer::Registered(answer) = bench.ask(question).unwrap() else { panic!("registered") };
+        let owner = self.owner(bench);
+        let answer = bench.ask_as(&owner, question).unwrap();
+        let ApplicationAnswer::Registered(answer) = answer else { panic!("registered") };
         (self.attempt, self.response_id) = (answer.attempt, answer.response_id);
+    }
+
+    fn owner(&self, bench: &Bench) -> String {
+        bench.application(self.application).submitted.user.to_string()
     }
 
     pub fn question(&self, call: AllocateCall) -> ApplicationQuestion {
@@ -256,7 +267,8 @@ impl Program {
 
     /// A call that is answered at once.
     pub fn call(&mut self, bench: &mut Bench, call: AllocateCall) -> AllocateAnswer {
-        let answer = read(bench.ask(self.question(call)).unwrap());
+        let owner = self.owner(bench);
+        let answer = read(bench.ask_as(&owner, self.question(call)).unwrap());
         self.response_id = answer.response_id;
         answer
     }

@@ -5,6 +5,8 @@ mod bench;
 mod calls;
 mod items;
 mod laws;
+mod money;
+mod money_laws;
 mod restarts;
 mod seed_example;
 mod submissions;

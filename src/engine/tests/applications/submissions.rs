@@ -1,7 +1,6 @@
 //! Submissions, who may do what, timestamps, and lists.
 
 use crate::api::applications::{ApplicationState, FinalStatus, UnregisterCall};
-use crate::engine::tests::cluster::{Cluster, dynamic};
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRefusal,
     ApplicationRequest, Caller, SignedTime,
@@ -20,15 +19,6 @@ fn the_same_body_again_is_answered_again_and_another_is_refused() {
     assert_eq!(bench.ask(submit_question(other)), Err(ApplicationRefusal::ApplicationExists(id)));
     let refused = bench.ask_as("bob", submit_question(submission(id)));
     assert!(matches!(refused, Err(ApplicationRefusal::Forbidden(_))));
-}
-
-#[test]
-fn a_market_that_rules_gives_no_containers() {
-    let mut bench = Bench::new(&[]);
-    bench.cluster = Cluster::new(dynamic());
-    let id = bench.new_id("alice");
-    let refused = bench.ask(submit_question(submission(id)));
-    assert!(matches!(&refused, Err(ApplicationRefusal::Forbidden(text)) if text.contains("market")), "{refused:?}");
 }
 
 #[test]

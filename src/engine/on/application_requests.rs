@@ -153,10 +153,6 @@ impl Engine {
         let is_there = self.applications.submitted_before(id, &caller.user, &digest)?.is_some();
         if !is_there {
             self.check_safe_mode().map_err(|refusal| ApplicationRefusal::Unavailable(refusal.to_string()))?;
-            if self.sells_slots() {
-                let text = "the market sells slots of maps and reduces alone: no container is given while it rules";
-                return Err(ApplicationRefusal::Forbidden(text.to_owned()));
-            }
             let queue = self.queue_of_application(caller, submission.queue.as_deref())?;
             let (user, order) = (&caller.user, self.submissions.next_order());
             self.applications.submit(NewApplication { submission, user, queue, digest, secret, order }, now)?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
-use crate::model::{ApplicationId, Capability, Now, TrackerId};
+use crate::model::{ApplicationId, Capability, Now, Pool, QueueName, TrackerId};
 use crate::scheduler::{
-    AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
+    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
 };
 
 use super::job_group::WITHOUT_ACCOUNT;
@@ -46,16 +46,10 @@ impl Engine {
         }
     }
 
-    /// Whether a market sells what nodes have. It has no price for containers, so none is granted while it rules: room of
-    /// its own for nothing would starve tasks that are paid for.
-    pub(super) fn sells_slots(&self) -> bool {
-        matches!(self.config.policy, PolicyConfig::Dynamic { .. })
-    }
-
     /// Grants what is wanted and fits.
     pub(super) fn grant_containers(&mut self, now: Now) {
         self.pass_on_changes();
-        if self.is_in_safe_mode() || self.sells_slots() {
+        if self.is_in_safe_mode() {
             return;
         }
         let mut taker = ContainerTaker { applications: &mut self.applications, now };
@@ -72,7 +66,7 @@ impl Engine {
         }
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
-        if may_take && !self.is_in_safe_mode() && !self.sells_slots() {
+        if may_take && !self.is_in_safe_mode() {
             let mut taker = ContainerTaker { applications: &mut self.applications, now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
@@ -246,22 +240,58 @@ impl Engine {
     pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
         let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
         let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
+        let is_limited = self.cluster.scheduler.is_container_limited(app);
         waiting
             .map(|waiting| WaitingRequest {
                 priority: waiting.request.priority,
                 capability: waiting.request.capability,
                 reason: match waiting.reason {
                     _ if self.is_in_safe_mode() => WaitingReason::SafeMode,
-                    _ if self.sells_slots() => WaitingReason::QuotaFull,
                     ContainerReason::MaxRunning => WaitingReason::MaxRunning,
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,
+                    // Limits on running jobs admit them in order; the others are on what a queue or a user holds.
+                    _ if is_limited && self.config.policy.has_pools() => WaitingReason::EarlierJobs,
+                    _ if is_limited => WaitingReason::QuotaFull,
                     ContainerReason::LocalityDelay => WaitingReason::LocalityDelay,
-                    ContainerReason::NoneFree => WaitingReason::NoneFree,
-                    ContainerReason::Others => WaitingReason::EarlierJobs,
+                    reason => self.why_market_waits(application, app, waiting.request).unwrap_or(match reason {
+                        ContainerReason::NoneFree => WaitingReason::NoneFree,
+                        _ => WaitingReason::EarlierJobs,
+                    }),
                 },
             })
             .collect()
+    }
+}
+
+// === impl Engine: what the market says to containers ===
+
+impl Engine {
+    /// Why an application gets no container that would fit somewhere, as far as its queue's bid decides it; none where no
+    /// market rules, or where it is its queue's turn.
+    fn why_market_waits(&self, application: &Application, app: AppId, request: RequestType) -> Option<WaitingReason> {
+        let account = self.ruling_market()?.account(&application.submitted.queue)?;
+        let scheduler = &self.cluster.scheduler;
+        let group = scheduler.group_of(app)?;
+        let bought = scheduler.allocation(group);
+        let bidding = QueueName::new(&application.submitted.queue).ok().and_then(|queue| self.bidding(&queue));
+        let bid = account.bid();
+        if bid.units() == 0 {
+            return Some(WaitingReason::NoBid);
+        }
+        if bidding.is_some_and(|bidding| !bidding.is_funded(bid)) {
+            return Some(WaitingReason::NotFunded);
+        }
+        if bought.rate_units <= 0 {
+            return Some(WaitingReason::NotBoughtYet);
+        }
+        let held = scheduler.group_containers(group).held;
+        let next = request.capability.slots(scheduler.slot_size());
+        if held.saturating_add(next) > bought.container_quota(scheduler.usage(group)) {
+            return Some(WaitingReason::QuotaFull);
+        }
+        let place = scheduler.queue_position(app, Pool::Container)?;
+        (place.groups_before > 0).then_some(WaitingReason::BelowQuota)
     }
 }
 

@@ -5,6 +5,7 @@ mod bench;
 mod calls;
 mod items;
 mod laws;
+mod preemption;
 mod restarts;
 mod seed_example;
 mod submissions;

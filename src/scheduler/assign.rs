@@ -33,15 +33,14 @@ impl Scheduler {
     /// Fills the free slots of a node. Granted tasks count as running when this returns.
     pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {
         let NodeOffer { node: id, now, .. } = offer;
-        let slot = self.containers.slot;
+        let room = self.room_for_tasks(id);
         let Some(node) = self.nodes.get_mut(&id) else { return AssignmentReport::default() };
-        let room = node.slot_room(slot);
         let free = within(offer.free, room);
         let offer = NodeOffer { free, ..offer };
         let in_use = PerKind::new(node.in_use(Kind::Map), node.in_use(Kind::Reduce));
         node.reported = Some((in_use, now));
         self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
-        let mut heartbeat = Heartbeat::new(id, now, free, room);
+        let mut heartbeat = Heartbeat::new(id, now, free);
         let mut searches = PerKind::new(self.start_search(Kind::Map, &offer), self.start_search(Kind::Reduce, &offer));
         for kind in Kind::ALL {
             heartbeat.is_open[kind] = searches[kind].as_ref().is_some_and(|search| search.limits.limit > 0);
@@ -197,7 +196,8 @@ impl Scheduler {
                 }
                 self.grant(id, kind, heartbeat.node, slots, &hosts);
                 let task = GrantedTask { level, origin, slots };
-                count_grant(kind, heartbeat, &task);
+                let room = self.room_for_tasks(heartbeat.node);
+                count_grant(kind, heartbeat, &task, room);
                 Some(task)
             }
             GrantResult::NoTask => None,
@@ -207,23 +207,24 @@ impl Scheduler {
     }
 
     fn grant(&mut self, app: AppId, kind: Kind, node: TrackerId, slots: u32, hosts: &[HostId]) {
+        self.end_earmark(node, app, kind.into());
         self.withdraw_request(app, kind, hosts, 1);
         self.add_running(app, kind, node, slots);
     }
 }
 
 /// Free slots, no more of either kind than the bag of the node has room for.
-fn within(free: PerKind<u32>, room: Option<u32>) -> PerKind<u32> {
-    room.map_or(free, |room| PerKind::new(free.map.min(room), free.reduce.min(room)))
+fn within(free: PerKind<u32>, room: Option<PerKind<u32>>) -> PerKind<u32> {
+    room.map_or(free, |room| PerKind::new(free.map.min(room.map), free.reduce.min(room.reduce)))
 }
 
-fn count_grant(kind: Kind, heartbeat: &mut Heartbeat, task: &GrantedTask) {
+/// Counts a task; `room`: what the bag of the node has room for after it.
+fn count_grant(kind: Kind, heartbeat: &mut Heartbeat, task: &GrantedTask, room: Option<PerKind<u32>>) {
     heartbeat.granted[kind] += 1;
     heartbeat.granted_slots[kind] = heartbeat.granted_slots[kind].saturating_add(task.slots);
     heartbeat.free[kind] = heartbeat.free[kind].saturating_sub(task.slots);
-    if let Some(room) = &mut heartbeat.room {
-        *room = room.saturating_sub(task.slots);
-        heartbeat.free = within(heartbeat.free, Some(*room));
+    if room.is_some() {
+        heartbeat.free = within(heartbeat.free, room);
         Kind::ALL.into_iter().for_each(|kind| heartbeat.is_open[kind] &= heartbeat.free[kind] > 0);
     }
     let since = &mut heartbeat.since_off_switch[kind];

@@ -107,6 +107,7 @@ pub(super) struct Moves {
     pub(super) wake_apps: Vec<AppId>,
     pub(super) wake_groups: Vec<GroupId>,
     pub(super) wake_below: Vec<GroupId>,
+    pub(super) wake_containers_below: Vec<GroupId>,
 }
 
 // === impl GrantedTask ===
@@ -127,8 +128,8 @@ impl GrantedTask {
 
 impl Moves {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { apps, groups, all, wake_apps, wake_groups, wake_below } = self;
-        let (apps, groups) = ([apps, wake_apps], [groups, wake_groups, wake_below]);
+        let Self { apps, groups, all, wake_apps, wake_groups, wake_below, wake_containers_below } = self;
+        let (apps, groups) = ([apps, wake_apps], [groups, wake_groups, wake_below, wake_containers_below]);
         !all && apps.iter().all(|list| list.is_empty()) && groups.iter().all(|list| list.is_empty())
     }
 }
@@ -164,5 +165,10 @@ impl Reaction<'_> {
     /// A group and all that was parked below it may be tried again; with [`GroupId::ROOT`] all there is.
     pub(super) fn wake_all_below(&mut self, group: GroupId) {
         self.moves.wake_below.push(group);
+    }
+
+    /// The same, but for containers alone.
+    pub(super) fn wake_containers_below(&mut self, group: GroupId) {
+        self.moves.wake_containers_below.push(group);
     }
 }

@@ -82,7 +82,7 @@ impl Scheduler {
         }
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         raise(&mut self.totals.held[kind], slots, &mut self.violations);
-        self.rekey(home, kind.into());
+        self.rekey_after_usage(home, kind);
         self.notify(&Change::Usage { app: id, pool: kind.into() });
     }
 
@@ -108,8 +108,12 @@ impl Scheduler {
         }
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         lower(&mut self.totals.held[kind], slots, &mut self.violations);
-        self.rekey(home, kind.into());
+        self.rekey_after_usage(home, kind);
         self.wake_after_release(id, kind.into());
+        if self.orders.container.has_parked() || !self.parked_apps.container.is_empty() {
+            // A limit on containers may count slots too.
+            self.wake_after_release(id, Pool::Container);
+        }
         self.notify(&Change::Usage { app: id, pool: kind.into() });
         self.forget_drained(id);
     }

@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, OrderClass, PerKind, Pool};
+use crate::model::{Kind, OrderClass, PerKind, PerPool, Pool};
 
 use super::app::App;
 use super::change::{Change, Reaction};
@@ -44,12 +44,14 @@ impl Dynamic {
     ///
     /// A queue is under its quota while its next grant stays within it: for slots one more, for a container all that it
     /// stands for, so that a queue of quota 1 cannot have 16 slots by asking for one large container.
-    fn key_with(&self, leaf: GroupId, pool: Pool, held: u32, first: FirstApp) -> GroupKey {
-        let Allocation { quota, rate_units, .. } = self.allocation(leaf);
+    fn key_with(&self, leaf: GroupId, pool: Pool, held: PerPool<u32>, first: FirstApp) -> GroupKey {
+        let bought = self.allocation(leaf);
+        let Allocation { quota, rate_units, .. } = bought;
         let (quota, next) = match pool.kind() {
             Some(kind) => (quota[kind], 1),
-            None => (self.container_quota(leaf), first.slots),
+            None => (bought.container_quota(held.slots()), first.slots),
         };
+        let held = held[pool];
         let first = first.key;
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
@@ -60,11 +62,6 @@ impl Dynamic {
             }
             _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
         }
-    }
-
-    /// Slots of containers that a queue has bought: none yet, so bids order it.
-    fn container_quota(&self, _leaf: GroupId) -> u32 {
-        0
     }
 }
 
@@ -92,7 +89,7 @@ impl Policy for Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
     fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
-        self.key_with(id, pool, group.held[pool], first)
+        self.key_with(id, pool, group.held, first)
     }
 
     fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
@@ -146,10 +143,15 @@ mod tests {
         FirstApp { key: AppKey { start_ms, order, ..AppKey::default() }, slots: 1 }
     }
 
+    /// So many slots held by maps.
+    fn maps(held: u32) -> PerPool<u32> {
+        PerPool::new(held, 0, 0)
+    }
+
     #[test]
     fn under_quota_the_smallest_fill_comes_first() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.key_with(group, Pool::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Pool::Map, maps(running), submitted(0, 0));
         assert!(key(POOR, 1) < key(RICH, 3));
         assert!(key(RICH, 1) < key(POOR, 1));
     }
@@ -157,7 +159,7 @@ mod tests {
     #[test]
     fn equal_fill_goes_by_submission_then_id() {
         let policy = policy(8, 4);
-        let key = |group, running, first| policy.key_with(group, Pool::Map, running, first);
+        let key = |group, running, first| policy.key_with(group, Pool::Map, maps(running), first);
         assert!(key(POOR, 2, submitted(5, 9)) < key(RICH, 4, submitted(6, 1)));
         assert!(key(POOR, 2, submitted(5, 1)) < key(RICH, 4, submitted(5, 2)));
     }
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn at_quota_the_rate_decides_and_quota_before_it() {
         let policy = policy(8, 4);
-        let key = |group, running| policy.key_with(group, Pool::Map, running, submitted(0, 0));
+        let key = |group, running| policy.key_with(group, Pool::Map, maps(running), submitted(0, 0));
         assert!(key(RICH, 8) < key(POOR, 4));
         assert!(key(RICH, 80) < key(POOR, 4));
         assert!(key(POOR, 3) < key(RICH, 8));
@@ -176,7 +178,7 @@ mod tests {
         let mut policy = Dynamic::default();
         let same = Allocation { rate_units: 7, ..Allocation::default() };
         policy.set_allocations(&[(RICH, same), (POOR, same)]);
-        let key = |group, first| policy.key_with(group, Pool::Map, 0, first);
+        let key = |group, first| policy.key_with(group, Pool::Map, maps(0), first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
         assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
     }
@@ -186,7 +188,7 @@ mod tests {
         let mut policy = policy(0, 0);
         let unfunded = Allocation { quota: PerKind::new(5, 5), ..Allocation::default() };
         policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { rate_units: 1, ..Allocation::default() })]);
-        let key = |group| policy.key_with(group, Pool::Map, 0, submitted(0, 0));
+        let key = |group| policy.key_with(group, Pool::Map, maps(0), submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));
     }
@@ -194,7 +196,37 @@ mod tests {
     #[test]
     fn each_kind_has_its_own_quota() {
         let policy = policy(8, 4);
-        let key = |pool| policy.key_with(RICH, pool, 0, submitted(0, 0)).class;
+        let key = |pool| policy.key_with(RICH, pool, maps(0), submitted(0, 0)).class;
         assert_eq!((key(Pool::Map), key(Pool::Reduce)), (UNDER_QUOTA, FUNDED));
+    }
+
+    /// The key for containers of a queue that holds so much, whose next container stands for `slots`.
+    fn container_key(policy: &Dynamic, group: GroupId, held: PerPool<u32>, slots: u32) -> GroupKey {
+        policy.key_with(group, Pool::Container, held, FirstApp { slots, ..submitted(0, 0) })
+    }
+
+    #[test]
+    fn containers_may_have_what_maps_and_reduces_leave_of_all_that_is_bought() {
+        let mut policy = Dynamic::default();
+        let bought = Allocation { quota: PerKind::new(4, 2), container_slots: 3, rate_units: 1 };
+        policy.set_allocations(&[(RICH, bought)]);
+        let class = |held: PerPool<u32>, slots| container_key(&policy, RICH, held, slots).class;
+        // Q is 3 + (4 - maps) + (2 - reduces), and nothing is added for what is over a quota.
+        for (held, most) in [((0, 0, 0), 9), ((1, 0, 0), 8), ((4, 2, 0), 3), ((9, 0, 0), 5), ((9, 9, 2), 1)] {
+            let held = PerPool::new(held.0, held.1, held.2);
+            assert_eq!((class(held, most), class(held, most + 1)), (UNDER_QUOTA, FUNDED), "{held:?}");
+        }
+    }
+
+    #[test]
+    fn under_quota_the_smallest_part_of_the_container_quota_comes_first() {
+        let mut policy = Dynamic::default();
+        let bought = |container_slots, rate_units| Allocation { container_slots, rate_units, ..Allocation::default() };
+        policy.set_allocations(&[(RICH, bought(8, 20)), (POOR, bought(4, 10))]);
+        let key = |group, containers, slots| container_key(&policy, group, PerPool::new(0, 0, containers), slots);
+        assert!(key(POOR, 1, 1) < key(RICH, 3, 1) && key(RICH, 1, 1) < key(POOR, 1, 1));
+        assert!(key(POOR, 3, 1) < key(RICH, 7, 2), "a large one that does not fit within the quota waits");
+        assert!(key(RICH, 8, 1) < key(POOR, 4, 1), "over quota the rate decides");
+        assert!(key(POOR, 4, 1) < key(BROKE, 0, 1), "and who pays nothing is last");
     }
 }

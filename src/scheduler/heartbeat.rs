@@ -9,8 +9,6 @@ pub(super) struct Heartbeat {
     pub(super) now: Now,
     /// Slots not filled yet.
     pub(super) free: PerKind<u32>,
-    /// Slots of either kind that the node's bag still has room for; none without a bag.
-    pub(super) room: Option<u32>,
     /// Tasks granted.
     pub(super) granted: PerKind<u32>,
     /// Slots of the tasks granted.
@@ -24,12 +22,11 @@ pub(super) struct Heartbeat {
 // === impl Heartbeat ===
 
 impl Heartbeat {
-    pub(super) fn new(node: TrackerId, now: Now, free: PerKind<u32>, room: Option<u32>) -> Self {
+    pub(super) fn new(node: TrackerId, now: Now, free: PerKind<u32>) -> Self {
         Self {
             node,
             now,
             free,
-            room,
             granted: PerKind::default(),
             granted_slots: PerKind::default(),
             since_off_switch: PerKind::default(),

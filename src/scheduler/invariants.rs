@@ -7,6 +7,7 @@ use crate::model::{Kind, PerKind, Pool, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
+use super::state::KeyedGroups;
 use super::view::View;
 use super::{GroupId, Scheduler};
 
@@ -62,6 +63,12 @@ impl Scheduler {
         violations.check(waiting == ordered + parked, || {
             format!("{waiting} apps wait for {pool:?} slots, the order has {ordered}, parked are {parked}")
         });
+        if pool == Pool::Container {
+            // Its keys follow the slots of the other pools too.
+            let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+            let misplaced = self.orders[pool].misplaced(&keys);
+            violations.check(misplaced.is_none(), || format!("{misplaced:?} is misplaced in the order of containers"));
+        }
     }
 
     /// The slots of each node that attempts of apps hold, in any order.

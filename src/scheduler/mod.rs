@@ -53,6 +53,7 @@ mod replace_policy;
 mod request_table;
 mod reservation;
 mod reserving;
+mod room_round;
 mod scheduling_info;
 mod slot_table;
 mod state;
@@ -69,8 +70,8 @@ pub use admission::{AppRefusal, NewApp};
 pub use app::{AppSize, AppSpec};
 pub use container::{
     AskError, AskedRow, ContainerGrant, ContainerReason, ContainerSource, ContainerUsage, CountedRows,
-    DEFAULT_LOCALITY_DELAY, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, RequestType, RowName, UnreportedGrant,
-    WaitingContainers,
+    DEFAULT_LOCALITY_DELAY, Earmark, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, RequestType, RowName,
+    UnreportedGrant, WaitingContainers,
 };
 pub use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;
@@ -79,12 +80,13 @@ pub use group::GroupBusy;
 pub use hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 pub use ids::{AppId, GroupId};
 pub use move_app::MoveAppError;
-pub use node::Totals;
+pub use node::{BagSums, Totals};
 pub use place_in_line::{PlacesInLine, QueuePosition};
 pub use policy::{Allocation, LaunchRules, SKIP_BUDGET};
 pub use policy_options::PolicyOptions;
 pub use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub use reservation::EndedReservation;
+pub use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
 pub use scheduling_info::GroupReport;
 pub use state::{AddAppError, GroupUsage, Scheduler};
 pub use topology::{HostId, Level, RackId, Topology};

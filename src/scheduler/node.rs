@@ -25,6 +25,17 @@ pub struct Totals {
     pub held: PerPool<u64>,
     /// Tasks that wait, and containers that are wanted.
     pub waiting: PerPool<u64>,
+    /// What nodes have for containers beside slots.
+    pub bags: BagSums,
+}
+
+/// Slots of nodes that have memory and cores for containers, in sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BagSums {
+    /// Whole slots for which nodes that take containers have no map or reduce slot (resource requests, section 6: X).
+    pub beyond_tasks: u64,
+    /// Map and reduce slots without room beside the containers of their nodes.
+    pub blocked: u64,
 }
 
 #[derive(Debug)]
@@ -48,6 +59,17 @@ pub(super) struct Node {
     pub(super) reserved: PerKind<Option<Reservation>>,
     /// Memory and cores that its tasks share with containers; none: nothing but its slots limits them.
     pub(super) bag: Option<Box<Bag>>,
+    /// Its part of the sums over bags.
+    pub(super) counted: BagSums,
+}
+
+// === impl Totals ===
+
+impl Totals {
+    /// All slots: those of maps and reduces, and what nodes have for containers beside them.
+    pub fn all_slots(&self) -> u64 {
+        self.slots.map.saturating_add(self.slots.reduce).saturating_add(self.bags.beyond_tasks)
+    }
 }
 
 // === impl Node ===
@@ -66,7 +88,25 @@ impl Node {
             resume: PerPool::default(),
             reserved: PerKind::default(),
             bag: None,
+            counted: BagSums::default(),
         }
+    }
+
+    /// What it has for containers beside slots.
+    pub(super) fn bag_sums(&self, slot: Capability) -> BagSums {
+        let Some(bag) = &self.bag else { return BagSums::default() };
+        let slots = self.slots.map.saturating_add(self.slots.reduce);
+        let beyond = if bag.takes_containers { bag.declared.whole_slots(slot).saturating_sub(slots) } else { 0 };
+        let blocked = slots.saturating_sub(bag.free(0, slot).whole_slots(slot));
+        BagSums { beyond_tasks: beyond.into(), blocked: blocked.into() }
+    }
+
+    /// Tasks that would have no room on it beside a container more, though there are slots for them.
+    pub(super) fn blocked_by(&self, container: Capability, slot: Capability) -> u64 {
+        let Some(bag) = &self.bag else { return 0 };
+        let slots = self.slots.map.saturating_add(self.slots.reduce);
+        let left = bag.free(0, slot).saturating_sub(container).whole_slots(slot);
+        u64::from(slots.saturating_sub(left)).saturating_sub(self.counted.blocked)
     }
 
     pub(super) fn set_slots(&mut self, slots: PerKind<u32>, totals: &mut Totals, violations: &mut Violations) {
@@ -81,6 +121,8 @@ impl Node {
     /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
     pub(super) fn subtract_from(&self, totals: &mut Totals, violations: &mut Violations) {
         lower(&mut totals.nodes, 1_u32, violations);
+        lower(&mut totals.bags.beyond_tasks, self.counted.beyond_tasks, violations);
+        lower(&mut totals.bags.blocked, self.counted.blocked, violations);
         for kind in Kind::ALL {
             lower(&mut totals.slots[kind], self.slots[kind], violations);
             lower(&mut totals.occupied[kind], self.occupied[kind], violations);
@@ -88,8 +130,11 @@ impl Node {
     }
 
     /// Adds the node to sums that are recounted.
-    pub(super) fn add_to(&self, totals: &mut Totals) {
+    pub(super) fn add_to(&self, totals: &mut Totals, slot: Capability) {
         totals.nodes += 1;
+        let BagSums { beyond_tasks, blocked } = self.bag_sums(slot);
+        totals.bags.beyond_tasks += beyond_tasks;
+        totals.bags.blocked += blocked;
         for kind in Kind::ALL {
             totals.slots[kind] += u64::from(self.slots[kind]);
             totals.occupied[kind] += u64::from(self.occupied[kind]);

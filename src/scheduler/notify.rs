@@ -68,5 +68,6 @@ impl Scheduler {
             Pool::ALL.into_iter().for_each(|pool| self.wake_group(group, pool));
         }
         moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
+        moves.wake_containers_below.drain(..).for_each(|group| self.wake_below_for(group, Pool::Container));
     }
 }

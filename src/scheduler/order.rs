@@ -291,6 +291,15 @@ impl Order {
         apps.sum()
     }
 
+    /// A group that stands under another key than its own now; none where groups are sorted at fixed moments only.
+    pub(super) fn misplaced(&self, tree: &impl GroupTree) -> Option<GroupId> {
+        let is_misplaced = |(id, entry): &(&GroupId, &OrderedGroup)| {
+            self.first_in(**id) != Some(entry.first)
+                || entry.key.is_some_and(|key| key != tree.key_of(**id, entry.first))
+        };
+        self.groups.iter().filter(|_| self.ranks.is_none()).find(is_misplaced).map(|(id, _)| *id)
+    }
+
     /// Whether no app may be asked.
     pub(super) fn is_empty(&self) -> bool {
         self.top.is_empty()

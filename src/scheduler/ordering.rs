@@ -1,6 +1,6 @@
 //! Keeps each app and group at its place in the order of each pool.
 
-use crate::model::{Pool, lower};
+use crate::model::{Kind, Pool, lower};
 
 use super::key::FirstApp;
 use super::state::KeyedGroups;
@@ -43,6 +43,15 @@ impl Scheduler {
     pub(super) fn rekey(&mut self, group: GroupId, pool: Pool) {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
         self.orders[pool].rekey(group, &keys);
+    }
+
+    /// Updates the position of a group, and of all above it, after the slots of a kind that it holds changed. What maps and
+    /// reduces leave is the containers', so it may have another place among those that want some.
+    pub(super) fn rekey_after_usage(&mut self, group: GroupId, kind: Kind) {
+        self.rekey(group, kind.into());
+        if !self.orders.container.is_empty() {
+            self.rekey(group, Pool::Container);
+        }
     }
 
     /// Updates the position of an app after its key changed.

@@ -69,18 +69,21 @@ impl Scheduler {
     /// Returns all parked apps and groups below a group, and itself, to the order. Linear in what is parked below the
     /// same group of the root.
     pub(super) fn wake_all_below(&mut self, group: GroupId) {
-        for pool in Pool::ALL {
-            let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
-            let apps: Vec<AppId> = self.parked_apps_in(top, pool).collect();
-            for id in self.orders[pool].parked_in(top) {
-                if self.is_below(id, group) {
-                    self.wake_group(id, pool);
-                }
+        Pool::ALL.into_iter().for_each(|pool| self.wake_below_for(group, pool));
+    }
+
+    /// The same for one pool.
+    pub(super) fn wake_below_for(&mut self, group: GroupId, pool: Pool) {
+        let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
+        let apps: Vec<AppId> = self.parked_apps_in(top, pool).collect();
+        for id in self.orders[pool].parked_in(top) {
+            if self.is_below(id, group) {
+                self.wake_group(id, pool);
             }
-            for id in apps {
-                if self.apps.get(&id).is_some_and(|app| self.is_below(app.leaf, group)) {
-                    self.wake_app(id, pool);
-                }
+        }
+        for id in apps {
+            if self.apps.get(&id).is_some_and(|app| self.is_below(app.leaf, group)) {
+                self.wake_app(id, pool);
             }
         }
     }

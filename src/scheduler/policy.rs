@@ -17,6 +17,7 @@ use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Reaction};
 use super::constraint::{AppDeadline, TimedWork, WhatIf};
+use super::container::offered_container::OfferedContainer;
 use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
 use super::fair::pool_claims::PoolClaims;
@@ -45,6 +46,18 @@ pub struct Allocation {
     pub container_slots: u32,
     /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
+}
+
+// === impl Allocation ===
+
+impl Allocation {
+    /// Slots for containers that it is entitled to while its maps and reduces hold so many: what of all it has bought
+    /// they leave (resource requests, section 10: Q). Saturates.
+    #[must_use]
+    pub fn container_quota(&self, held: PerKind<u32>) -> u32 {
+        let left = |kind: Kind| self.quota[kind].saturating_sub(held[kind]);
+        self.container_slots.saturating_add(left(Kind::Map)).saturating_add(left(Kind::Reduce))
+    }
 }
 
 /// Where an app is ordered.
@@ -165,6 +178,12 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// Whether the app that is next in the order may be asked for a task, and how far the task's input may be.
     fn review(&self, _app: &App, _kind: Kind, _heartbeat: &Heartbeat, _view: &View<'_>) -> Verdict {
+        Verdict::Ask(Level::Any)
+    }
+
+    /// Whether the app that is next in the order may have a container; by default it may. [`Verdict::Reserve`] is no
+    /// answer to this. What is parked returns as for slots, also when its usage of slots drops.
+    fn review_container(&self, _app: &App, _offered: &OfferedContainer, _view: &View<'_>) -> Verdict {
         Verdict::Ask(Level::Any)
     }
 

@@ -305,6 +305,7 @@ impl Scheduler {
                 self.end_reservation(id, kind);
             }
         }
+        self.count_bag(id);
         self.notify(&Change::ClusterSlots);
     }
 
@@ -338,6 +339,7 @@ impl Scheduler {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
             raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
             if node.bag.is_some() {
+                self.end_setup_earmark(id);
                 self.update_room(id);
             }
         }
@@ -363,7 +365,7 @@ impl Scheduler {
     pub fn recount(&self) -> Totals {
         let mut totals = Totals::default();
         // Any order gives the same sum.
-        self.nodes.values().for_each(|node| node.add_to(&mut totals));
+        self.nodes.values().for_each(|node| node.add_to(&mut totals, self.containers.slot));
         totals.hosts = self.nodes.values().map(|node| node.host).collect::<BTreeSet<HostId>>().len() as u64;
         for app in self.apps.values() {
             for pool in Pool::ALL {

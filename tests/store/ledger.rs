@@ -142,6 +142,6 @@ fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     loaded.market.iter().for_each(|fact| restarted.apply(fact));
     assert_eq!(restarted.ledger(), market.ledger());
     let next = 60 * TICKS_A_DAY + 1;
-    let slots = PerKind::new(20, 10);
+    let slots = PerPool::new(20, 10, 4);
     assert_eq!(restarted.tick(&usage(next), slots, now(next)), market.tick(&usage(next), slots, now(next)));
 }

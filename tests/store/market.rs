@@ -5,7 +5,7 @@ use crate::stage::{Scratch, record};
 use jobtracker::engine::Fact;
 use jobtracker::market::{
     Allowance, Consumer, ContainerUse, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse,
-    Reason, Stamp, budget_file,
+    Reason, Stamp, StatementPage, budget_file,
 };
 use jobtracker::model::{Credits, FactNumber, Now, PerKind, PerPool};
 use jobtracker::store::{FactSender, LoadedState};

@@ -131,7 +131,7 @@ pub enum WaitingReason {
     Gates,
     /// It waits for a nearer node.
     LocalityDelay,
-    /// Its queue holds all that it bought.
+    /// Its queue holds all that it bought, or its queue or user all that a limit allows.
     QuotaFull,
     /// Queues below their quotas come first.
     BelowQuota,

@@ -10,7 +10,7 @@ pub(crate) fn waiting_text(waiting: &WaitingRequest) -> String {
         WaitingReason::NoneFree => "no worker has as much free",
         WaitingReason::Gates => "the workers with room are excluded by its requests",
         WaitingReason::LocalityDelay => "it waits for a nearer worker",
-        WaitingReason::QuotaFull => "its queue holds all that it has bought",
+        WaitingReason::QuotaFull => "its queue or its user holds all that it has bought or may hold",
         WaitingReason::BelowQuota => "queues that hold less than they have bought come first",
         WaitingReason::NoBid => "its queue bids nothing",
         WaitingReason::NotFunded => "its queue cannot pay",

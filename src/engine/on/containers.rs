@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
-use crate::model::{ApplicationId, Capability, Now, TrackerId};
+use crate::model::{ApplicationId, Capability, Now, Pool, QueueName, TrackerId};
 use crate::scheduler::{
-    AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
+    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
 };
 
 use super::job_group::WITHOUT_ACCOUNT;
@@ -245,6 +245,7 @@ impl Engine {
     pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
         let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
         let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
+        let is_limited = self.cluster.scheduler.is_container_limited(app);
         waiting
             .map(|waiting| WaitingRequest {
                 priority: waiting.request.priority,
@@ -254,12 +255,48 @@ impl Engine {
                     ContainerReason::MaxRunning => WaitingReason::MaxRunning,
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,
+                    // Limits on running jobs admit them in order; the others are on what a queue or a user holds.
+                    _ if is_limited && self.config.policy.has_pools() => WaitingReason::EarlierJobs,
+                    _ if is_limited => WaitingReason::QuotaFull,
                     ContainerReason::LocalityDelay => WaitingReason::LocalityDelay,
-                    ContainerReason::NoneFree => WaitingReason::NoneFree,
-                    ContainerReason::Others => WaitingReason::EarlierJobs,
+                    reason => self.why_market_waits(application, app, waiting.request).unwrap_or(match reason {
+                        ContainerReason::NoneFree => WaitingReason::NoneFree,
+                        _ => WaitingReason::EarlierJobs,
+                    }),
                 },
             })
             .collect()
+    }
+}
+
+// === impl Engine: what the market says to containers ===
+
+impl Engine {
+    /// Why an application gets no container that would fit somewhere, as far as its queue's bid decides it; none where no
+    /// market rules, or where it is its queue's turn.
+    fn why_market_waits(&self, application: &Application, app: AppId, request: RequestType) -> Option<WaitingReason> {
+        let account = self.ruling_market()?.account(&application.submitted.queue)?;
+        let scheduler = &self.cluster.scheduler;
+        let group = scheduler.group_of(app)?;
+        let bought = scheduler.allocation(group);
+        let bidding = QueueName::new(&application.submitted.queue).ok().and_then(|queue| self.bidding(&queue));
+        let bid = account.bid();
+        if bid.units() == 0 {
+            return Some(WaitingReason::NoBid);
+        }
+        if bidding.is_some_and(|bidding| !bidding.is_funded(bid)) {
+            return Some(WaitingReason::NotFunded);
+        }
+        if bought.rate_units <= 0 {
+            return Some(WaitingReason::NotBoughtYet);
+        }
+        let held = scheduler.group_containers(group).held;
+        let next = request.capability.slots(scheduler.slot_size());
+        if held.saturating_add(next) > bought.container_quota(scheduler.usage(group)) {
+            return Some(WaitingReason::QuotaFull);
+        }
+        let place = scheduler.queue_position(app, Pool::Container)?;
+        (place.groups_before > 0).then_some(WaitingReason::BelowQuota)
     }
 }
 

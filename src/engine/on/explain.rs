@@ -12,7 +12,7 @@ use super::explained::Explained;
 use super::held_back::{is_hold_on, is_limit_on};
 use super::job_words::state_word;
 
-/// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
+/// With more running attempts and containers an explanation does not compute a round of preemption: the round visits all of them, and
 /// heartbeats wait meanwhile.
 const RUNNING_IN_A_ROUND: u64 = 10_000;
 
@@ -206,7 +206,11 @@ impl Engine {
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.iter() {
-            let slots = self.cluster.scheduler.incoming(tracker.id)[kind];
+            let scheduler = &self.cluster.scheduler;
+            let slots = scheduler.incoming(tracker.id)[kind];
+            // Containers may hold what a free slot needs.
+            let room = scheduler.incoming_room(tracker.id).map(|room| room.whole_slots(scheduler.slot_size()));
+            let slots = room.map_or(slots, |room| room.min(slots));
             *match case.job.node_use(kind, tracker.id, &self.cluster.nodes) {
                 _ if !self.can_take_work(tracker, case.now) => &mut out_of_service,
                 // Reported once for the whole job.
@@ -283,7 +287,7 @@ impl Engine {
         let running = self.cluster.scheduler.totals().running;
         let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
             Some(0)
-        } else if running.map.saturating_add(running.reduce) > RUNNING_IN_A_ROUND {
+        } else if running.map.saturating_add(running.reduce).saturating_add(running.container) > RUNNING_IN_A_ROUND {
             None
         } else {
             let victims = self.choose_victims(case.now).victims;

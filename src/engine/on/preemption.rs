@@ -4,42 +4,21 @@
 //! A round compares the policy's claims with running attempts and marks victims; each is killed at the next heartbeat
 //! of its tracker.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, JobId, Kind, Now, PerKind, TrackerId};
+use crate::model::{AttemptId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
-use crate::scheduler::{
-    AppId, Claim, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
-};
+use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 
 use super::chosen_victims::ChosenVictims;
+use super::live_queue::{IncomingSlots, LiveQueue};
 
 /// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
-
-/// A queue with unfinished jobs in a round; what the policy orders as one group.
-struct LiveQueue<'a> {
-    name: &'a str,
-    group: GroupId,
-    claim: Claim,
-    retained: PerKind<u32>,
-    jobs: BTreeSet<JobId>,
-    /// Jobs whose setup has no slot, by the kind of slot that it needs.
-    setups: PerKind<BTreeSet<AppId>>,
-}
-
-/// Trackers that accept tasks and their incoming slots, of one kind.
-#[derive(Default)]
-struct IncomingSlots {
-    /// Nodes with any slots of the kind.
-    trackers: BTreeSet<TrackerId>,
-    /// Free slots and slots about to be released; no entry for trackers without any.
-    slots: BTreeMap<TrackerId, u32>,
-}
 
 // === impl Engine: rounds of preemption ===
 
@@ -47,18 +26,27 @@ impl Engine {
     /// Runs a round: marks as many attempts as queues with room need slots.
     pub(super) fn preempt(&mut self, now: Now) {
         self.cancel_undelivered_preemptions(now);
-        let ChosenVictims { victims, short } = match &self.config.policy {
+        let ChosenVictims { victims, containers, short, earmarks } = match &self.config.policy {
             PolicyConfig::Fair(_) => self.choose_fair_victims(now),
             _ => self.choose_victims(now),
         };
-        if victims.is_empty() {
+        self.cluster.scheduler.set_earmarks(&earmarks);
+        if victims.is_empty() && containers.is_empty() {
             return;
         }
         self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
         let receivers =
             if self.fair_config().is_some() { "pools below their shares" } else { "queues below their quota" };
-        let text = format!("{} attempts are preempted for {receivers}", victims.len());
+        let text = match containers.len() {
+            0 => format!("{} attempts are preempted for {receivers}", victims.len()),
+            of_containers => {
+                format!("{} attempts and {of_containers} containers are preempted for {receivers}", victims.len())
+            }
+        };
         self.outbox.log_line(LogLevel::Info, text);
+        for (id, reason) in containers {
+            self.applications.preempt_container(id, &reason, now);
+        }
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
@@ -88,6 +76,9 @@ impl Engine {
 
     /// Chooses victims by the current state, without marking them.
     pub(super) fn choose_victims(&self, now: Now) -> ChosenVictims {
+        if self.shares_room() {
+            return self.choose_room_victims(now);
+        }
         let mut queues = self.queues_in_a_round();
         let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
             queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
@@ -127,7 +118,7 @@ impl Engine {
     }
 
     /// All queues, by name, without their jobs.
-    fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
+    pub(super) fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
         let scheduler = &self.cluster.scheduler;
         let groups = scheduler.group_usages().map(|usage| LiveQueue {
             name: usage.name,
@@ -143,21 +134,12 @@ impl Engine {
     /// Adds the unfinished jobs of each queue and drops queues without any: these are not short of slots, and release
     /// what they hold.
     fn keep_live_queues(&self, queues: &mut Vec<LiveQueue<'_>>) {
-        let mut jobs: BTreeMap<GroupId, BTreeSet<JobId>> = BTreeMap::new();
-        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
-            // A job is submitted to one queue and may be ordered in another group.
-            if let Some(group) = self.cluster.scheduler.group_of(job.app) {
-                jobs.entry(group).or_default().insert(job.id);
-            }
-        }
-        queues.retain_mut(|queue| {
-            queue.jobs = jobs.remove(&queue.group).unwrap_or_default();
-            !queue.jobs.is_empty()
-        });
+        self.add_jobs(queues);
+        queues.retain(|queue| !queue.jobs.is_empty());
     }
 
     /// Trackers that accept tasks, each with its incoming slots.
-    fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
+    pub(super) fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
         let mut incoming: PerKind<IncomingSlots> = PerKind::default();
         for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
             let slots = self.cluster.scheduler.incoming(tracker.id);
@@ -173,7 +155,7 @@ impl Engine {
 
     /// Reserves incoming slots of either kind for setups of jobs in queues with room; a setup without one needs a slot
     /// of the kind in which its queue has room.
-    fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
+    pub(super) fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
         for queue in queues {
             let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
             let setups = queue.jobs.iter().filter(|id| self.cluster.housekeeping.setup.contains(id));
@@ -189,7 +171,7 @@ impl Engine {
     }
 
     /// The queue as one that is short of slots; none without room or waiting tasks.
-    fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
+    pub(super) fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
         let need = queue.room(kind);
         if need == 0 || (queue.setups[kind].is_empty() && self.cluster.scheduler.waiting(queue.group)[kind] == 0) {
             return None;
@@ -235,48 +217,5 @@ impl Engine {
         };
         let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
         OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
-    }
-}
-
-// === impl IncomingSlots ===
-
-impl IncomingSlots {
-    /// Takes a slot on a suitable tracker; false when there is none.
-    fn take(&mut self, is_suitable: impl Fn(TrackerId) -> bool) -> bool {
-        let Some((tracker, slots)) = self.slots.iter_mut().find(|(tracker, _)| is_suitable(**tracker)) else {
-            return false;
-        };
-        let tracker = *tracker;
-        *slots -= 1;
-        if *slots == 0 {
-            self.slots.remove(&tracker);
-        }
-        true
-    }
-}
-
-// === impl LiveQueue ===
-
-impl LiveQueue<'_> {
-    /// Slots that are due to it and that it does not retain.
-    fn room(&self, kind: Kind) -> u32 {
-        self.claim.due[kind].saturating_sub(self.retained[kind])
-    }
-
-    /// Slots that it may lose.
-    fn excess(&self, kind: Kind) -> u32 {
-        self.retained[kind].saturating_sub(self.claim.kept[kind])
-    }
-
-    /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
-    fn reason(&self, kind: Kind) -> String {
-        let slots = match kind {
-            Kind::Map => "map slots",
-            Kind::Reduce => "reduce slots",
-        };
-        let (queue, kept, quota) = (self.name, self.retained[kind], self.claim.kept[kind]);
-        format!(
-            "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
-        )
     }
 }

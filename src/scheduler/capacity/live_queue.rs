@@ -1,10 +1,14 @@
 //! A queue that is open: its settings, its slots and its jobs.
 
-use crate::model::{Kind, PerKind};
-use crate::scheduler::AppSpec;
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use crate::model::{Kind, PerKind, PerPool};
+use crate::scheduler::node::Totals;
+use crate::scheduler::{AppSpec, GroupId};
 
 use super::queue_slots::{QueueSlots, UserRule};
-use super::{CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport};
+use super::{CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport, SlotShare, UserLimit};
 
 #[derive(Debug)]
 pub(super) struct LiveQueue {
@@ -13,17 +17,23 @@ pub(super) struct LiveQueue {
     pub(super) rank: i64,
     pub(super) slots: PerKind<QueueSlots>,
     pub(super) jobs: JobLists,
+    /// Its slots of both kinds together with those that nodes have for containers beside them: all that it may hold by
+    /// maps, reduces and containers while it wants containers.
+    all_slots: SlotShare,
+    /// Users whose applications want containers.
+    pub(super) container_users: BTreeSet<GroupId>,
 }
 
 // === impl LiveQueue ===
 
 impl LiveQueue {
-    pub(super) fn new(settings: CapacityQueue, rank: i64, cluster_slots: PerKind<u64>) -> Self {
+    pub(super) fn new(settings: CapacityQueue, rank: i64, totals: &Totals) -> Self {
         let rule = rule(&settings);
-        let slots = |kind: Kind| QueueSlots::new(rule, settings.slot_share(cluster_slots[kind]));
+        let slots = |kind: Kind| QueueSlots::new(rule, settings.slot_share(totals.slots[kind]));
         let slots = PerKind::new(slots(Kind::Map), slots(Kind::Reduce));
         let jobs = JobLists::new(*settings.job_limits());
-        Self { settings, rank, slots, jobs }
+        let all_slots = settings.slot_share(totals.all_slots());
+        Self { settings, rank, slots, jobs, all_slots, container_users: BTreeSet::new() }
     }
 
     /// Replaces the settings after a reload; whether priorities count stays. Slots follow by [`Self::set_cluster_slots`].
@@ -34,9 +44,27 @@ impl LiveQueue {
         self.settings = CapacityQueue { supports_priority, ..settings };
     }
 
-    pub(super) fn set_cluster_slots(&mut self, cluster_slots: PerKind<u64>) {
+    pub(super) fn set_cluster_slots(&mut self, totals: &Totals) {
         for kind in Kind::ALL {
-            self.slots[kind].set_share(self.settings.slot_share(cluster_slots[kind]));
+            self.slots[kind].set_share(self.settings.slot_share(totals.slots[kind]));
+        }
+        self.all_slots = self.settings.slot_share(totals.all_slots());
+    }
+
+    /// The fraction by which queues are sorted that want containers, of one that holds so much.
+    pub(super) fn container_fill(&self, held: PerPool<u32>) -> (u32, NonZeroU32) {
+        self.all_slots.fill(sum(held))
+    }
+
+    /// The limit of one user on maps, reduces and containers together, where the queue holds so much.
+    pub(super) fn container_limit(&self, held: PerPool<u32>) -> UserLimit {
+        let UserRule { minimum_percent, factor } = rule(&self.settings);
+        UserLimit {
+            share: self.all_slots,
+            occupied: sum(held),
+            active_users: u32::try_from(self.container_users.len()).unwrap_or(u32::MAX),
+            minimum_percent,
+            factor,
         }
     }
 
@@ -68,6 +96,11 @@ impl LiveQueue {
         let (jobs, users) = (self.jobs.counts(), self.jobs.users());
         QueueReport { queue: &self.settings, slots, jobs, users }.to_string()
     }
+}
+
+/// Slots of all pools.
+pub(super) fn sum(held: PerPool<u32>) -> u32 {
+    held.map.saturating_add(held.reduce).saturating_add(held.container)
 }
 
 fn rule(settings: &CapacityQueue) -> UserRule {

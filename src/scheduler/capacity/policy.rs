@@ -13,6 +13,7 @@ use crate::model::{Kind, Now, PerKind, Pool};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
@@ -25,10 +26,11 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_app::LiveApp;
-use super::live_queue::LiveQueue;
+use super::live_queue::{LiveQueue, sum};
 use super::queue_slots::Holding;
 use super::{
     CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
+    UserLimit,
 };
 
 #[derive(Debug)]
@@ -97,7 +99,7 @@ impl Capacity {
             Some((settings, rank)) => (settings.clone(), rank),
             None => (CapacityQueue::without_share(&group.name), i64::MAX),
         };
-        self.queues.insert(id, LiveQueue::new(settings, rank, view.totals.slots));
+        self.queues.insert(id, LiveQueue::new(settings, rank, view.totals));
     }
 
     fn add_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
@@ -268,11 +270,14 @@ impl Capacity {
 
     fn count_slots(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
         for (&id, queue) in &mut self.queues {
-            queue.set_cluster_slots(view.totals.slots);
+            queue.set_cluster_slots(view.totals);
             reaction.rekey_group(id);
         }
         let ids: Vec<GroupId> = self.queues.keys().copied().collect();
         ids.into_iter().for_each(|id| self.release(id, reaction));
+        if view.totals.waiting.container > 0 {
+            reaction.wake_containers_below(GroupId::ROOT);
+        }
     }
 
     fn count_question(&mut self, asked: &Asked, view: &View<'_>) {
@@ -296,6 +301,34 @@ impl Capacity {
             self.count_activity(app, kind, view, reaction);
             self.count_holding(app, kind, view, reaction);
         }
+    }
+
+    /// Counts whether the user of an app wants containers.
+    fn count_container_user(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(live) = self.apps.get(&id) else { return };
+        let Some(queue) = self.queues.get_mut(&live.queue) else { return };
+        let waits = view.group(live.user).is_some_and(|user| user.waiting.container > 0);
+        let has_changed = match waits {
+            true => queue.container_users.insert(live.user),
+            false => queue.container_users.remove(&live.user),
+        };
+        if has_changed {
+            reaction.wake_containers_below(live.queue);
+        }
+    }
+
+    /// Wakes what limits on containers may let have more after the usage of an app changed: those of the queue's other
+    /// users grow with it, while the queue is above its capacity.
+    fn release_containers(&self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+        let Some(live) = self.apps.get(&id) else { return };
+        if view.group(live.queue).is_some_and(|queue| queue.waiting.container > 0) {
+            reaction.wake_containers_below(live.queue);
+        }
+    }
+
+    fn container_limit(&self, live: &LiveApp, view: &View<'_>) -> Option<UserLimit> {
+        let held = view.group(live.queue).map(|group| group.held)?;
+        Some(self.queues.get(&live.queue)?.container_limit(held))
     }
 
     /// Wakes a user whose slots became fewer.
@@ -340,11 +373,12 @@ impl Policy for Capacity {
     }
 
     /// Users of a queue follow their first jobs, so that all jobs of the queue are asked in one order.
-    fn group_key(&self, id: GroupId, _group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
-        let queue = self.queues.get(&id);
-        let Some((queue, kind)) = queue.zip(pool.kind()) else { return GroupKey::by_first(first) };
-        let slots = &queue.slots[kind];
-        let (part, whole) = slots.share().fill(slots.occupied());
+    fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
+        let Some(queue) = self.queues.get(&id) else { return GroupKey::by_first(first) };
+        let (part, whole) = match pool.kind() {
+            Some(kind) => queue.slots[kind].share().fill(queue.slots[kind].occupied()),
+            None => queue.container_fill(group.held),
+        };
         GroupKey { ratio: Ratio::new(u64::from(part), whole.into()), rank: queue.rank, ..GroupKey::default() }
     }
 
@@ -400,6 +434,24 @@ impl Policy for Capacity {
         Verdict::Ask(self.farthest_level(app, live, kind, heartbeat, view))
     }
 
+    /// A queue and its users may hold by containers what their maps and reduces leave of their parts of all slots.
+    fn review_container(&self, app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
+        let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
+        let Some(limit) = self.container_limit(live, view) else { return Verdict::NotOnThisNode };
+        let by_user = held_by(live.user, view);
+        match limit.verdict(by_user, offered.slots) {
+            SlotVerdict::Allowed => Verdict::Ask(Level::Any),
+            // A smaller container of another application may be within the limit.
+            SlotVerdict::QueueAtMaximum { .. } if !limit.share.has_room(limit.occupied, 1) => {
+                Verdict::ParkGroup(live.queue)
+            }
+            SlotVerdict::UserAtLimit { .. } if limit.verdict(by_user, 1) != SlotVerdict::Allowed => {
+                Verdict::ParkGroup(live.user)
+            }
+            SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => Verdict::ParkApp,
+        }
+    }
+
     fn can_use_reservation(&self, app: &App, kind: Kind, heartbeat: &Heartbeat) -> bool {
         app.slots_per_task(kind) <= heartbeat.free[kind]
     }
@@ -412,15 +464,15 @@ impl Policy for Capacity {
             Change::AppEnded(id) => self.end_app(id, reaction),
             Change::Size { app, size } => self.count_size(app, size, view, reaction),
             Change::Priority { app, .. } => self.move_job(app, view),
-            Change::Demand { app, pool } => {
-                if let Some(kind) = pool.kind() {
-                    self.count_activity(app, kind, view, reaction);
-                }
-            }
+            Change::Demand { app, pool } => match pool.kind() {
+                Some(kind) => self.count_activity(app, kind, view, reaction),
+                None => self.count_container_user(app, view, reaction),
+            },
             Change::Usage { app, pool } => {
                 if let Some(kind) = pool.kind() {
                     self.count_holding(app, kind, view, reaction);
                 }
+                self.release_containers(app, view, reaction);
             }
             Change::Reserved { app, kind } => self.count_holding(app, kind, view, reaction),
             Change::ReservationEnded { app, kind } => {
@@ -431,7 +483,10 @@ impl Policy for Capacity {
             Change::HeartbeatStarted { .. } => self.is_in_heartbeat = true,
             Change::HeartbeatEnded => self.end_heartbeat(view, reaction),
             Change::Asked(asked) => self.count_question(&asked, view),
-            Change::AppRemoved(id) => self.withdraw_app(id, reaction),
+            Change::AppRemoved(id) => {
+                self.count_container_user(id, view, reaction);
+                self.withdraw_app(id, reaction);
+            }
             Change::AppMoved(_) | Change::Deadline(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
@@ -534,6 +589,11 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
         true => app.pending[kind] > 0 && app.size.unfinished[kind] > 0,
         false => app.tables[kind].waiting() > 0,
     }
+}
+
+/// Slots of all pools that a user holds.
+fn held_by(user: GroupId, view: &View<'_>) -> u32 {
+    view.group(user).map_or(0, |group| sum(group.held))
 }
 
 /// Nodes that are reserved for an app.

@@ -12,6 +12,7 @@ use crate::model::{Kind, Now, PerKind, Pool, Violations};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
+use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::AppDetail;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
@@ -92,11 +93,12 @@ impl Constraint {
         us(self.now.wall_ms)
     }
 
-    /// Slots that deadlines may count on: all but those of jobs that are promised nothing.
+    /// Slots that deadlines may count on: all but those of jobs that are promised nothing, and those that have no room
+    /// beside containers.
     pub(super) fn supply(&self, totals: &Totals) -> SlotSupply {
         let of = |kind: Kind| {
             let others = totals.held[kind].saturating_sub(self.held[kind]);
-            totals.slots[kind].saturating_sub(others)
+            totals.slots[kind].saturating_sub(others).saturating_sub(totals.bags.blocked)
         };
         SlotSupply(PerKind::new(of(Kind::Map), of(Kind::Reduce)))
     }
@@ -334,6 +336,17 @@ impl Policy for Constraint {
             Place::Beyond if self.has_unclaimed(kind, view.totals) => Verdict::Ask(Level::Any),
             // What stands behind it may claim none either.
             Place::Beyond => Verdict::Stop,
+        }
+    }
+
+    /// Containers take no room from slots that are promised, now or ever: they may last.
+    fn review_container(&self, _app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
+        let supply = self.supply(view.totals).0;
+        let promised = PerKind::new(self.ledger.maps(), self.ledger.most_reduces(self.now_us(), i64::MAX));
+        let is_kept = |kind: Kind| supply[kind].saturating_sub(offered.blocks) >= promised[kind];
+        match offered.blocks == 0 || Kind::ALL.into_iter().all(is_kept) {
+            true => Verdict::Ask(Level::Any),
+            false => Verdict::NotOnThisNode,
         }
     }
 

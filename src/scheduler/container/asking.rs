@@ -171,7 +171,13 @@ impl Scheduler {
                 self.enqueue(id, Pool::Container);
             }
             (_, 0) => self.dequeue(id, Pool::Container),
-            _ => self.update_slots_of_next(id, Pool::Container),
+            _ => {
+                self.update_slots_of_next(id, Pool::Container);
+                if after.1 < before.1 {
+                    // A smaller one may be within a limit.
+                    self.wake_after_release(id, Pool::Container);
+                }
+            }
         }
         self.notify(&Change::Demand { app: id, pool: Pool::Container });
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::Capability;
 use crate::scheduler::AppId;
 
-use super::RequestType;
+use super::{Earmark, RequestType};
 
 /// What a node has declared, and what containers hold of it. What tasks hold is counted by the node in slots.
 #[derive(Debug)]
@@ -13,16 +13,16 @@ pub(in crate::scheduler) struct Bag {
     pub(in crate::scheduler) declared: Capability,
     /// What its containers hold.
     pub(super) held: Amount,
-    /// What containers hold whose end is decided.
-    pub(super) releasing: Amount,
     /// Whether containers may be granted here now.
-    pub(super) takes_containers: bool,
+    pub(in crate::scheduler) takes_containers: bool,
     /// Types that have counted a miss here since its last heartbeat.
     pub(super) missed: BTreeSet<(AppId, RequestType)>,
     /// The head of the order at its last heartbeat, if it waited for room.
     pub(super) starved: Option<(AppId, RequestType)>,
     /// The application and type that its room is kept for.
     pub(super) reserved: Option<(AppId, RequestType)>,
+    /// Room that a round of preemption has found for what waits.
+    pub(super) earmarked: Vec<Earmark>,
 }
 
 /// A sum of capabilities; wider than what a node declares, which may shrink under its containers.
@@ -39,29 +39,17 @@ impl Bag {
         Self {
             declared,
             held: Amount::default(),
-            releasing: Amount::default(),
             takes_containers: false,
             missed: BTreeSet::new(),
             starved: None,
             reserved: None,
+            earmarked: Vec::new(),
         }
     }
 
     /// What is free beside so many slots of tasks.
     pub(in crate::scheduler) fn free(&self, tasks: u32, slot: Capability) -> Capability {
-        self.beside(self.held, tasks, slot)
-    }
-
-    /// What is free or being released beside so many slots of tasks that are not.
-    pub(super) fn incoming(&self, tasks: u32, slot: Capability) -> Capability {
-        let retained = Amount {
-            memory_mb: self.held.memory_mb.saturating_sub(self.releasing.memory_mb),
-            vcores: self.held.vcores.saturating_sub(self.releasing.vcores),
-        };
-        self.beside(retained, tasks, slot)
-    }
-
-    fn beside(&self, held: Amount, tasks: u32, slot: Capability) -> Capability {
+        let held = self.held;
         let left = |declared: u32, held: u64, of_slot: u32| {
             let by_tasks = u64::from(of_slot) * u64::from(tasks);
             u32::try_from(u64::from(declared).saturating_sub(held.saturating_add(by_tasks))).unwrap_or(0)
@@ -80,6 +68,12 @@ impl Amount {
     pub(super) fn take(&mut self, capability: Capability) {
         self.memory_mb = self.memory_mb.saturating_add(capability.memory_mb.into());
         self.vcores = self.vcores.saturating_add(capability.vcores.into());
+    }
+
+    /// What it leaves of a capability.
+    pub(super) fn left_of(self, capability: Capability) -> Capability {
+        let left = |all: u32, sum: u64| u32::try_from(u64::from(all).saturating_sub(sum)).unwrap_or(0);
+        Capability::new(left(capability.memory_mb, self.memory_mb), left(capability.vcores, self.vcores))
     }
 
     /// Subtracts a container; false when it is not in the sum.

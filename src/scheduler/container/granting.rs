@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
+use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, RackId, SKIP_BUDGET, Scheduler};
 
 use super::container_table::ContainerTable;
@@ -18,6 +19,8 @@ struct Walk {
     resume: Option<OrderEntry>,
     /// Applications that are out of the order until the walk ends.
     passed_over: Vec<AppId>,
+    /// Applications that a limit took out of the order.
+    parked: u32,
     granted: u32,
 }
 
@@ -42,7 +45,10 @@ impl Scheduler {
             bag.missed.clear();
         }
         self.containers.freed.remove(&node);
-        self.offer_node(node, true, source)
+        self.containers.beating = Some(node);
+        let granted = self.offer_node(node, true, source);
+        self.containers.beating = None;
+        granted
     }
 
     /// Grants what has become possible since the last call: on nodes that got room, and for applications that asked.
@@ -70,7 +76,7 @@ impl Scheduler {
         // A reserved node is not offered to applications behind the one that it is reserved for.
         let is_reserved = entry.bag.as_ref().is_some_and(|bag| bag.reserved.is_some());
         let resume = entry.resume.container.take().filter(|_| !is_reserved);
-        let mut walk = Walk { is_heartbeat, resume, passed_over: Vec::new(), granted: 0 };
+        let mut walk = Walk { is_heartbeat, resume, passed_over: Vec::new(), parked: 0, granted: 0 };
         self.walk_order(node, &mut walk, source);
         walk.passed_over.into_iter().for_each(|app| self.enqueue(app, Pool::Container));
         walk.granted
@@ -86,7 +92,7 @@ impl Scheduler {
                 walk.resume = None;
             }
             let Some(next) = resumed.or_else(|| order.first()) else { break };
-            if walk.passed_over.len() >= SKIP_BUDGET as usize {
+            if walk.passed_over.len() + walk.parked as usize >= SKIP_BUDGET as usize {
                 if let Some(node) = self.nodes.get_mut(&node) {
                     node.resume.container = Some(resumed.unwrap_or(OrderEntry::FRONT));
                 }
@@ -94,9 +100,17 @@ impl Scheduler {
             }
             let is_head = walk.passed_over.is_empty() && resumed.is_none();
             let outcome = self.offer_container(node, next.app, None, source);
-            if let Outcome::Granted(_) = outcome {
-                walk.granted += 1;
-                continue;
+            match outcome {
+                Outcome::Granted(_) => {
+                    walk.granted += 1;
+                    continue;
+                }
+                Outcome::Limited(verdict) if self.park(next.app, verdict) => {
+                    walk.parked += 1;
+                    continue;
+                }
+                Outcome::Limited(Verdict::Stop) => break,
+                _ => {}
             }
             if is_head && let Outcome::NoRoom(request) = outcome {
                 head = Some((next.app, request));
@@ -117,6 +131,18 @@ impl Scheduler {
             && bag.starved != head
         {
             bag.starved = None;
+        }
+    }
+
+    /// Takes what a limit refuses out of the order; whether it is out.
+    fn park(&mut self, app: AppId, verdict: Verdict) -> bool {
+        match verdict {
+            Verdict::ParkApp => {
+                self.park_app(app, Pool::Container);
+                true
+            }
+            Verdict::ParkGroup(group) => self.park_group(app, group, Pool::Container),
+            _ => false,
         }
     }
 
@@ -189,6 +215,10 @@ impl Scheduler {
             match self.offer_container(node, app, Some(request), source) {
                 Outcome::Granted(_) => search.granted += 1,
                 Outcome::Delayed(delayed) if delayed == request => {
+                    search.is_over = true;
+                    return;
+                }
+                Outcome::Limited(Verdict::ParkApp | Verdict::ParkGroup(_) | Verdict::Stop) => {
                     search.is_over = true;
                     return;
                 }

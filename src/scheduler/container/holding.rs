@@ -21,6 +21,7 @@ impl Scheduler {
         if let Some(bag) = self.bag_mut(node) {
             bag.held.take(request.capability);
             self.update_room(node);
+            self.count_bag(node);
         }
     }
 
@@ -33,6 +34,7 @@ impl Scheduler {
             self.violations.check(was_held, || format!("{node} has no container of {} to end", request.capability));
             self.containers.freed.insert(node);
             self.update_room(node);
+            self.count_bag(node);
         }
         let Some(app) = self.apps.get_mut(&id) else { return };
         let is_held = app.containers.as_mut().is_some_and(|demand| demand.count_down(request));

@@ -21,15 +21,19 @@ mod checks;
 mod container_grant;
 mod container_table;
 pub(super) mod demand;
+mod earmark;
+mod earmarks;
 mod granting;
 mod holding;
 mod node_index;
 mod nodes;
+pub(super) mod offered_container;
 mod offering;
 mod reasons;
 mod releasing;
 mod request_type;
 mod reserving;
+mod review;
 mod room_index;
 pub(super) mod state;
 #[cfg(test)]
@@ -39,5 +43,6 @@ pub use asked_row::{AskError, AskedRow, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_
 pub use asking::ContainerUsage;
 pub use container_grant::{ContainerGrant, ContainerSource, CountedRows};
 pub use container_table::DEFAULT_LOCALITY_DELAY;
+pub use earmark::Earmark;
 pub use reasons::{ContainerReason, WaitingContainers};
 pub use request_type::{RequestType, RowName};

@@ -1,7 +1,8 @@
 //! Nodes with memory and cores for containers.
 
-use crate::model::{Capability, TrackerId};
+use crate::model::{Capability, TrackerId, lower, raise};
 use crate::scheduler::Scheduler;
+use crate::scheduler::change::Change;
 
 use super::bag::Bag;
 
@@ -37,11 +38,13 @@ impl Scheduler {
                 if let Some(entry) = self.nodes.get_mut(&node) {
                     entry.bag = None;
                 }
+                self.count_bag(node);
                 return;
             }
         }
         self.containers.freed.insert(node);
         self.update_room(node);
+        self.recount_bag(node);
     }
 
     /// Says whether containers may be granted on a node with a bag: false while it is ill, excluded, out of disk, or in
@@ -59,6 +62,7 @@ impl Scheduler {
             }
             false => self.forget_room(node),
         }
+        self.recount_bag(node);
     }
 
     /// Whether containers may be granted on a node.
@@ -88,15 +92,29 @@ impl Scheduler {
         self.containers.nodes.len()
     }
 
-    /// Whole slots of nodes that take containers for which they have no map or reduce slot, over all such nodes. O(nodes
-    /// that take containers).
+    /// Whole slots of nodes that take containers for which they have no map or reduce slot, over all such nodes.
     pub fn slots_beyond_tasks(&self) -> u64 {
-        let beyond = |id: TrackerId| {
-            let node = self.nodes.get(&id)?;
-            let slots = node.slots.map.saturating_add(node.slots.reduce);
-            Some(node.bag.as_ref()?.declared.whole_slots(self.containers.slot).saturating_sub(slots))
-        };
-        self.containers.nodes.all().filter_map(beyond).map(u64::from).sum()
+        self.totals.bags.beyond_tasks
+    }
+
+    /// Brings the sums over bags in line with one node; whether the slots for containers changed.
+    pub(in crate::scheduler) fn count_bag(&mut self, id: TrackerId) -> bool {
+        let Self { nodes, totals, containers, violations, .. } = self;
+        let Some(node) = nodes.get_mut(&id) else { return false };
+        let after = node.bag_sums(containers.slot);
+        let before = std::mem::replace(&mut node.counted, after);
+        lower(&mut totals.bags.beyond_tasks, before.beyond_tasks, violations);
+        raise(&mut totals.bags.beyond_tasks, after.beyond_tasks, violations);
+        lower(&mut totals.bags.blocked, before.blocked, violations);
+        raise(&mut totals.bags.blocked, after.blocked, violations);
+        before.beyond_tasks != after.beyond_tasks
+    }
+
+    /// The same after what a node declares or takes has changed.
+    fn recount_bag(&mut self, id: TrackerId) {
+        if self.count_bag(id) {
+            self.notify(&Change::ClusterSlots);
+        }
     }
 
     pub(super) fn bag(&self, node: TrackerId) -> Option<&Bag> {

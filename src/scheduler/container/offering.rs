@@ -1,6 +1,7 @@
 //! Offers of one node to one application: the first of its types that may have a container there gets it.
 
-use crate::model::{Capability, TrackerId};
+use crate::model::{Capability, Pool, TrackerId};
+use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, Level, Scheduler};
 
 use super::bag::Amount;
@@ -16,6 +17,8 @@ pub(super) enum Outcome {
     NoRoom(RequestType),
     /// The node is too far away for the type, so far.
     Delayed(RequestType),
+    /// The policy does not let the application have it.
+    Limited(Verdict),
     /// Nothing for this node, for another reason.
     Refused,
 }
@@ -42,6 +45,9 @@ impl Scheduler {
     ) -> Outcome {
         match self.choose_type(node, id, served) {
             None => Outcome::Refused,
+            Some(Choice::Other(Outcome::NoRoom(request))) => {
+                self.limit_of(node, id, &request).map_or(Outcome::NoRoom(request), Outcome::Limited)
+            }
             Some(Choice::Other(outcome)) => outcome,
             Some(Choice::Miss(request)) => {
                 if self.bag_mut(node).is_some_and(|bag| bag.missed.insert((id, request)))
@@ -51,12 +57,20 @@ impl Scheduler {
                 }
                 Outcome::Delayed(request)
             }
-            Some(Choice::Grant(request, level)) => self.grant_container(node, id, request, level, source),
+            Some(Choice::Grant(request, level)) => match self.limit_of(node, id, &request) {
+                Some(verdict) => Outcome::Limited(verdict),
+                None => self.grant_container(node, id, request, level, source),
+            },
         }
     }
 
+    /// What keeps an application from a container there; none: nothing does.
+    fn limit_of(&self, node: TrackerId, app: AppId, request: &RequestType) -> Option<Verdict> {
+        Some(self.review_container(app, node, request)).filter(|verdict| !matches!(verdict, Verdict::Ask(_)))
+    }
+
     fn choose_type(&self, id: TrackerId, app: AppId, served: Option<RequestType>) -> Option<Choice> {
-        let Self { apps, nodes, topology, containers, .. } = self;
+        let Self { apps, nodes, topology, .. } = self;
         let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
         let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
         let site = Site { host: topology.host_name(node.host), rack: topology.rack_name(node.rack) };
@@ -64,7 +78,7 @@ impl Scheduler {
             return None;
         }
         let rules = self.level_rules(demand);
-        let free = bag.free(node.tasks(), containers.slot);
+        let free = self.room_for_container(id, app)?;
         for (request, table) in &demand.types {
             if demand.grantable(request, table) == 0 {
                 continue;
@@ -112,6 +126,7 @@ impl Scheduler {
         if self.reservation_on(node) == Some((app, request)) {
             self.end_container_reservation(node);
         }
+        self.end_earmark(node, app, Pool::Container);
         self.hold_container(app, node, request);
         self.update_demand(app);
         if !self.is_grantable(app, &request) {

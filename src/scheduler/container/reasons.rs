@@ -1,9 +1,10 @@
 //! Why an application waits for containers.
 
+use crate::model::TrackerId;
 use crate::scheduler::{AppId, Scheduler};
 
 use super::RequestType;
-use super::container_table::{LevelRules, Site, SiteVerdict};
+use super::container_table::{ContainerTable, LevelRules, Site, SiteVerdict};
 use super::demand::ContainerDemand;
 
 /// A request type with containers that are wanted, and what keeps them.
@@ -48,6 +49,34 @@ impl Scheduler {
             reason: self.reason_of(demand, &request),
         });
         waiting.collect()
+    }
+
+    /// The types of an application of which containers could be granted now, in their order, with how many.
+    pub fn grantable_containers(&self, id: AppId) -> Vec<(RequestType, u32)> {
+        let types = self.demand(id).into_iter().flat_map(|demand| {
+            demand.types.iter().map(|(request, table)| (*request, demand.grantable(request, table)))
+        });
+        types.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Whether a node would give an application its next container, of this type, once there is room: gates, distance,
+    /// its earlier types and reservations for others let it.
+    pub fn could_place(&self, id: AppId, request: &RequestType, node: TrackerId) -> bool {
+        let (Some(demand), Some(entry)) = (self.demand(id), self.nodes.get(&node)) else { return false };
+        let Some(bag) = entry.bag.as_ref().filter(|bag| bag.takes_containers) else { return false };
+        let site = Site { host: self.topology.host_name(entry.host), rack: self.topology.rack_name(entry.rack) };
+        let rules = self.level_rules(demand);
+        let is_for_others = bag.reserved.is_some_and(|(app, _)| app != id);
+        if is_for_others || demand.is_blacklisted(site) || !request.capability.fits(bag.declared) {
+            return false;
+        }
+        let could_be = |(other, table): &(&RequestType, &ContainerTable)| {
+            demand.grantable(other, table) > 0 && !matches!(table.verdict(site, rules, true), SiteVerdict::Excluded)
+        };
+        let first = demand.types.iter().find(could_be);
+        first.is_some_and(|(first, table)| {
+            first == request && matches!(table.verdict(site, rules, true), SiteVerdict::Allowed(_))
+        })
     }
 
     fn reason_of(&self, demand: &ContainerDemand, request: &RequestType) -> ContainerReason {

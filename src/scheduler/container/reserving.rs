@@ -1,6 +1,7 @@
 //! Nodes whose room is kept for a type that waits at the head of the order and does not fit beside what runs.
 
 use crate::model::TrackerId;
+use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, Scheduler};
 
 use super::RequestType;
@@ -64,5 +65,6 @@ impl Scheduler {
             && !demand.is_blacklisted(site)
             && request.capability.fits(bag.declared)
             && matches!(table.verdict(site, rules, true), SiteVerdict::Allowed(_))
+            && matches!(self.review_container(app, id, request), Verdict::Ask(_))
     }
 }

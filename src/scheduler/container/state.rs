@@ -19,6 +19,10 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) freed: BTreeSet<TrackerId>,
     /// Applications that may be granted more than before.
     pub(super) asked: BTreeSet<AppId>,
+    /// Nodes with room that is earmarked.
+    pub(super) earmarking: BTreeSet<TrackerId>,
+    /// The node that is offered at its heartbeat, after its tasks.
+    pub(super) beating: Option<TrackerId>,
 }
 
 // === impl ContainerState ===
@@ -31,6 +35,8 @@ impl Default for ContainerState {
             locality_delay: DEFAULT_LOCALITY_DELAY,
             freed: BTreeSet::new(),
             asked: BTreeSet::new(),
+            earmarking: BTreeSet::new(),
+            beating: None,
         }
     }
 }

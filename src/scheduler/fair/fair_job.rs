@@ -28,6 +28,8 @@ pub(super) struct FairJob {
     /// Used in the order by deficit alone.
     pub(super) deficit: PerKind<JobDeficit>,
     pub(super) wait: LocalityWait,
+    /// Whether it is an application that asks for containers: it has nothing to set up, and begins by itself.
+    pub(super) asks_containers: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ impl FairJob {
             standing: JobStanding::default(),
             deficit: PerKind::default(),
             wait: LocalityWait::default(),
+            asks_containers: app.containers.is_some(),
         }
     }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind, Pool};
+use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
@@ -179,6 +180,25 @@ impl Fair {
         holds
     }
 
+    /// The place of an application in its pool: by all that it holds to its weight, where the pool is fair.
+    fn container_key(&self, app: &App, job: &FairJob) -> AppKey {
+        let submission = submission_key(&app.spec);
+        let is_by_turn = self.options.ordering == JobOrdering::Deficit
+            || self.pools.nodes()[job.pool].settings.mode == SchedulingMode::Fifo;
+        if is_by_turn {
+            return submission;
+        }
+        let weight = self.options.weights.weight(1, app.spec.priority, 0);
+        let rank = Standing { running: beside(app.running, app.held), weight, ..Standing::default() }.rank();
+        AppKey { class: rank.class as u8, ratio: rank.ratio, ..submission }
+    }
+
+    /// How a pool stands for containers: by all that it holds to its weight. Minimums are of maps and reduces.
+    fn container_standing(&self, pool: usize, group: &Group) -> Standing {
+        let weight = self.pools.nodes()[pool].settings.weight;
+        Standing { running: beside(group.running, group.held), weight, ..Standing::default() }
+    }
+
     fn allowed_level(&self, app: &App, job: &FairJob, now_ms: u64) -> Level {
         let is_starving = || self.options.preempts && self.pools.is_starving(job.pool, &self.allocations, now_ms);
         match app.tables.map.has_unplaced() || is_starving() {
@@ -201,8 +221,9 @@ impl Policy for Fair {
     }
 
     fn app_key(&self, app: &App, pool: Pool) -> AppKey {
-        let (submission, job) = (submission_key(&app.spec), self.jobs.get(&app.spec.id));
-        let Some((job, kind)) = job.zip(pool.kind()) else { return submission };
+        let submission = submission_key(&app.spec);
+        let Some(job) = self.jobs.get(&app.spec.id) else { return submission };
+        let Some(kind) = pool.kind() else { return self.container_key(app, job) };
         if self.options.ordering == JobOrdering::Deficit {
             let JobDeficit { deficit, min, .. } = job.deficit[kind];
             let class = u8::from(app.running[kind] >= min);
@@ -223,9 +244,15 @@ impl Policy for Fair {
     }
 
     fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
-        let Some(kind) = pool.kind() else { return GroupKey::by_first(first) };
+        let rank = match (self.options.ordering, pool.kind(), self.pools.index(id)) {
+            (JobOrdering::Deficit, None, _) => return GroupKey::by_first(first),
+            (_, _, None) => return GroupKey::default(),
+            (_, Some(kind), Some(pool)) => {
+                self.pools.standing(pool, kind, self.pools.running(pool, group)[kind]).rank()
+            }
+            (_, None, Some(pool)) => self.container_standing(pool, group).rank(),
+        };
         let Some(pool) = self.pools.index(id) else { return GroupKey::default() };
-        let rank = self.pools.standing(pool, kind, self.pools.running(pool, group)[kind]).rank();
         let name_rank = self.pools.name_rank(pool);
         GroupKey { class: rank.class as u8, ratio: rank.ratio, rank: name_rank, ..GroupKey::default() }
     }
@@ -264,6 +291,14 @@ impl Policy for Fair {
             (Some(_), _) => Verdict::NotOnThisNode,
             (None, Kind::Map) => Verdict::Ask(self.allowed_level(app, job, heartbeat.now.mono_ms)),
             (None, Kind::Reduce) => Verdict::Ask(Level::Any),
+        }
+    }
+
+    /// Limits on running jobs count an application as a job; those on maps and reduces say nothing of containers.
+    fn review_container(&self, app: &App, _offered: &OfferedContainer, _view: &View<'_>) -> Verdict {
+        match self.jobs.get(&app.spec.id).is_some_and(|job| job.standing.is_admitted) {
+            true => Verdict::Ask(Level::Any),
+            false => Verdict::ParkApp,
         }
     }
 
@@ -306,6 +341,14 @@ impl Policy for Fair {
             Change::Asked(ref asked) if asked.kind == Kind::Map => self.on_map_asked(asked),
             Change::HeartbeatEnded => self.skipped = self.heartbeat.take_skipped(),
             Change::Tick(now) => self.update(now, view, reaction),
+            Change::Demand { app, pool: Pool::Container } => {
+                let asks = view.app(app).is_some_and(|app| app.waiting(Pool::Container) > 0);
+                if let Some(job) = self.jobs.get_mut(&app).filter(|_| asks) {
+                    job.asks_containers = true;
+                    // It may not wait for a heartbeat to be admitted.
+                    self.admit_added(self.last_update, view, reaction);
+                }
+            }
             Change::Demand { .. }
             | Change::Asked(_)
             | Change::Deadline(_)
@@ -373,4 +416,9 @@ impl Policy for Fair {
         let is_compatible = self.options.is_compatible;
         LaunchRules { is_housekeeping_alone: is_compatible, counts_all_hosts: is_compatible, offers_full_nodes: true }
     }
+}
+
+/// Running maps and reduces, with the slots of containers beside them.
+fn beside(running: PerPool<u32>, held: PerPool<u32>) -> u32 {
+    running.map.saturating_add(running.reduce).saturating_add(held.container)
 }

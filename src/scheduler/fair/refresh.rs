@@ -48,6 +48,9 @@ impl Fair {
             }
             if standing.is_admitted && !before.is_admitted {
                 self.admitted.push(id);
+                if job.asks_containers {
+                    reaction.wake_app(id);
+                }
             }
         }
         self.pools.set_standings(update.pools);
@@ -89,6 +92,9 @@ impl Fair {
                 if let Some(job) = self.jobs.get_mut(&id) {
                     job.standing = job.facts(view.app(id), now).standing(None, &self.options.weights);
                     self.admitted.push(id);
+                    if job.asks_containers {
+                        reaction.wake_app(id);
+                    }
                 }
             }
             _ => self.update(now, view, reaction),
@@ -108,7 +114,7 @@ impl Fair {
         let (ready, others): (Vec<AppId>, Vec<AppId>) =
             std::mem::take(&mut self.admitted).into_iter().partition(|id| waiting.contains(id));
         // One that is not among the waiting ones yet is kept.
-        let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running);
+        let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running && !job.asks_containers);
         self.admitted = others.into_iter().filter(is_to_begin).collect();
         ready
     }

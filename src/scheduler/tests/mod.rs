@@ -14,4 +14,5 @@ mod policy_laws;
 mod preemption;
 mod preemption_slots;
 mod replace_policy;
+mod room_round;
 mod world;

@@ -32,6 +32,13 @@ impl Applications {
         }
     }
 
+    /// Takes a container from its application for a queue that has bought what it holds: at once where it was never
+    /// launched, else after its grace.
+    pub fn preempt_container(&mut self, id: ContainerId, why: &str, now: Now) {
+        let (exit, grace_ms) = (ContainerExit::PREEMPTED, self.grace_ms(id));
+        self.kill_container(id, Kill { exit, diagnostics: why.to_owned(), grace_ms }, now);
+    }
+
     /// Ends a container of which nothing is left.
     pub(super) fn end_without_report(&mut self, id: ContainerId, exit: ContainerExit, diagnostics: String, now: Now) {
         let ended_ms = now.wall_ms;

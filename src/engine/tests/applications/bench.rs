@@ -16,10 +16,12 @@ use crate::engine::{
     Application, ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest,
     ApplicationWait, BeatRefusal, BeatReply, Caller, Event, Reply, WorkerBeatEvent,
 };
-use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, LaunchContext, Priority};
+use crate::model::{
+    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, LaunchContext, PerKind, Priority,
+};
 use crate::wire::{BEAT_DIGEST, HealthStatus};
 
-use crate::engine::tests::cluster::{Cluster, Fate, fifo};
+use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, advance, fifo};
 
 pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub const ONE: Capability = Capability::new(1_024, 1);
@@ -45,11 +47,17 @@ impl Bench {
         Self::under(Cluster::new(fifo()), sizes)
     }
 
-    /// The same in a cluster that has no tracker yet.
+    /// The same in a cluster that is there.
     pub fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
+        let workers: Vec<_> = sizes.iter().map(|size| (*size, PerKind::default())).collect();
+        Self::of(cluster, &workers)
+    }
+
+    /// The same in a cluster that is there, each worker with slots.
+    pub fn of(cluster: Cluster, workers: &[(Capability, PerKind<u32>)]) -> Self {
         let mut bench = Self { cluster, workers: Vec::new() };
-        for (index, capability) in sizes.iter().enumerate() {
-            let index = bench.add_worker(&format!("h{index}"), *capability);
+        for (index, (capability, slots)) in workers.iter().enumerate() {
+            let index = bench.add_worker_with(&format!("h{index}"), *capability, *slots);
             bench.heartbeat(index);
             bench.connect(index);
             bench.heartbeat(index);
@@ -59,11 +67,22 @@ impl Bench {
 
     /// Adds a worker that has sent nothing yet.
     pub fn add_worker(&mut self, host: &str, capability: Capability) -> usize {
-        let index = self.cluster.add_tracker(host, 0, 0);
+        self.add_worker_with(host, capability, PerKind::default())
+    }
+
+    fn add_worker_with(&mut self, host: &str, capability: Capability, slots: PerKind<u32>) -> usize {
+        let index = self.cluster.add_tracker(host, slots.map, slots.reduce);
         self.cluster.trackers[index].name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", index + 1);
         let (incarnation, containers) = (index as u64 + 1, BTreeMap::new());
         self.workers.push(FakeWorker { incarnation, capability, beats: 0, containers, unhealthy: None });
         index
+    }
+
+    /// The tasks of a worker do what `fate` says.
+    pub fn advance(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+        for task in &mut self.cluster.trackers[index].attempts {
+            advance(task, fate(task));
+        }
     }
 
     pub fn secret(index: usize) -> String {

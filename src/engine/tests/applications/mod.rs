@@ -7,6 +7,7 @@ mod items;
 mod laws;
 mod money;
 mod money_laws;
+mod preemption;
 mod restarts;
 mod seed_example;
 mod submissions;

@@ -138,12 +138,10 @@ fn room_being_released_is_incoming_and_not_retained() {
     stage.run_maps(job, "a", 2);
     stage.check();
     assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(0, 2)));
-    stage.scheduler.mark_container_releasing(app, node, big);
     stage.scheduler.mark_releasing(job, Kind::Map, node, 1);
     stage.check();
-    assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(3_072, 4)));
+    assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(1_024, 3)));
     assert_eq!(stage.scheduler.room_on(node), Some(Capability::new(0, 2)));
-    stage.scheduler.unmark_container_releasing(app, node, big);
     stage.end(&stage.last());
     assert_eq!(stage.scheduler.incoming_room(node), Some(Capability::new(3_072, 4)));
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::model::{Model, ModelApp, ModelNode};
+use super::model::{Model, ModelApp, ModelNode, ModelQueue};
 use super::stage::Stage;
-use crate::model::{Capability, Kind};
+use crate::model::{Capability, Kind, PerKind};
 use crate::scheduler::container::{AskedRow, RequestType, RowName};
-use crate::scheduler::{AppId, Level};
+use crate::scheduler::{Allocation, AppId, Level, Scheduler};
 
 const NODES: [(&str, &str, Capability); 6] = [
     ("h0", "/r0", Capability::new(4_096, 4)),
@@ -65,8 +65,8 @@ fn rows() -> impl Strategy<Value = Vec<AskedRow>> {
     })
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
         4 => (0..APPS, rows()).prop_map(|(app, rows)| Step::Ask(app, rows)),
         8 => (0..NODES.len()).prop_map(Step::Beat),
         3 => (0_usize..20).prop_map(Step::End),
@@ -74,8 +74,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..APPS, prop::sample::select(NAMES.to_vec()), any::<bool>())
             .prop_map(|(app, name, is_added)| Step::Blacklist(app, name, is_added)),
         1 => (0..NODES.len(), any::<bool>()).prop_map(|(node, takes)| Step::Take(node, takes)),
-    ];
-    prop::collection::vec(step, 1..60)
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..60)
 }
 
 /// The scheduler and the model beside it.
@@ -83,7 +86,10 @@ struct Pair {
     stage: Stage,
     model: Model,
     apps: Vec<AppId>,
-    job: AppId,
+    /// A job in each queue, whose maps take room.
+    jobs: Vec<AppId>,
+    /// The job of each map on a node.
+    maps: Vec<Vec<usize>>,
 }
 
 impl Pair {
@@ -94,21 +100,64 @@ impl Pair {
         if let Some(app) = apps.get(strict) {
             stage.scheduler.set_strict_gates(*app, true);
         }
-        let job = stage.add_app(9);
+        let jobs = vec![stage.add_app(9)];
         let nodes = NODES.map(|(host, rack, bag)| ModelNode::new(host, rack, bag)).to_vec();
         let app = |number| ModelApp { is_strict: number == strict, ..ModelApp::default() };
-        Self { stage, model: Model { nodes, apps: (0..APPS).map(app).collect(), delay }, apps, job }
+        Self {
+            stage,
+            model: Model { nodes, apps: (0..APPS).map(app).collect(), delay, queues: None },
+            apps,
+            jobs,
+            maps: vec![vec![]; NODES.len()],
+        }
+    }
+
+    /// The same in queues of a market, an application in each in turn.
+    fn under_the_market() -> Self {
+        let mut stage = Stage::under(Scheduler::dynamic(), &NODES);
+        let mut add = |number: u32, queue: usize| stage.add_app_in(["qa", "qb"][queue], number);
+        let apps: Vec<AppId> = (0..APPS as u32).map(|number| add(number + 1, number as usize % 2)).collect();
+        let jobs = (0..2).map(|queue| add(8 + queue as u32, queue)).collect();
+        let nodes = NODES.map(|(host, rack, bag)| ModelNode::new(host, rack, bag)).to_vec();
+        let queues = Some(vec![ModelQueue::default(); 2]);
+        let model = Model { nodes, apps: vec![ModelApp::default(); APPS], delay: 1, queues };
+        stage.scheduler.set_locality_delay(1);
+        Self { stage, model, apps, jobs, maps: vec![vec![]; NODES.len()] }
+    }
+
+    fn buy(&mut self, bought: [ModelQueue; 2]) {
+        let queues = self.model.queues.as_mut().unwrap();
+        let mut allocations = Vec::new();
+        for (queue, name) in ["qa", "qb"].into_iter().enumerate() {
+            queues[queue] = ModelQueue { maps: queues[queue].maps, ..bought[queue] };
+            let ModelQueue { map_quota, reduce_quota, container_slots, rate, .. } = bought[queue];
+            let quota = PerKind::new(map_quota, reduce_quota);
+            let bought = Allocation { quota, container_slots, rate_units: rate.into() };
+            allocations.push((self.stage.scheduler.group(name).unwrap(), bought));
+        }
+        self.stage.scheduler.set_allocations(&allocations);
+    }
+
+    fn count_map(&mut self, job: usize, is_more: bool) {
+        if let Some(queues) = &mut self.model.queues {
+            queues[job].maps = if is_more { queues[job].maps + 1 } else { queues[job].maps - 1 };
+        }
     }
 
     fn set_tasks(&mut self, node: usize, tasks: u32) {
         let (host, id) = (NODES[node].0, self.stage.nodes[NODES[node].0]);
         while self.model.nodes[node].tasks > tasks {
-            self.stage.scheduler.remove_running(self.job, Kind::Map, id, 1);
+            let job = self.maps[node].pop().unwrap();
+            self.stage.scheduler.remove_running(self.jobs[job], Kind::Map, id, 1);
             self.model.nodes[node].tasks -= 1;
+            self.count_map(job, false);
         }
         while self.model.nodes[node].tasks < tasks && self.stage.scheduler.slot_room(id) > Some(0) {
-            self.stage.run_maps(self.job, host, 1);
+            let job = (node + self.model.nodes[node].tasks as usize) % self.jobs.len();
+            self.stage.run_maps(self.jobs[job], host, 1);
             self.model.nodes[node].tasks += 1;
+            self.maps[node].push(job);
+            self.count_map(job, true);
         }
     }
 
@@ -171,8 +220,56 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// A heartbeat grants and reserves what the model does.
+    fn beat(&mut self, node: usize) -> Result<(), TestCaseError> {
+        let before = self.stage.source.grants.len();
+        self.stage.beat(NODES[node].0);
+        let granted = self.stage.source.grants[before..].iter();
+        let granted: Vec<_> = granted.map(|grant| (grant.app.get() as usize - 1, grant.request, grant.level)).collect();
+        prop_assert_eq!(granted, self.model.beat(node));
+        let reserved = self.stage.scheduler.reservation_on(self.stage.nodes[NODES[node].0]);
+        let expected = self.model.nodes[node].reserved;
+        prop_assert_eq!(reserved, expected.map(|(app, request)| (self.apps[app], request)));
+        Ok(())
+    }
+}
+
+fn bought() -> impl Strategy<Value = ModelQueue> {
+    (0_u32..6, 0_u32..3, 0_u32..9, 0_u32..4).prop_map(|(map_quota, reduce_quota, container_slots, rate)| ModelQueue {
+        map_quota,
+        reduce_quota,
+        container_slots,
+        rate,
+        maps: 0,
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn under_the_market_heartbeats_grant_in_the_order_of_what_was_bought(
+        steps in prop::collection::vec((step(), prop::option::weighted(0.1, [bought(), bought()])), 1..60),
+        first in [bought(), bought()],
+    ) {
+        let mut pair = Pair::under_the_market();
+        pair.buy(first);
+        for (step, bought) in steps {
+            if let Some(bought) = bought {
+                pair.buy(bought);
+            }
+            match step {
+                Step::Ask(app, rows) => pair.ask(app, &rows),
+                Step::End(number) => pair.end(number),
+                Step::Tasks(node, tasks) => pair.set_tasks(node, tasks),
+                Step::Blacklist(app, name, is_added) => pair.blacklist(app, name, is_added),
+                Step::Take(node, takes) => pair.set_takes(node, takes),
+                Step::Beat(node) => pair.beat(node)?,
+            }
+            pair.check()?;
+        }
+    }
 
     #[test]
     fn heartbeats_grant_what_the_plain_rules_grant(steps in steps(), strict in 0..=APPS, delay in 0_u32..5) {
@@ -184,18 +281,7 @@ proptest! {
                 Step::Tasks(node, tasks) => pair.set_tasks(node, tasks),
                 Step::Blacklist(app, name, is_added) => pair.blacklist(app, name, is_added),
                 Step::Take(node, takes) => pair.set_takes(node, takes),
-                Step::Beat(node) => {
-                    let before = pair.stage.source.grants.len();
-                    pair.stage.beat(NODES[node].0);
-                    let granted = pair.stage.source.grants[before..].iter();
-                    let granted: Vec<_> = granted
-                        .map(|grant| (grant.app.get() as usize - 1, grant.request, grant.level))
-                        .collect();
-                    prop_assert_eq!(granted, pair.model.beat(node));
-                    let reserved = pair.stage.scheduler.reservation_on(pair.stage.nodes[NODES[node].0]);
-                    let expected = pair.model.nodes[node].reserved;
-                    prop_assert_eq!(reserved, expected.map(|(app, request)| (pair.apps[app], request)));
-                }
+                Step::Beat(node) => pair.beat(node)?,
             }
             pair.check()?;
         }

@@ -35,12 +35,25 @@ pub struct ModelType {
     far_misses: u32,
 }
 
-/// Applications in the order in which they are served.
+/// Applications in the order of their submission.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub nodes: Vec<ModelNode>,
     pub apps: Vec<ModelApp>,
     pub delay: u32,
+    /// The queues of a market; none: applications are served in their order.
+    pub queues: Option<Vec<ModelQueue>>,
+}
+
+/// A queue with what it has bought, and its maps. The application of each number is in the queue of that number, modulo
+/// the queues.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ModelQueue {
+    pub map_quota: u32,
+    pub reduce_quota: u32,
+    pub container_slots: u32,
+    pub rate: u32,
+    pub maps: u32,
 }
 
 /// What a node is offered ends in.
@@ -94,6 +107,48 @@ impl ModelType {
 }
 
 impl Model {
+    /// The next application of those that wait, without some.
+    fn next(&self, passed_over: &BTreeSet<usize>) -> Option<usize> {
+        let types = |app: usize| {
+            let types = self.apps[app].types.keys();
+            types.filter(move |request| self.may_be_granted(app, request))
+        };
+        let waits = |app: &usize| types(*app).next().is_some() && !passed_over.contains(app);
+        let waiting: Vec<usize> = (0..self.apps.len()).filter(waits).collect();
+        let Some(queues) = &self.queues else { return waiting.first().copied() };
+        let first_of = |queue: usize| waiting.iter().copied().find(|app| app % queues.len() == queue);
+        let firsts: Vec<(usize, usize)> =
+            (0..queues.len()).filter_map(|queue| Some((queue, first_of(queue)?))).collect();
+        // Compares each with each, in fractions.
+        let place = |&(queue, app): &(usize, usize)| {
+            let ModelQueue { map_quota, reduce_quota, container_slots, rate, maps } = queues[queue];
+            let quota = container_slots + map_quota.saturating_sub(maps) + reduce_quota;
+            let held = self.held(queue, queues.len());
+            let next = types(app).next().map_or(0, |request| request.capability.slots(SLOT));
+            let class = if rate == 0 { 2 } else { u32::from(held + next > quota) };
+            (class, held, quota, rate, app)
+        };
+        let comes_before = |one: &(usize, usize), other: &(usize, usize)| {
+            let ((class, held, quota, rate, app), (class2, held2, quota2, rate2, app2)) = (place(one), place(other));
+            let within = match class {
+                0 => (held * quota2).cmp(&(held2 * quota)),
+                1 => rate2.cmp(&rate),
+                _ => std::cmp::Ordering::Equal,
+            };
+            class
+                .cmp(&class2)
+                .then(if class == class2 { within } else { std::cmp::Ordering::Equal })
+                .then(app.cmp(&app2))
+        };
+        firsts.into_iter().min_by(|one, other| comes_before(one, other)).map(|(_, app)| app)
+    }
+
+    /// Slots of the containers of a queue.
+    pub fn held(&self, queue: usize, queues: usize) -> u32 {
+        let all = self.nodes.iter().flat_map(|node| &node.containers);
+        all.filter(|(app, _)| app % queues == queue).map(|(_, request)| request.capability.slots(SLOT)).sum()
+    }
+
     /// All rows of a call, which a caller sent that had received all grants.
     pub fn ask(&mut self, app: usize, rows: &[AskedRow]) {
         let types = &mut self.apps[app].types;
@@ -223,11 +278,7 @@ impl Model {
         self.drop_reservations(number);
         let (mut granted, mut passed_over, mut head) = (Vec::new(), BTreeSet::new(), None);
         while self.nodes[number].takes {
-            let waits = |app: &usize| {
-                let mut types = self.apps[*app].types.keys();
-                types.any(|request| self.may_be_granted(*app, request)) && !passed_over.contains(app)
-            };
-            let Some(app) = (0..self.apps.len()).find(waits) else { break };
+            let Some(app) = self.next(&passed_over) else { break };
             match self.offer(number, app) {
                 Answer::Grant(request, level) => {
                     self.grant(number, app, request, level);

@@ -1,0 +1,310 @@
+//! Rounds of preemption where containers run or are wanted: tasks and containers share memory and cores of nodes, so one
+//! round serves all pools (resource requests, section 10, Preemption).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::engine::core::Engine;
+use crate::engine::state::{Application, Container};
+use crate::mapreduce::Job;
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId};
+use crate::scheduler::{
+    Allocation, GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp,
+    WaitingWork,
+};
+
+use super::chosen_victims::{ChosenVictims, Victim};
+use super::live_queue::LiveQueue;
+
+/// What the live applications of a queue hold and want.
+#[derive(Default)]
+struct QueueContainers<'a> {
+    /// In the order of their grants, those whose end is ordered left out.
+    retained: Vec<&'a Container>,
+    applications: Vec<&'a Application>,
+}
+
+// === impl Engine: rounds for all pools ===
+
+impl Engine {
+    /// Whether containers run or are wanted: else rounds need look at slots only.
+    pub(super) fn shares_room(&self) -> bool {
+        let totals = self.cluster.scheduler.totals();
+        totals.running.container > 0 || totals.waiting.container > 0
+    }
+
+    /// Chooses victims of all pools by the current state, without marking them.
+    pub(super) fn choose_room_victims(&self, now: Now) -> ChosenVictims {
+        let mut containers = self.containers_by_group();
+        let mut queues = self.queues_in_a_round();
+        self.add_jobs(&mut queues);
+        queues.retain(|queue| !queue.jobs.is_empty() || containers.contains_key(&queue.group));
+        let mut nodes = self.room_of_nodes(now);
+        self.place_setups_with_room(&mut queues, &mut nodes, now);
+        let (mut chosen, mut short, mut over, mut reasons) = (ChosenVictims::default(), vec![], vec![], vec![]);
+        for queue in &queues {
+            let held = containers.remove(&queue.group).unwrap_or_default();
+            let (wants, has) = (self.short_queue(queue, &held), self.over_queue(queue, &held, over.len()));
+            if wants.slots() > 0 {
+                *chosen.short.entry(queue.name.to_owned()).or_default() += wants.slots();
+                short.push(wants);
+            }
+            if !has.holders.is_empty() {
+                over.push(has);
+                reasons.push(self.reasons_of(queue, &held));
+            }
+        }
+        if short.is_empty() {
+            return ChosenVictims::default();
+        }
+        let RoundOutcome { victims, earmarks } =
+            RoomRound { short, nodes, over }.decide(|work, node| self.can_use_room(work, node));
+        chosen.earmarks = earmarks;
+        for (queue, pool, victim) in victims {
+            let Some(reason) = reasons.get(queue).map(|reasons| Arc::clone(&reasons[pool])) else { continue };
+            match victim {
+                Victim::Attempt(id) => chosen.victims.push((id, reason)),
+                Victim::Container(id) => chosen.containers.push((id, reason)),
+            }
+        }
+        chosen
+    }
+
+    fn containers_by_group(&self) -> BTreeMap<GroupId, QueueContainers<'_>> {
+        let mut groups: BTreeMap<GroupId, QueueContainers<'_>> = BTreeMap::new();
+        for application in self.applications.iter() {
+            let group = self.applications.app(application.id()).and_then(|app| self.cluster.scheduler.group_of(app));
+            let Some(group) = group else { continue };
+            let of_group = groups.entry(group).or_default();
+            of_group.retained.extend(application.live().filter(|container| container.kill.is_none()));
+            if !application.is_over() {
+                of_group.applications.push(application);
+            }
+        }
+        for of_group in groups.values_mut() {
+            of_group.retained.sort_by_key(|container| (container.granted_ms, container.id));
+            of_group.applications.sort_by_key(|application| application.submitted.order);
+        }
+        groups
+    }
+
+    /// What is free or being released on each node that takes work.
+    fn room_of_nodes(&self, now: Now) -> BTreeMap<TrackerId, NodeRoom> {
+        let scheduler = &self.cluster.scheduler;
+        let mut nodes = BTreeMap::new();
+        for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
+            let mut slots = scheduler.incoming(tracker.id);
+            Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] == 0).for_each(|kind| slots[kind] = 0);
+            nodes.insert(tracker.id, NodeRoom { slots, room: scheduler.incoming_room(tracker.id) });
+        }
+        let killed = self.applications.iter().flat_map(Application::live).filter(|one| one.kill.is_some());
+        for container in killed {
+            let node = self.node_of(container).and_then(|node| nodes.get_mut(&node));
+            if let Some(room) = node.and_then(|node| node.room.as_mut()) {
+                *room = room.checked_add(container.request.capability).unwrap_or(*room);
+            }
+        }
+        nodes
+    }
+
+    /// As for slots alone, but a setup needs room too.
+    fn place_setups_with_room(
+        &self,
+        queues: &mut [LiveQueue<'_>],
+        nodes: &mut BTreeMap<TrackerId, NodeRoom>,
+        now: Now,
+    ) {
+        let slot = self.cluster.scheduler.slot_size();
+        let mut incoming = self.incoming_slots(now);
+        for kind in Kind::ALL {
+            for (node, slots) in &mut incoming[kind].slots {
+                let room = nodes.get(node).and_then(|node| node.room);
+                *slots = room.map_or(*slots, |room| room.whole_slots(slot).min(*slots));
+            }
+            incoming[kind].slots.retain(|_, slots| *slots > 0);
+        }
+        let before = Kind::ALL.map(|kind| incoming[kind].slots.clone());
+        self.place_setups(queues, &mut incoming);
+        for (kind, before) in Kind::ALL.into_iter().zip(before) {
+            for (node, slots) in before {
+                let left = incoming[kind].slots.get(&node).copied().unwrap_or(0);
+                let taken = slots.saturating_sub(left);
+                if let Some(node) = nodes.get_mut(&node) {
+                    node.slots[kind] = node.slots[kind].saturating_sub(taken);
+                    node.room = node.room.map(|room| room.saturating_sub(slot.times(taken)));
+                }
+            }
+        }
+    }
+
+    fn short_queue(&self, queue: &LiveQueue<'_>, held: &QueueContainers<'_>) -> ShortQueue {
+        let slot = self.cluster.scheduler.slot_size();
+        let mut short = ShortQueue::default();
+        let mut with_tasks = queue.retained;
+        for kind in Kind::ALL {
+            let Some(UnderQuotaGroup { need, waiting }) = self.short_group(queue, kind) else { continue };
+            let mut wanted = 0_u32;
+            short.need[kind] = need;
+            for WaitingApp { app, tasks: count, slots_per_task: slots, is_constrained } in waiting {
+                let (pool, room) = (Pool::from(kind), slot.times(slots));
+                wanted = wanted.saturating_add(count.saturating_mul(slots));
+                let is_setup = queue.setups[kind].contains(&app);
+                short.waiting.push(WaitingWork {
+                    app,
+                    pool,
+                    request: None,
+                    count,
+                    slots,
+                    room,
+                    is_constrained,
+                    is_setup,
+                });
+            }
+            // What its own tasks are about to take is not left for its containers.
+            with_tasks[kind] = with_tasks[kind].saturating_add(wanted.min(need));
+        }
+        let due = self.bought_by(queue).container_quota(with_tasks);
+        let need = due.saturating_sub(self.slots_of(&held.retained));
+        short.need.container = need;
+        let mut wanted = 0_u32;
+        for application in &held.applications {
+            if wanted >= need {
+                break;
+            }
+            let Some(app) = self.applications.app(application.id()) else { continue };
+            for (request, count) in self.cluster.scheduler.grantable_containers(app) {
+                let (slots, room) = (request.capability.slots(slot), request.capability);
+                wanted = wanted.saturating_add(count.saturating_mul(slots));
+                let (pool, request, is_constrained) = (Pool::Container, Some(request), true);
+                short.waiting.push(WaitingWork {
+                    app,
+                    pool,
+                    request,
+                    count,
+                    slots,
+                    room,
+                    is_constrained,
+                    is_setup: false,
+                });
+            }
+        }
+        short
+    }
+
+    /// What a queue may lose; `number` names it in its victims.
+    fn over_queue(
+        &self,
+        queue: &LiveQueue<'_>,
+        held: &QueueContainers<'_>,
+        number: usize,
+    ) -> OverQueue<(usize, Pool, Victim)> {
+        let excess = PerKind::new(queue.excess(Kind::Map), queue.excess(Kind::Reduce));
+        let slot = self.cluster.scheduler.slot_size();
+        let mut holders = Vec::new();
+        for kind in Kind::ALL.into_iter().filter(|kind| excess[*kind] > 0) {
+            for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
+                holders.extend(attempts_of(job, kind, slot, number));
+            }
+        }
+        let quota = self.bought_by(queue).container_quota(queue.retained);
+        let mut covered = 0_u32;
+        for (age, container) in (0..).zip(&held.retained) {
+            let slots = container.request.capability.slots(slot);
+            covered = covered.saturating_add(slots);
+            if covered <= quota {
+                continue;
+            }
+            let (id, room) = (container.id, container.request.capability);
+            let application = self.applications.get(id.application);
+            let app = self.applications.app(id.application);
+            let (Some(node), Some((application, app))) = (self.node_of(container), application.zip(app)) else {
+                continue;
+            };
+            holders.push(Holder {
+                pool: Pool::Container,
+                slots,
+                room,
+                node,
+                is_unlaunched: container.launch.is_none(),
+                start_ms: application.submitted.submitted_ms,
+                app,
+                age,
+                victim: (number, Pool::Container, Victim::Container(id)),
+            });
+        }
+        OverQueue { excess, holders }
+    }
+
+    /// Whether work that waits could use a node with enough room.
+    fn can_use_room(&self, work: &WaitingWork, node: TrackerId) -> bool {
+        match (work.pool.kind(), work.request) {
+            (Some(kind), _) => {
+                let has_slots = self.trackers.get(node).is_some_and(|tracker| tracker.slots[kind] > 0);
+                let job = self.jobs.by_app(work.app).filter(|_| has_slots);
+                job.is_some_and(|job| job.can_use(kind, node, &self.cluster.nodes))
+            }
+            (None, Some(request)) => self.cluster.scheduler.could_place(work.app, &request, node),
+            (None, None) => false,
+        }
+    }
+
+    /// What a queue has bought; without payment it is void.
+    fn bought_by(&self, queue: &LiveQueue<'_>) -> Allocation {
+        let bought = self.cluster.scheduler.allocation(queue.group);
+        if bought.rate_units > 0 { bought } else { Allocation::default() }
+    }
+
+    fn slots_of(&self, containers: &[&Container]) -> u32 {
+        let slot = self.cluster.scheduler.slot_size();
+        containers.iter().fold(0, |sum, one| sum.saturating_add(one.request.capability.slots(slot)))
+    }
+
+    fn node_of(&self, container: &Container) -> Option<TrackerId> {
+        self.trackers.id_of(&container.node.tracker)
+    }
+
+    /// Diagnostics of what a queue loses of each pool.
+    fn reasons_of(&self, queue: &LiveQueue<'_>, held: &QueueContainers<'_>) -> PerPool<Arc<str>> {
+        let (name, kept) = (queue.name, self.slots_of(&held.retained));
+        let quota = self.bought_by(queue).container_quota(queue.retained);
+        let container = format!(
+            "Preempted: queue {name} is over its quota of {quota} slots for containers, it holds {kept}, \
+             and others are below theirs"
+        );
+        PerPool::new(queue.reason(Kind::Map).into(), queue.reason(Kind::Reduce).into(), container.into())
+    }
+
+    /// Adds the unfinished jobs of each queue.
+    pub(super) fn add_jobs(&self, queues: &mut [LiveQueue<'_>]) {
+        let mut jobs: BTreeMap<GroupId, BTreeSet<_>> = BTreeMap::new();
+        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
+            // A job is submitted to one queue and may be ordered in another group.
+            if let Some(group) = self.cluster.scheduler.group_of(job.app) {
+                jobs.entry(group).or_default().insert(job.id);
+            }
+        }
+        for queue in queues {
+            queue.jobs = jobs.remove(&queue.group).unwrap_or_default();
+        }
+    }
+}
+
+fn attempts_of(
+    job: &Job,
+    kind: Kind,
+    slot: Capability,
+    number: usize,
+) -> impl Iterator<Item = Holder<(usize, Pool, Victim)>> {
+    let (start_ms, app, pool) = (job.submit_ms, job.app, Pool::from(kind));
+    job.preemptible_attempts(kind).map(move |(id, attempt)| Holder {
+        pool,
+        slots: attempt.slots,
+        room: slot.times(attempt.slots),
+        node: attempt.tracker,
+        is_unlaunched: false,
+        start_ms,
+        app,
+        age: attempt.launch_mono_ms,
+        victim: (number, pool, Victim::Attempt(id)),
+    })
+}

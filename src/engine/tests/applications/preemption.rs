@@ -1,0 +1,125 @@
+//! Preemption of containers under the market: what dies for a job or an application of a queue that is short, how, and
+//! what it is said to be.
+
+use crate::api::applications::ContainerState;
+use crate::engine::Fact;
+use crate::engine::state::ApplicationChange;
+use crate::engine::tests::cluster::{Cluster, Fate, spec};
+use crate::engine::tests::market::market_under;
+use crate::engine::tests::preemption::{KILL_INTERVAL_MS, preempting};
+use crate::fake_tracker::Role;
+use crate::mapreduce::JobSpec;
+use crate::model::{Capability, ContainerExit, ContainerId, JobId, PerKind};
+
+use super::bench::{Bench, Program, asking, ids, launching, row, statuses};
+
+/// One worker of so many slots in all, two of them for maps; alice bids nothing.
+fn stage(slots: u32) -> Bench {
+    let mut cluster = market_under(preempting(Some(KILL_INTERVAL_MS)), &[("alice", "100", "0"), ("bob", "100", "1")]);
+    cluster.pass_ms(10);
+    Bench::of(cluster, &[(Capability::new(1_024, 1).times(slots), PerKind::new(2, 0))])
+}
+
+/// Alice's application holds all of the worker.
+fn full(slots: u32) -> (Bench, Program, Vec<ContainerId>) {
+    let mut bench = stage(slots);
+    let mut program = bench.register();
+    let granted = ids(&program.call(&mut bench, asking(vec![row(1, slots + 3)])));
+    assert_eq!(granted.len(), slots as usize);
+    (bench, program, granted)
+}
+
+fn start_all(bench: &mut Bench, program: &mut Program, containers: &[ContainerId]) {
+    program.call(bench, launching(containers, "sleep"));
+    bench.settle();
+    containers.iter().for_each(|id| bench.start(*id));
+    bench.settle();
+}
+
+fn submit(cluster: &mut Cluster, maps: u32) -> JobId {
+    let signature = cluster.signature("bob");
+    cluster.submit_signed(JobSpec { slowstart_millionths: 0, ..spec("bob", "bob", maps, 0) }, signature).unwrap()
+}
+
+/// Time passes in steps in which the worker calls and beats, after the timer has rung where it is due.
+fn live(bench: &mut Bench, ms: u64) {
+    for _ in 0..ms / 100 {
+        bench.cluster.pass_ms(90);
+        if bench.cluster.engine.next_timer_ms().is_some_and(|due| due <= bench.cluster.now.mono_ms) {
+            bench.cluster.timer();
+        }
+        bench.advance(0, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
+        bench.heartbeat(0);
+        bench.settle();
+    }
+}
+
+fn maps_of(bench: &Bench, queue: &str) -> u32 {
+    let scheduler = &bench.cluster.engine.cluster.scheduler;
+    scheduler.group(queue).map_or(0, |group| scheduler.usage(group).map)
+}
+
+fn ends(bench: &Bench) -> Vec<(u64, ContainerExit, String)> {
+    let mut ends = Vec::new();
+    for fact in &bench.cluster.facts {
+        let Fact::Applications(changes) = fact else { continue };
+        for change in changes {
+            if let ApplicationChange::Container(container) = change
+                && let Some(end) = &container.end
+            {
+                ends.push((container.id.number, end.exit, end.diagnostics.clone()));
+            }
+        }
+    }
+    ends
+}
+
+#[test]
+fn the_newest_containers_of_who_has_bought_nothing_die_for_the_maps_of_who_has() {
+    let (mut bench, mut program, containers) = full(4);
+    start_all(&mut bench, &mut program, &containers);
+    submit(&mut bench.cluster, 2);
+    live(&mut bench, 5 * KILL_INTERVAL_MS);
+    assert_eq!(maps_of(&bench, "bob"), 2, "its setup was let in, then its maps");
+    let ends = ends(&bench);
+    assert_eq!(ends.iter().map(|(number, exit, _)| (*number, exit.0)).collect::<Vec<_>>(), [(4, -102), (3, -102)]);
+    let text =
+        "Preempted: queue alice is over its quota of 0 slots for containers, it holds 4, and others are below theirs";
+    assert_eq!(ends[0].2, text);
+    let answer = program.call(&mut bench, asking(vec![]));
+    assert_eq!(statuses(&answer), [(4, -102), (3, -102)]);
+    assert_eq!(ids(&answer), [], "what comes free goes to who is short");
+    live(&mut bench, 5 * KILL_INTERVAL_MS);
+    assert_eq!(self::ends(&bench).len(), 2, "all have what they have bought");
+}
+
+#[test]
+fn what_was_never_launched_goes_at_once_and_before_what_runs() {
+    let (mut bench, mut program, containers) = full(4);
+    start_all(&mut bench, &mut program, &containers[1..]);
+    submit(&mut bench.cluster, 2);
+    live(&mut bench, 5 * KILL_INTERVAL_MS);
+    assert_eq!(maps_of(&bench, "bob"), 2);
+    let numbers: Vec<u64> = ends(&bench).iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, [1, 4]);
+    let first = bench.application(program.application).containers.values().find(|one| one.id.number == 1);
+    assert!(first.is_none_or(|one| one.state == ContainerState::Complete && one.kill.is_none()));
+}
+
+#[test]
+fn a_victim_is_not_chosen_twice_while_it_takes_its_grace() {
+    let (mut bench, mut program, containers) = full(4);
+    start_all(&mut bench, &mut program, &containers);
+    submit(&mut bench.cluster, 2);
+    // The worker hears of the kills and does not end anything.
+    for _ in 0..(5 * KILL_INTERVAL_MS / 100) {
+        bench.cluster.pass_ms(90);
+        bench.cluster.timer();
+        bench.advance(0, |_| Fate::Hang);
+        bench.heartbeat(0);
+    }
+    let application = bench.application(program.application);
+    let killed = application.live().filter(|one| one.kill.is_some()).count();
+    assert_eq!(killed, 1, "for the setup, which is all that waits");
+    assert_eq!(ends(&bench), []);
+}

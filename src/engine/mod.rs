@@ -13,7 +13,8 @@ pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
     BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event,
     EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
-    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, SubmissionReply, SwitchReply, WorkerBeatEvent,
+    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, StoreView, SubmissionReply, SwitchReply,
+    WorkerBeatEvent,
 };
 pub use crate::scheduler::RequestType;
 pub use crate::scheduler::constraint::{
@@ -28,6 +29,7 @@ pub use state::{
     Application, ApplicationChange, ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus,
     Container, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact, FaultConfig, ForeignJob,
     ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items, ItemsError,
-    JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, RequestRow, RestoredApplication,
-    SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
+    JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, ReportTerms, RequestRow,
+    RestoredApplication, SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
+    report_stored,
 };

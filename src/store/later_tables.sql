@@ -89,6 +89,7 @@ CREATE TABLE IF NOT EXISTS application (
     answer BLOB,                     -- the last answer of allocate, as it was sent
     stamp_ms INTEGER                 -- the last timestamp that it signed
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS application_by_id ON application (start_ms, number);
 CREATE INDEX IF NOT EXISTS application_over ON application (finished_ms) WHERE finished_ms IS NOT NULL;
 
 -- Launch contexts of applications; 0: that of the master.

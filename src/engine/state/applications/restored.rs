@@ -7,8 +7,9 @@ use crate::api::applications::{ContainerState, Placement};
 use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
-use super::application::{Application, ContainerTotals};
+use super::application::Application;
 use super::container::Container;
+use super::container_totals::ContainerTotals;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};
 use super::table::Applications;
@@ -49,7 +50,7 @@ pub struct RestoredApplication {
 // === impl RestoredApplication ===
 
 impl RestoredApplication {
-    fn into_application(self) -> Application {
+    pub(super) fn into_application(self) -> Application {
         let mut application = Application::new(Arc::new(self.submitted), self.standing);
         application.contexts = self.contexts.into_iter().map(|(number, context)| (number, Arc::new(context))).collect();
         application.specs = self.specs.into_iter().collect();

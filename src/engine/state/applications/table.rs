@@ -322,7 +322,8 @@ impl Applications {
         Ok(())
     }
 
-    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window.
+    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window. One that is
+    /// not in memory is over: its requests change nothing, so its stamps are not kept.
     ///
     /// # Errors
     /// It is not.
@@ -333,7 +334,7 @@ impl Applications {
         now: Now,
     ) -> Result<(), ApplicationRefusal> {
         use crate::market::ReplayRefusal;
-        let last_ms = self.known(application)?.stamp_ms;
+        let last_ms = self.get(application).map_or(i64::MIN, |known| known.stamp_ms);
         let window_ms = self.settings.signature_window_ms;
         let refused = |refusal| Err(ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms });
         if last_ms > now.wall_ms && timestamp_ms <= last_ms {
@@ -345,7 +346,9 @@ impl Applications {
         if timestamp_ms <= last_ms {
             return refused(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms });
         }
-        self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
+        if self.get(application).is_some() {
+            self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
+        }
         Ok(())
     }
 }

@@ -125,7 +125,7 @@ fn a_list_has_the_newest_first_and_continues() {
     let mut bench = Bench::new(&[]);
     let all: Vec<_> = (0..5).map(|_| bench.submit(|_| {})).collect();
     let mut list = |filter: ApplicationFilter| match bench.ask(ApplicationQuestion::List(filter)).unwrap() {
-        ApplicationAnswer::Applications { applications, next } => {
+        ApplicationAnswer::Applications { applications, next, .. } => {
             (applications.into_iter().map(|one| one.id).collect::<Vec<_>>(), next)
         }
         other => panic!("{other:?}"),

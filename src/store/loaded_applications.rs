@@ -11,10 +11,11 @@ use crate::engine::{
     Container, ContainerTotals, ItemTrouble, RequestRow, RequestType, RestoredApplication, RestoredApplications,
     Standing, SubmittedApplication, TypeLaunch,
 };
-use crate::model::{ApplicationSecret, Capability};
+use crate::model::{ApplicationId, ApplicationSecret, Capability};
 
 use super::error::StoreError;
 use super::loader::Loader;
+use super::schema::APPLICATION_START_MS;
 
 /// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
 /// the market.
@@ -37,11 +38,23 @@ pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplicati
         })
     })?;
     let last_start_ms: i64 = loader.value("SELECT coalesce(max(start_ms), 0) FROM application")?;
+    let last_start_ms = last_start_ms.max(loader.meta(APPLICATION_START_MS)?.unwrap_or(0));
     Ok(RestoredApplications {
         applications: heads.into_iter().map(|head| application(loader, head)).collect::<Result<_, _>>()?,
         last_start_ms: last_start_ms.cast_unsigned(),
+        unused_ids: unused_ids(loader)?,
         stamps: Vec::new(),
     })
+}
+
+fn unused_ids(loader: &Loader<'_>) -> Result<Vec<(ApplicationId, Arc<str>, i64)>, StoreError> {
+    let rows = loader.rows("SELECT application, user, until_ms FROM application_id", |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+    })?;
+    let typed = rows.into_iter().map(|(id, user, until_ms)| {
+        Ok((loader.parse("application_id.application", id, "the id of an application")?, user.into(), until_ms))
+    });
+    typed.collect()
 }
 
 /// The highest order of an application among submissions; 0 without any.

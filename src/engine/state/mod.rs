@@ -34,11 +34,11 @@ mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
 pub use applications::{
-    Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, Container,
-    ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble, Items,
-    ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, ReportTerms, RequestRow,
-    RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
-    report_stored,
+    Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault,
+    CallResult, Container, ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom,
+    ItemStanding, ItemTrouble, Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat,
+    ReportTerms, RequestRow, RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS,
+    WantedContainers, WorkerPlace, report_stored,
 };
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;

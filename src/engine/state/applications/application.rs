@@ -205,7 +205,7 @@ impl Application {
                 }
             }
             ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
-            ApplicationChange::Stamped(_) => {}
+            ApplicationChange::Stamped(_) | ApplicationChange::IdGiven { .. } => {}
         }
     }
 

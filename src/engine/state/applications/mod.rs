@@ -40,6 +40,6 @@ pub use refusal::{ApplicationRefusal, BodyFault};
 pub use report::{ReportTerms, WantedContainers, report_stored};
 pub use request_table::RequestRow;
 pub use restored::RestoredApplication;
-pub use settings::ContainerSettings;
+pub use settings::{ContainerSettings, UNUSED_ID_MS};
 pub use submit::NewApplication;
 pub use table::Applications;

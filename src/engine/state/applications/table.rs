@@ -297,7 +297,17 @@ impl Applications {
         self.last_number = self.last_number.saturating_add(1);
         let id = ApplicationId::new(self.start_ms, self.last_number);
         self.unused.insert(id, (Arc::clone(user), now.mono_ms.saturating_add(UNUSED_ID_MS)));
+        let until_ms = now.wall_ms.saturating_add_unsigned(UNUSED_ID_MS);
+        self.change(ApplicationChange::IdGiven { application: id, user: Arc::clone(user), until_ms });
         Ok(id)
+    }
+
+    /// An id that an earlier run has given out is good for what is left of its time, which ends at `until_ms`, epoch ms.
+    pub fn restore_id(&mut self, id: ApplicationId, user: Arc<str>, until_ms: i64, now: Now) {
+        let left_ms = until_ms.saturating_sub(now.wall_ms).max(0).cast_unsigned().min(UNUSED_ID_MS);
+        if left_ms > 0 {
+            self.unused.insert(id, (user, now.mono_ms.saturating_add(left_ms)));
+        }
     }
 
     // === signatures ===

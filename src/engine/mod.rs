@@ -21,13 +21,13 @@ pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
-    ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot,
+    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot,
     ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS,
     Slice, TaskCursor, TaskPage, TrackerSnapshot, WantedJobs, WorkerPage,
 };
 pub use state::{
-    Application, ApplicationChange, ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts,
-    ConnectionStatus, Container, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact,
+    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
+    ConnectionStatus, Container, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, EndClass, Fact,
     FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble,
     Items, ItemsError, JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, ReportTerms,
     RequestRow, RestoredApplication, SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection,

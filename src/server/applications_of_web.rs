@@ -10,7 +10,9 @@ use super::handle::OwnerHandle;
 impl ApplicationOwner for OwnerHandle {
     async fn application(&self, request: ApplicationRequest, wait_ms: u64) -> Result<ApplicationReply, OwnerGone> {
         let disk = self.applications_on_disk.as_ref().zip(DiskRequest::of(&request));
+        let waiting = self.waiting_calls.begin(wait_ms);
         let reply = self.ask_application(request, wait_ms).await?;
+        drop(waiting);
         let reply = match disk {
             None => reply,
             Some((disk, asked)) => match disk.add_to(asked, reply).await {

@@ -44,6 +44,7 @@ use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::shown_snapshot::ShownSnapshot;
 use super::submission::{MapInputs, Submissions, Uploads};
+use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -70,6 +71,7 @@ pub struct OwnerHandle {
     job_files: Option<JobFilesOfWeb>,
     pub(super) application_users: ApplicationUsers,
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
+    pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
 }
 
@@ -143,6 +145,7 @@ impl OwnerHandle {
             job_files: None,
             application_users: ApplicationUsers::default(),
             applications_on_disk: None,
+            waiting_calls: WaitingCalls::default(),
             accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
@@ -401,6 +404,7 @@ impl crate::web::Owner for OwnerHandle {
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,
+            waiting_calls: self.waiting_calls.count(),
             refused_senders,
             defect,
             invariant_violations: self.broken_invariants.violations(),

@@ -40,6 +40,7 @@ mod shared_presence;
 mod shown_snapshot;
 mod submission;
 mod switch_waiter;
+mod waiting_calls;
 
 pub use acl_file::{AclFile, AclFileError, read_all_users, retiring_path};
 pub use advertised::Advertised;

@@ -101,6 +101,21 @@ fn an_application_that_memory_has_forgotten_is_read_from_the_disk_also_after_a_r
         worker.end(*container, exit);
     }
     let later = kill_many(FORGETS, |method, path, body| done(http, method, path, body));
+    let metrics = serving.get("/metrics", "").body;
+    for line in [
+        "jobtracker_applications_submitted_total 102",
+        "jobtracker_applications_ended_total{state=\"finished\"} 1",
+        "jobtracker_applications_ended_total{state=\"killed\"} 101",
+        "jobtracker_applications{state=\"accepted\"} 0",
+        "jobtracker_containers_granted_total 3",
+        "jobtracker_containers_ended_total{by=\"succeeded\"} 2",
+        "jobtracker_containers_ended_total{by=\"failed\"} 1",
+        "jobtracker_containers{state=\"running\"} 0",
+        "jobtracker_container_held_bytes 0",
+        "jobtracker_container_declared_cores 4",
+    ] {
+        assert!(metrics.lines().any(|shown| shown == line), "{line}: {metrics}");
+    }
     check_all_answers(http, &id, &later);
     let logs = format!("/containers/{}/logs/stdout", containers[0]);
     let (status, headers) = send_raw(http, "GET", &logs, None);

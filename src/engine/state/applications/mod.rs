@@ -25,6 +25,7 @@ mod silence;
 mod specs;
 mod submit;
 mod table;
+mod tallies;
 mod worker;
 
 pub use allocate::CallResult;
@@ -43,3 +44,4 @@ pub use restored::RestoredApplication;
 pub use settings::{ContainerSettings, UNUSED_ID_MS};
 pub use submit::NewApplication;
 pub use table::Applications;
+pub use tallies::{ApplicationTallies, EndClass};

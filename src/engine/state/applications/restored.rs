@@ -97,6 +97,10 @@ impl Applications {
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
+        self.tallies.count_state(None, application.standing.state);
+        for container in application.live() {
+            self.tallies.count_container(None, container);
+        }
         self.all.insert(id, application);
         self.hear(id, now);
         id

@@ -13,6 +13,7 @@ use super::container::{Container, ContainerStep};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
 /// All applications.
@@ -43,6 +44,8 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// Counts for metrics.
+    pub tallies: ApplicationTallies,
     /// The changes of this step.
     pub(super) changes: Vec<ApplicationChange>,
     /// How many of them the scheduler knows.
@@ -80,6 +83,7 @@ impl Applications {
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            tallies: ApplicationTallies::default(),
             changes: Vec::new(),
             passed_on: 0,
             base_version: last_fact,
@@ -99,6 +103,7 @@ impl Applications {
 
     /// Applies a change: the only way in which what is stored changes.
     pub fn apply(&mut self, change: &ApplicationChange) {
+        self.count(change);
         match change {
             ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
             ApplicationChange::Submitted { submitted, standing } => {
@@ -113,6 +118,27 @@ impl Applications {
         application.apply(change);
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
+        }
+    }
+
+    /// Counts a change that has not been applied yet.
+    fn count(&mut self, change: &ApplicationChange) {
+        match change {
+            ApplicationChange::Submitted { standing, .. } => {
+                self.tallies.submitted += 1;
+                self.tallies.count_state(None, standing.state);
+            }
+            ApplicationChange::Stands { application, standing } => {
+                let before = self.all.get(application).map(|before| before.standing.state);
+                self.tallies.count_state(before, standing.state);
+            }
+            ApplicationChange::Container(container) => {
+                let of_application = self.all.get(&container.id.application);
+                let before = of_application.and_then(|known| known.containers.get(&container.id.number));
+                self.tallies.granted += u64::from(before.is_none());
+                self.tallies.count_container(before, container);
+            }
+            _ => {}
         }
     }
 
@@ -172,6 +198,14 @@ impl Applications {
     /// A worker that has sent a whole list, by its tracker's name.
     pub fn worker(&self, tracker: &str) -> Option<&ContainerWorker> {
         self.workers.get(tracker)
+    }
+
+    /// Memory and cores of all workers together, MB, and their number.
+    pub fn declared(&self) -> (u64, u64, u64) {
+        self.workers.values().fold((0, 0, 0), |(memory_mb, vcores, workers), worker| {
+            let capability = worker.capability;
+            (memory_mb + u64::from(capability.memory_mb), vcores + u64::from(capability.vcores), workers + 1)
+        })
     }
 
     /// Whether this step has changed anything.

@@ -178,7 +178,9 @@ class Client:
         elif isinstance(credentials, Signed):
             # Signed each time: a timestamp counts once, even if its request or the answer was lost.
             timestamp_ms = self._clock.next_ms()
-            pairs += [("user", credentials.user), ("timestamp", str(timestamp_ms))]
+            # Where `user` says whose applications are meant, the signer has the other name.
+            signer = "user.name" if "user" in parameters else "user"
+            pairs += [(signer, credentials.user), ("timestamp", str(timestamp_ms))]
             if body is not None:
                 pairs.append(("sha256", sha256_hex(body)))
             target = f"{path}?{urllib.parse.urlencode(pairs)}"
@@ -228,9 +230,11 @@ class Client:
         """The same for members as they are sent, such as those of an unattended application."""
         return cast(Submitted, self.call("POST", "/apps", body=encode(members)))
 
-    def applications(self, *, states: Iterable[str] = (), queue: str | None = None) -> Iterator[ApplicationReport]:
-        """One's own applications, for administrators all, newest first."""
-        given = {"states": ",".join(states), "queue": queue}
+    def applications(
+        self, *, states: Iterable[str] = (), queue: str | None = None, user: str | None = None
+    ) -> Iterator[ApplicationReport]:
+        """One's own applications, for administrators all or those of one user, newest first."""
+        given = {"states": ",".join(states), "queue": queue, "user": user}
         for report in self._pages("/apps", "apps", "app", given):
             yield cast(ApplicationReport, report)
 

@@ -166,7 +166,7 @@ class FakeJobTracker:
         return answer
 
     def caller(self, method: str, target: str, parameters: dict, headers: Any, body: bytes) -> str:
-        user = parameters.get("user", "")
+        user = parameters.get("user.name") or parameters.get("user", "")
         application = self.applications.get(user)
         key = application.secret if application else (self.keys or {}).get(user)
         if self.keys is None and key is None:
@@ -232,7 +232,8 @@ class FakeJobTracker:
         return 202, {"Location": f"{BASE}/apps/{application_id}"}, json.dumps(answer).encode()
 
     def list_applications(self, parameters: dict) -> tuple:
-        ids = sorted(self.applications, reverse=True)
+        of_user = parameters.get("user") if "user.name" in parameters else None
+        ids = sorted((i for i, a in self.applications.items() if of_user in (None, a.owner)), reverse=True)
         return ok(page(ids, parameters, "apps", "app", lambda one: {"id": one, "state": self.applications[one].state}))
 
     def application(

@@ -171,6 +171,18 @@ class Reports(Case):
         self.addCleanup(setattr, module, "PAGE", page)
         self.assertEqual([report["id"] for report in client.applications()], ids[::-1])
 
+    def test_lists_are_of_one_user(self):
+        for keys in (KEYS, None):
+            jobtracker = self.start(keys=keys)
+            ids = {}
+            for user in ("alice", "bob"):
+                client = self.client(jobtracker, user)
+                ids[user] = client.new_application()["application-id"]
+                client.submit(Submission(ids[user]))
+            client = self.client(jobtracker, "alice")
+            self.assertEqual([report["id"] for report in client.applications(user="bob")], [ids["bob"]])
+            self.assertEqual(len(list(client.applications())), 2)
+
     def test_nodes(self):
         client = self.client(self.start(nodes=(Node("h1", "/r1"), Node("h2", "/r2"))))
         self.assertEqual([node["rack"] for node in client.nodes()], ["/r1", "/r2"])

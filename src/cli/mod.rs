@@ -43,12 +43,11 @@ mod what_if_text;
 mod whole_characters;
 pub mod workers;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::log::start_log;
+use crate::log::{error_mark, start_log_to_stderr};
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
@@ -136,23 +135,23 @@ pub fn main() -> ExitCode {
     }
     // And these for each attempt or container that runs as its user.
     if std::env::args_os().nth(1).is_some_and(|word| word == ATTEMPT_COMMAND) {
-        log_to_stderr();
+        start_log_to_stderr();
         return run_attempt_process();
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == CONTAINER_COMMAND) {
-        log_to_stderr();
+        start_log_to_stderr();
         return run_container_process();
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Serve(command) => {
-            log_to_stderr();
+            start_log_to_stderr();
             memory_return::return_large_buffers();
             serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Tasktracker(arguments) => {
-            log_to_stderr();
+            start_log_to_stderr();
             memory_return::return_large_buffers();
             tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
@@ -246,7 +245,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, text)) => {
-            terminal::print_error(&format!("jobtracker: {text}"));
+            terminal::print_error(&format!("{}jobtracker: {text}", error_mark()));
             ExitCode::from(code)
         }
     }
@@ -259,9 +258,4 @@ fn print_answer(text: Result<String, market_command::MarketCommandError>) -> Res
 
 fn print(text: &str) -> Result<(), (u8, String)> {
     terminal::print(text).map_err(|error| (1, error.to_string()))
-}
-
-/// Logs to stderr.
-fn log_to_stderr() {
-    start_log(std::io::stderr, std::io::stderr().is_terminal());
 }

@@ -68,7 +68,6 @@ const OF_TASKTRACKER: &[Entry] = &[
     ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as sets the user of commands"),
     ("mapreduce.tasktracker.group", "there is no task-controller"),
     ("mapred.healthChecker.*", "no health script runs; what goes wrong on the worker's disks is reported"),
-    ("local.cache.size", "files of a job are removed when it has ended"),
     ("mapred.task.tracker.report.address", "tasks report inside the worker: there is no such port"),
     ("mapreduce.tasktracker.outofband.heartbeat", "a heartbeat is always sent when a task has ended"),
     ("mapred.tasktracker.memory_calculator_plugin", "memory is read from /proc"),

@@ -13,21 +13,23 @@ pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
     BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event,
     EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
-    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, SubmissionReply, SwitchReply, WorkerBeatEvent,
+    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, StoreView, SubmissionReply, SwitchReply,
+    WorkerBeatEvent,
 };
 pub use crate::scheduler::RequestType;
 pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
-    ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot, ReadProgress, ReportKind,
-    Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage,
-    TrackerSnapshot, WantedJobs, WorkerPage,
+    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot,
+    ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS,
+    Slice, TaskCursor, TaskPage, TrackerSnapshot, WantedJobs, WorkerPage,
 };
 pub use state::{
-    Application, ApplicationChange, ApplicationRefusal, AuditEntry, BodyFault, Caller, ClassCosts, ConnectionStatus,
-    Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect, Fact, FaultConfig,
-    ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
-    ItemsError, JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal, RequestRow,
-    RestoredApplication, SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch,
+    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
+    ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect,
+    EndClass, Fact, FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection,
+    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master,
+    Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, SchedulerChoice, Standing, SubmittedApplication,
+    TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, report_stored,
 };

@@ -14,4 +14,4 @@ pub use client::{ClientError, IncomingAnswer, send_request};
 pub use connection_ends::ConnectionEnds;
 pub use limits::WebLimits;
 pub use listener::accept_until;
-pub use served_names::{ServedNames, require_served_name};
+pub use served_names::{NameRefused, ServedNames, require_served_name};

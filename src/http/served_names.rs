@@ -27,6 +27,10 @@ pub struct ServedNames {
     key: &'static str,
 }
 
+/// Marks the response to a request under a name that is not served: why, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameRefused(pub String);
+
 // === impl ServedNames ===
 
 impl ServedNames {
@@ -78,7 +82,9 @@ impl ServedNames {
             (CACHE_CONTROL, "no-store"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         ];
-        (StatusCode::MISDIRECTED_REQUEST, headers, text).into_response()
+        let mut response = (StatusCode::MISDIRECTED_REQUEST, headers, text.clone()).into_response();
+        response.extensions_mut().insert(NameRefused(text));
+        response
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::config::keys;
 use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
 use crate::server::{read_all_users, retiring_path};
@@ -75,7 +76,7 @@ const SHOWN_NAMES: usize = 5;
 /// Looks at the ACL file and the budget file, and changes nothing. A missing file is named where the settings are read.
 pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
     let mut findings = FileFindings::default();
-    let users = findings.check_acl(acl_file);
+    let users = findings.check_acl(acl_file, keys::ACL_FILE.name);
     let queues = findings.check_budgets(budget_file);
     if let (Some(users), Some(queues)) = (users, queues) {
         findings.warnings.extend(users_without_queue(&users, &queues, budget_file));
@@ -89,11 +90,11 @@ pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
 impl FileFindings {
     /// Looks at a file of keys that is not the market's.
     pub fn check_keys(&mut self, acl_file: &Path) {
-        self.check_acl(acl_file);
+        self.check_acl(acl_file, keys::CONTAINERS_ACL_FILE.name);
     }
 
-    fn check_acl(&mut self, path: &Path) -> Option<Acl> {
-        let (acl, errors) = read_all_users(path).map_err(|error| self.errors.push(ServeError::Acl(error))).ok()?;
+    fn check_acl(&mut self, path: &Path, key: &'static str) -> Option<Acl> {
+        let (acl, errors) = read_all_users(path, key).map_err(|error| self.errors.push(ServeError::Acl(error))).ok()?;
         let is_good = errors.is_empty();
         self.errors.extend(errors.into_iter().map(|error| ServeError::Acl(error.into())));
         self.check_mode(path);

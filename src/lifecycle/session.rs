@@ -21,8 +21,8 @@ use crate::engine::{Event, InheritedTrackerConnection};
 use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, ApplicationUsers, ContainersOnDisk, Leftovers, MapInputs, Owner, OwnerHandle, Quarantine,
-    SystemDirAtStart, make_staging_root, make_system_dir,
+    AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, Leftovers, MapInputs, Owner,
+    OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root, make_system_dir,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames, ServedPorts};
@@ -157,7 +157,8 @@ impl DaemonProcess<'_> {
         let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
-        let on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+        let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+        let on_disk = ApplicationsOnDisk::new(store.stored_applications(), containers_on_disk);
         let handle = handle.with_applications(application_users, on_disk);
         let uploads = daemon.submissions().uploads().clone();
         let owner = daemon.owner().clone();

@@ -1,8 +1,10 @@
 //! The log: levels, line format and rate limit per caller.
 
+mod journal;
 mod lines;
 mod rate;
 mod subscriber;
 
+pub(crate) use journal::error_mark;
 pub(crate) use rate::{LogDecision, LogRate};
-pub(crate) use subscriber::start_log;
+pub(crate) use subscriber::{start_log, start_log_to_stderr};

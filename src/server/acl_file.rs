@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::clock::wall_ms;
+use crate::config::keys;
 use crate::fs::{FsError, access_of_others, open_named_by_conf};
 use crate::market::{Acl, AclError, RetiringKey};
 
@@ -44,6 +45,8 @@ pub(crate) type CheckRequest = Option<oneshot::Sender<()>>;
 #[derive(Debug)]
 struct List {
     path: PathBuf,
+    /// The configuration key that names it.
+    key: &'static str,
     current: ArcSwap<Acl>,
     /// The last known marks of the file and of that of old keys; locked during a check.
     seen: Mutex<Marks>,
@@ -68,8 +71,13 @@ type Marks = (Option<FileMark>, Option<FileMark>);
 #[derive(Debug, thiserror::Error)]
 pub enum AclFileError {
     /// The file is missing or unreadable.
-    #[error("{0} (mapred.priority-scheduler.acl-file)")]
-    File(#[from] FsError),
+    #[error("{source} ({key})")]
+    File {
+        /// The error.
+        source: FsError,
+        /// The configuration key that names the file.
+        key: &'static str,
+    },
     /// It is not text.
     #[error("{}: expected UTF-8 text", .0.display())]
     NotText(PathBuf),
@@ -84,11 +92,20 @@ pub enum AclFileError {
 // === impl AclFile ===
 
 impl AclFile {
-    /// Reads the file for the first time; a bad file is an error.
+    /// Reads the file of the market for the first time; a bad file is an error.
+    ///
+    /// # Errors
+    /// [`AclFileError`]
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
+        Self::open_named_by(path, keys::ACL_FILE.name)
+    }
+
+    /// Reads the file for the first time that this configuration key names; a bad file is an error.
+    pub(crate) fn open_named_by(path: PathBuf, key: &'static str) -> Result<Self, AclFileError> {
         let marks = marks_of(&path);
-        let acl = read(&path)?;
-        let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(marks), error: Mutex::default() };
+        let acl = read(&path, key)?;
+        let list =
+            List { path, key, current: ArcSwap::from_pointee(acl), seen: Mutex::new(marks), error: Mutex::default() };
         let list = Arc::new(list);
         let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
@@ -181,7 +198,7 @@ impl List {
         }
         // Taken before reading: a change in between shows at the next check.
         *seen = marks;
-        let error = match read(&self.path) {
+        let error = match read(&self.path, self.key) {
             Ok(acl) => {
                 if has_changed {
                     let (path, users, admins) = (self.path.display(), acl.len(), acl.admins());
@@ -227,20 +244,21 @@ pub fn retiring_path(acl_file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn read(path: &Path) -> Result<Acl, AclFileError> {
-    let (acl, errors) = read_all_users(path)?;
+fn read(path: &Path, key: &'static str) -> Result<Acl, AclFileError> {
+    let (acl, errors) = read_all_users(path, key)?;
     errors.into_iter().next().map_or(Ok(acl), |error| Err(error.into()))
 }
 
-/// The users and keys of the ACL file and of that of old keys, with all lines that do not count.
+/// The users and keys of the ACL file and of that of old keys, with all lines that do not count. Errors name the
+/// configuration key that names the file.
 ///
 /// # Errors
 /// A missing file, or one that is no text. The file of old keys may be missing.
-pub fn read_all_users(path: &Path) -> Result<(Acl, Vec<AclError>), AclFileError> {
-    let (acl, mut errors) = Acl::parse_all(&read_text(path)?, &path.display().to_string());
+pub fn read_all_users(path: &Path, key: &'static str) -> Result<(Acl, Vec<AclError>), AclFileError> {
+    let (acl, mut errors) = Acl::parse_all(&read_text(path, key)?, &path.display().to_string());
     let retiring = retiring_path(path);
-    let text = match read_text(&retiring) {
-        Err(AclFileError::File(error)) if error.is_not_found() => return Ok((acl, errors)),
+    let text = match read_text(&retiring, key) {
+        Err(AclFileError::File { source, .. }) if source.is_not_found() => return Ok((acl, errors)),
         text => text?,
     };
     let (keys, of_old_keys) = RetiringKey::parse_all(&text, &retiring.display().to_string());
@@ -248,8 +266,9 @@ pub fn read_all_users(path: &Path) -> Result<(Acl, Vec<AclError>), AclFileError>
     Ok((acl.with_retiring(keys), errors))
 }
 
-fn read_text(path: &Path) -> Result<String, AclFileError> {
-    let bytes = open_named_by_conf(path)?.read_limited(MAX_BYTES)?;
+fn read_text(path: &Path, key: &'static str) -> Result<String, AclFileError> {
+    let refused = |source| AclFileError::File { source, key };
+    let bytes = open_named_by_conf(path).and_then(|file| file.read_limited(MAX_BYTES)).map_err(refused)?;
     String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))
 }
 

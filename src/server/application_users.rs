@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::config::keys;
 use crate::config::settings::ApplicationKeys;
 
 use super::acl_file::{AclFile, AclFileError};
@@ -34,7 +35,7 @@ impl ApplicationUsers {
         if let Some(acl) = of_market.filter(|acl| acl.path() == path) {
             return Ok(Self::Signed(acl.clone()));
         }
-        let acl = AclFile::open(path.clone())?;
+        let acl = AclFile::open_named_by(path.clone(), keys::CONTAINERS_ACL_FILE.name)?;
         acl.warn_of_others();
         Ok(Self::Signed(Arc::new(acl)))
     }
@@ -45,5 +46,21 @@ impl ApplicationUsers {
             Self::Signed(acl) => acl.error(),
             Self::Off | Self::Loopback => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_key_that_names_the_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("applications.acl");
+        let refused = |keys| ApplicationUsers::open(&keys, None).unwrap_err().to_string();
+        let text = refused(ApplicationKeys::File(path.clone()));
+        assert!(text.contains("applications.acl") && text.ends_with("(jobtracker.containers.acl-file)"), "{text}");
+        let of_market = AclFile::open(path).unwrap_err().to_string();
+        assert!(of_market.ends_with("(mapred.priority-scheduler.acl-file)"), "{of_market}");
     }
 }

@@ -1,19 +1,30 @@
 //! Requests of the web server about applications.
 
-use crate::engine::ApplicationRequest;
+use crate::engine::{ApplicationAnswer, ApplicationRefusal, ApplicationRequest};
 use crate::web::{ApplicationAccess, ApplicationOwner, ApplicationReply, OwnerGone};
 
 use super::application_users::ApplicationUsers;
-use super::containers_on_disk::DiskQuestion;
+use super::applications_on_disk::{DiskReply, DiskRequest};
 use super::handle::OwnerHandle;
 
 impl ApplicationOwner for OwnerHandle {
     async fn application(&self, request: ApplicationRequest, wait_ms: u64) -> Result<ApplicationReply, OwnerGone> {
-        let disk = self.containers_on_disk.as_ref().zip(DiskQuestion::of(&request));
+        let disk = self.applications_on_disk.as_ref().zip(DiskRequest::of(&request));
+        let waiting = self.waiting_calls.begin(wait_ms);
         let reply = self.ask_application(request, wait_ms).await?;
-        match disk {
-            None => Ok(reply),
-            Some((disk, question)) => Ok(disk.add_to(question, reply).await),
+        drop(waiting);
+        let reply = match disk {
+            None => reply,
+            Some((disk, asked)) => match disk.add_to(asked, reply).await {
+                Ok(DiskReply::Reply(reply)) => reply,
+                Ok(DiskReply::Ask(request)) => self.ask_application(request, 0).await?,
+                Err(refusal) => Err(refusal),
+            },
+        };
+        match reply.as_deref() {
+            // Without a disk.
+            Ok(ApplicationAnswer::NotInMemory(id, _)) => Ok(Err(ApplicationRefusal::NoSuchApplication(*id))),
+            _ => Ok(reply),
         }
     }
 

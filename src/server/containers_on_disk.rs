@@ -6,12 +6,9 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::api::applications::{ContainerReport, ContainerState};
-use crate::engine::{
-    ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, Container, ContainerFilter,
-};
+use crate::engine::{ApplicationAnswer, ApplicationRefusal, Container, ContainerFilter};
 use crate::model::{ApplicationId, Capability, ContainerId};
 use crate::store::{StoreError, StoredContainerReader, StoredContainers};
-use crate::web::ApplicationReply;
 
 /// Concurrent reads.
 const READS_AT_ONE_TIME: usize = 2;
@@ -24,28 +21,6 @@ pub(crate) struct ContainersOnDisk {
     permits: Arc<Semaphore>,
 }
 
-/// A question whose answer may need the disk.
-#[derive(Clone, Debug)]
-pub(super) enum DiskQuestion {
-    /// The containers of an application.
-    List(ApplicationId, ContainerFilter),
-    /// One container.
-    One(ContainerId),
-}
-
-// === impl DiskQuestion ===
-
-impl DiskQuestion {
-    pub(super) fn of(request: &ApplicationRequest) -> Option<Self> {
-        let ApplicationRequest::Asked { question, .. } = request else { return None };
-        match &**question {
-            ApplicationQuestion::Containers { application, filter } => Some(Self::List(*application, filter.clone())),
-            ApplicationQuestion::Container(id) => Some(Self::One(*id)),
-            _ => None,
-        }
-    }
-}
-
 // === impl ContainersOnDisk ===
 
 impl ContainersOnDisk {
@@ -54,61 +29,61 @@ impl ContainersOnDisk {
         Self { reader, slot, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 
-    /// Adds what the engine no longer has. The engine has judged who asks.
-    pub(super) async fn add_to(&self, question: DiskQuestion, reply: ApplicationReply) -> ApplicationReply {
-        match (question, reply) {
-            (DiskQuestion::One(id), Err(ApplicationRefusal::NoSuchContainer(_))) => {
-                let found =
-                    self.read(move |reader| reader.one(id).map(|found| found.into_iter().collect())).await?.pop();
-                let found = found.ok_or(ApplicationRefusal::NoSuchContainer(id))?;
-                Ok(Box::new(ApplicationAnswer::Container(Box::new(found))))
-            }
-            (DiskQuestion::List(application, filter), Ok(answer)) => match *answer {
-                ApplicationAnswer::Containers { containers, next, stored_through } => {
-                    self.list(application, &filter, containers, next, stored_through).await
-                }
-                other => Ok(Box::new(other)),
-            },
-            (_, reply) => reply,
-        }
+    /// A complete container; none if it is unknown or lives.
+    pub(super) async fn one(&self, id: ContainerId) -> Result<Option<Container>, ApplicationRefusal> {
+        self.read(move |reader| reader.one(id)).await
     }
 
-    async fn list(
+    /// A report on a container.
+    pub(super) fn report(&self, container: &Container) -> ContainerReport {
+        ContainerReport::of(container, self.slot)
+    }
+
+    /// Adds complete containers up to `stored_through` to the list of the engine.
+    pub(super) async fn list(
         &self,
         application: ApplicationId,
         filter: &ContainerFilter,
         containers: Vec<ContainerReport>,
         next: Option<ContainerId>,
         stored_through: u64,
-    ) -> ApplicationReply {
+    ) -> Result<ApplicationAnswer, ApplicationRefusal> {
         let after = filter.after.map_or(0, |after| after.number);
         let shows_complete = filter.states.is_empty() || filter.states.contains(&ContainerState::Complete);
         if !shows_complete || stored_through <= after {
-            return Ok(Box::new(ApplicationAnswer::Containers { containers, next, stored_through }));
+            return Ok(ApplicationAnswer::Containers { containers, next, stored_through });
         }
         // One more shows whether others follow behind its end.
         let limit = filter.limit.saturating_add(1);
         let wanted = StoredContainers { after, through: stored_through, failed_only: filter.failed_only, limit };
         let stored = self.read(move |reader| reader.complete(application, wanted)).await?;
+        let stored = stored.iter().map(|container| self.report(container)).collect();
         let (containers, next) = merge(stored, containers, next, filter.limit);
-        Ok(Box::new(ApplicationAnswer::Containers { containers, next, stored_through }))
+        Ok(ApplicationAnswer::Containers { containers, next, stored_through })
     }
 
-    async fn read(
+    async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&StoredContainerReader) -> Result<Vec<Container>, StoreError> + Send + 'static,
-    ) -> Result<Vec<ContainerReport>, ApplicationRefusal> {
-        let unreadable = |why: &dyn std::fmt::Display| ApplicationRefusal::Unavailable(why.to_string());
-        let permit = self.permits.clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        read: impl FnOnce(&StoredContainerReader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ApplicationRefusal> {
         let reader = self.reader.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            // Held until the read ends, even if no caller waits any more.
-            let _permit = permit;
-            read(&reader)
-        });
-        let found = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
-        Ok(found.iter().map(|container| ContainerReport::of(container, self.slot)).collect())
+        read_on_pool(&self.permits, move || read(&reader)).await
     }
+}
+
+/// Reads on a thread of the pool, as soon as there is a permit.
+pub(super) async fn read_on_pool<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
+    read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, ApplicationRefusal> {
+    let unreadable = |why: &dyn std::fmt::Display| ApplicationRefusal::Unavailable(why.to_string());
+    let permit = permits.clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+    let read = tokio::task::spawn_blocking(move || {
+        // Held until the read ends, even if no caller waits any more.
+        let _permit = permit;
+        read()
+    });
+    read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
 }
 
 /// Both lists by number, what the engine says before what is stored; at most so many, and where the next list begins.

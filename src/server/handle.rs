@@ -32,8 +32,8 @@ use super::acl_file::AclFile;
 use super::application_requests::ApplicationOfWeb;
 use super::application_users::ApplicationUsers;
 use super::application_waits::ApplicationWaits;
+use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
-use super::containers_on_disk::ContainersOnDisk;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
@@ -44,6 +44,7 @@ use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::shown_snapshot::ShownSnapshot;
 use super::submission::{MapInputs, Submissions, Uploads};
+use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -69,7 +70,8 @@ pub struct OwnerHandle {
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
     pub(super) application_users: ApplicationUsers,
-    pub(super) containers_on_disk: Option<ContainersOnDisk>,
+    pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
+    pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
 }
 
@@ -142,7 +144,8 @@ impl OwnerHandle {
             job_sources: JobSources::default(),
             job_files: None,
             application_users: ApplicationUsers::default(),
-            containers_on_disk: None,
+            applications_on_disk: None,
+            waiting_calls: WaitingCalls::default(),
             accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
@@ -194,10 +197,10 @@ impl OwnerHandle {
         Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
     }
 
-    /// Adds whose requests about applications are taken, and the containers in the database.
+    /// Adds whose requests about applications are taken, and those in the database.
     #[must_use]
-    pub(crate) fn with_applications(self, application_users: ApplicationUsers, on_disk: ContainersOnDisk) -> Self {
-        Self { application_users, containers_on_disk: Some(on_disk), ..self }
+    pub(crate) fn with_applications(self, application_users: ApplicationUsers, on_disk: ApplicationsOnDisk) -> Self {
+        Self { application_users, applications_on_disk: Some(on_disk), ..self }
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -401,6 +404,7 @@ impl crate::web::Owner for OwnerHandle {
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,
+            waiting_calls: self.waiting_calls.count(),
             refused_senders,
             defect,
             invariant_violations: self.broken_invariants.violations(),

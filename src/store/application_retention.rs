@@ -10,6 +10,7 @@ use crate::model::Credits;
 use super::fault_point::FaultPoint;
 use super::loader::units_column;
 use super::options::Retention;
+use super::retention::too_old_before_ms;
 
 /// Tables with rows of an application, beside its containers and itself.
 const TABLES: [&str; 6] = [
@@ -51,10 +52,12 @@ fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Resu
     if over <= retention.always {
         return Ok(None);
     }
-    let before_ms = match retention.days {
+    let own_ms = match retention.days {
         0 => i64::MIN,
         days => (last_ms.div_euclid(DAY_MS) - i64::from(days)).saturating_mul(DAY_MS),
     };
+    // Jobs and ticks tell the time too.
+    let before_ms = too_old_before_ms(database, retention)?.max(own_ms);
     let sql = "SELECT application FROM application
                WHERE finished_ms IS NOT NULL AND (?1 OR finished_ms < ?2) AND NOT EXISTS
                    (SELECT 1 FROM container WHERE container.application = application.application AND ended_ms IS NULL)
@@ -105,6 +108,29 @@ mod tests {
 
     fn count(database: &Connection, table: &str) -> i64 {
         database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn those_that_are_too_old_go_by_the_time_of_the_last_end_of_anything() {
+        let mut database = schema::in_memory().unwrap();
+        for day in [1, 2, 6, 9] {
+            database
+                .execute(
+                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL, NULL)",
+                    params![day, day * DAY_MS],
+                )
+                .unwrap();
+        }
+        let retention = Retention { jobs: 100, days: 5, always: 1 };
+        let left = |database: &mut Connection| {
+            while delete_applications(database, &retention, 100).unwrap() {}
+            database.query_row("SELECT min(number) FROM application", [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+        assert_eq!(left(&mut database), 6, "five days before the last end of an application");
+        let job = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, finish_ms)
+                   VALUES ('j', 1, 0, '{}', x'', 'NORMAL', 'SUCCEEDED', ?1)";
+        database.execute(job, params![12 * DAY_MS]).unwrap();
+        assert_eq!(left(&mut database), 9);
     }
 
     #[test]

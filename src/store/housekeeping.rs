@@ -67,9 +67,12 @@ impl Housekeeping {
                     let is_new_day = is_other_day(&mut self.tick_day, tick.wall_ms);
                     self.is_ledger_due |= is_new_day;
                     self.are_jobs_due |= is_new_day;
+                    self.are_applications_due |= is_new_day;
                 }
                 Fact::Job(JobFact::Ended { finish_ms, .. }) => {
-                    self.are_jobs_due |= is_other_day(&mut self.end_day, *finish_ms);
+                    let is_new_day = is_other_day(&mut self.end_day, *finish_ms);
+                    self.are_jobs_due |= is_new_day;
+                    self.are_applications_due |= is_new_day;
                     self.finished = self.finished.map(|finished| finished + 1);
                     self.are_jobs_due |= self.finished.is_none_or(|finished| finished > self.retention.most());
                 }

@@ -89,7 +89,16 @@ CREATE TABLE IF NOT EXISTS application (
     answer BLOB,                     -- the last answer of allocate, as it was sent
     stamp_ms INTEGER                 -- the last timestamp that it signed
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS application_by_id ON application (start_ms, number);
 CREATE INDEX IF NOT EXISTS application_over ON application (finished_ms) WHERE finished_ms IS NOT NULL;
+
+-- Ids of applications that were given out and not used; those that have lapsed go when the next one is given. The start in the
+-- latest is in `meta`, so that none comes twice.
+CREATE TABLE IF NOT EXISTS application_id (
+    application TEXT PRIMARY KEY,
+    user TEXT NOT NULL,              -- who may submit under it
+    until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Launch contexts of applications; 0: that of the master.
 CREATE TABLE IF NOT EXISTS application_context (

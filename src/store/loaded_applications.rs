@@ -11,11 +11,12 @@ use crate::engine::{
     Container, ContainerCost, ContainerTotals, ItemTrouble, RequestRow, RequestType, RestoredApplication,
     RestoredApplications, Standing, SubmittedApplication, TypeLaunch,
 };
-use crate::model::{ApplicationSecret, Capability};
+use crate::model::{ApplicationId, ApplicationSecret, Capability};
 
 use super::error::StoreError;
 use super::loaded_market::units;
 use super::loader::Loader;
+use super::schema::APPLICATION_START_MS;
 
 /// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
 /// the market.
@@ -38,11 +39,23 @@ pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplicati
         })
     })?;
     let last_start_ms: i64 = loader.value("SELECT coalesce(max(start_ms), 0) FROM application")?;
+    let last_start_ms = last_start_ms.max(loader.meta(APPLICATION_START_MS)?.unwrap_or(0));
     Ok(RestoredApplications {
         applications: heads.into_iter().map(|head| application(loader, head)).collect::<Result<_, _>>()?,
         last_start_ms: last_start_ms.cast_unsigned(),
+        unused_ids: unused_ids(loader)?,
         stamps: Vec::new(),
     })
+}
+
+fn unused_ids(loader: &Loader<'_>) -> Result<Vec<(ApplicationId, Arc<str>, i64)>, StoreError> {
+    let rows = loader.rows("SELECT application, user, until_ms FROM application_id", |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+    })?;
+    let typed = rows.into_iter().map(|(id, user, until_ms)| {
+        Ok((loader.parse("application_id.application", id, "the id of an application")?, user.into(), until_ms))
+    });
+    typed.collect()
 }
 
 /// The highest order of an application among submissions; 0 without any.
@@ -62,10 +75,7 @@ struct Head {
 
 fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, StoreError> {
     let Head { id, submitted, secret, standing, answer, stamp_ms } = head;
-    let submitted: SubmittedApplication = parse(loader, "application.submitted", submitted)?;
-    let wrong = || loader.wrong("application.secret", id.clone(), "20 bytes");
-    let secret = ApplicationSecret::from_bytes(&secret).ok_or_else(wrong)?;
-    let submitted = SubmittedApplication { secret, ..submitted };
+    let submitted = submitted_of(loader, &id, submitted, &secret)?;
     let standing: Standing = parse(loader, "application.standing", standing)?;
     let of_one = |sql: &str| texts(loader, sql, &id);
     let contexts = of_one("SELECT number, context FROM application_context WHERE application = ?1")?
@@ -75,7 +85,7 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
     let specs = of_one("SELECT context, name FROM application_spec WHERE application = ?1")?;
     let blacklist = of_one("SELECT 0, name FROM application_blacklist WHERE application = ?1")?;
     let (containers, stored_through) = containers(loader, &submitted, &standing, &id)?;
-    let (totals, last_number) = totals(loader, &id)?;
+    let (totals, last_number) = totals(loader, &standing, &id)?;
     let cost = cost(loader, &id)?;
     Ok(RestoredApplication {
         contexts,
@@ -91,6 +101,45 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
         last_answer: answer.map(Arc::from),
         stamp_ms,
         cost,
+        submitted,
+        standing,
+    })
+}
+
+fn submitted_of(
+    loader: &Loader<'_>,
+    id: &str,
+    submitted: String,
+    secret: &[u8],
+) -> Result<SubmittedApplication, StoreError> {
+    let submitted: SubmittedApplication = parse(loader, "application.submitted", submitted)?;
+    let wrong = || loader.wrong("application.secret", id.to_owned(), "20 bytes");
+    let secret = ApplicationSecret::from_bytes(secret).ok_or_else(wrong)?;
+    Ok(SubmittedApplication { secret, ..submitted })
+}
+
+/// An application that is over from its id, what it was submitted with, its secret and how it stands: what reports need,
+/// without its containers.
+pub(super) fn over_application(
+    loader: &Loader<'_>,
+    (id, submitted, secret, standing): (String, String, Vec<u8>, String),
+) -> Result<RestoredApplication, StoreError> {
+    let submitted = submitted_of(loader, &id, submitted, &secret)?;
+    let standing: Standing = parse(loader, "application.standing", standing)?;
+    let (totals, last_number) = totals(loader, &standing, &id)?;
+    Ok(RestoredApplication {
+        contexts: Vec::new(),
+        specs: Vec::new(),
+        rows: Vec::new(),
+        launches: Vec::new(),
+        troubles: troubles(loader, &id)?,
+        blacklist: Vec::new(),
+        containers: Vec::new(),
+        totals,
+        last_number,
+        stored_through: last_number,
+        last_answer: None,
+        stamp_ms: None,
         submitted,
         standing,
     })
@@ -166,7 +215,13 @@ fn containers(
     Ok((loaded.into_values().collect(), stored.unwrap_or(0)))
 }
 
-fn totals(loader: &Loader<'_>, application: &str) -> Result<(ContainerTotals, u64), StoreError> {
+/// What complete containers leave, and the highest number of a container.
+fn totals(loader: &Loader<'_>, standing: &Standing, application: &str) -> Result<(ContainerTotals, u64), StoreError> {
+    if let Some(totals) = standing.totals {
+        let sql = "SELECT coalesce(max(number), 0) FROM container WHERE application = ?1";
+        let last = loader.rows_with(sql, params![application], |row| row.get::<_, i64>(0))?;
+        return Ok((totals, last.first().map_or(0, |last| last.cast_unsigned())));
+    }
     let sql = "SELECT count(ended_ms), coalesce(sum(is_failed), 0), coalesce(sum(is_preempted), 0),
                    CAST(total(memory_mb * max(0, ended_ms - granted_ms)) AS INTEGER),
                    CAST(total(vcores * max(0, ended_ms - granted_ms)) AS INTEGER), coalesce(max(number), 0)

@@ -103,7 +103,7 @@ fn being_deleted(database: &Connection) -> rusqlite::Result<Option<String>> {
 }
 
 /// Jobs that ended before this are too old. The clock is the last tick or the last end of a job.
-fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
+pub(super) fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
     if retention.days == 0 {
         return Ok(i64::MIN);
     }

@@ -22,6 +22,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
 use super::statement::LedgerReader;
+use super::stored_applications::StoredApplicationReader;
 use super::stored_containers::StoredContainerReader;
 use super::writer::Writer;
 
@@ -98,6 +99,11 @@ impl Store {
     /// Reads finished jobs, on any thread.
     pub fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.path)
+    }
+
+    /// A reader of applications that are over.
+    pub fn stored_applications(&self) -> StoredApplicationReader {
+        StoredApplicationReader::new(&self.path)
     }
 
     /// A reader of complete containers.

@@ -28,6 +28,7 @@ use crate::channel::Channel;
 
 use super::command::{CommandEnds, CommandSpec};
 use super::command_end::CommandEnd;
+use super::inherited::close_inherited;
 use super::process_tree;
 
 /// The argument that makes the program a supervisor.
@@ -135,6 +136,7 @@ pub fn supervise() -> ExitCode {
 }
 
 fn supervise_one() -> io::Result<i32> {
+    close_inherited()?;
     let channel = Channel::of_stdin()?;
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let spec: CommandSpec = channel.receive(None)?;

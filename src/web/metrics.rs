@@ -8,10 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, text,
-};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
@@ -20,6 +17,8 @@ use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
+use super::container_metrics::write_containers;
+use super::metric_writer::MetricWriter;
 use super::owner::{Health, MarketPresence, Owner, OwnerGone};
 use super::response;
 use super::response::fresh;
@@ -54,51 +53,6 @@ struct Scrape {
     shows_money: bool,
 }
 
-/// Writes metrics one after the other. Names end in their unit.
-struct Writer<'a>(DescriptorEncoder<'a>);
-
-// === impl Writer ===
-
-impl Writer<'_> {
-    fn metric<'s>(&'s mut self, name: &'s str, help: &str, kind: MetricType) -> Result<MetricEncoder<'s>, fmt::Error> {
-        self.0.encode_descriptor(name, help, None, kind)
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
-        self.metric(name, help, MetricType::Gauge)?.encode_gauge(&value)
-    }
-
-    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (L, V)>,
-    ) -> fmt::Result {
-        let mut metric = self.metric(name, help, MetricType::Gauge)?;
-        values.into_iter().try_for_each(|(labels, value)| metric.encode_family(&labels)?.encode_gauge(&value))
-    }
-
-    /// The encoder adds `_total` to the name.
-    fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue) -> fmt::Result {
-        count_in(&mut self.metric(name, help, MetricType::Counter)?, value)
-    }
-
-    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (L, V)>,
-    ) -> fmt::Result {
-        let mut metric = self.metric(name, help, MetricType::Counter)?;
-        values.into_iter().try_for_each(|(labels, value)| count_in(&mut metric.encode_family(&labels)?, value))
-    }
-}
-
-/// Writes a counter without an exemplar.
-fn count_in(metric: &mut MetricEncoder<'_>, value: impl EncodeCounterValue) -> fmt::Result {
-    metric.encode_counter::<[(String, String); 0], _, u64>(&value, None)
-}
-
 // === impl Scrape ===
 
 impl Scrape {
@@ -110,7 +64,7 @@ impl Scrape {
         Ok(body)
     }
 
-    fn cluster(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn cluster(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let overview = &self.overview;
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
@@ -143,7 +97,7 @@ impl Scrape {
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
     }
 
-    fn market_files(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn market_files(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         if !self.has_market {
             return Ok(());
         }
@@ -153,7 +107,7 @@ impl Scrape {
         writer.gauge("jobtracker_budget_file_good", "1 while the budget file can be written", budget)
     }
 
-    fn jobs(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn jobs(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let overview = &self.overview;
         let live = [([("state", "prep")], overview.preparing_jobs), ([("state", "running")], overview.running_jobs)];
         writer.gauges("jobtracker_jobs", "Unfinished jobs", live)?;
@@ -163,7 +117,7 @@ impl Scrape {
         writer.counters("jobtracker_jobs_ended", "Finished jobs", ended)
     }
 
-    fn queues(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn queues(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let queues = &self.overview.queues;
         writer.gauges("jobtracker_queue_slots_used", "Slots a queue uses", per_queue(queues, |queue| queue.running))?;
         let waiting = per_queue(queues, |queue| queue.waiting);
@@ -180,7 +134,7 @@ impl Scrape {
     }
 
     /// Pools and their shares, or the capacities of queues.
-    fn groups(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn groups(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let groups = &self.overview.report.groups[..];
         let pools: Vec<_> =
             groups.iter().filter_map(|group| Some((&*group.name, group, group.pool.as_ref()?))).collect();
@@ -241,7 +195,7 @@ impl Scrape {
         Ok(())
     }
 
-    fn process(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn process(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         // Epoch milliseconds of today have 41 bits, a double holds 53.
         let start_seconds = self.overview.start_ms as f64 / 1000.0;
         writer.gauge("process_start_time_seconds", "Start of the daemon, since the epoch", start_seconds)?;
@@ -257,12 +211,15 @@ impl Scrape {
 
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut writer = Writer(encoder);
+        let mut writer = MetricWriter(encoder);
         self.cluster(&mut writer)?;
         self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
         self.groups(&mut writer)?;
+        if let Some(containers) = &self.overview.containers {
+            write_containers(&mut writer, containers, self.health.waiting_calls)?;
+        }
         self.process(&mut writer)
     }
 }

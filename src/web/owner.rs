@@ -251,6 +251,8 @@ pub struct Health {
     pub invariant_violations: u64,
     /// Store updates without a row to change: more than 0 is a defect.
     pub rowless_updates: u64,
+    /// Requests that wait for news of an application.
+    pub waiting_calls: u64,
 }
 
 // === impl Health ===

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{Response, StatusCode, Uri};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn, map_response};
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 use tokio::time::timeout;
@@ -65,7 +65,9 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .merge(applications::routes(&state))
         .fallback(unknown_path)
         .with_state(state);
-    require_served_name(router, names, ANY_NAME).layer(map_response(async |answer| response::guarded(answer)))
+    require_served_name(router, names, ANY_NAME)
+        .layer(from_fn(applications::refuse_names_by_problems))
+        .layer(map_response(async |answer| response::guarded(answer)))
 }
 
 async fn style() -> impl IntoResponse {

@@ -18,6 +18,8 @@ pub(super) struct Call {
     path: String,
     /// Escaped parameters, each followed by `&`.
     parameters: String,
+    /// The parameter that names the signer.
+    signer_parameter: &'static str,
     pub(super) body: Option<String>,
 }
 
@@ -35,13 +37,24 @@ pub(super) struct AddressedCall {
 impl Call {
     /// A call of an address below `/ws/v1/cluster`, such as `/apps`.
     pub(super) fn new(method: Method, address: &str) -> Self {
-        Self { method, path: format!("{BASE}{address}"), parameters: String::new(), body: None }
+        Self {
+            method,
+            path: format!("{BASE}{address}"),
+            parameters: String::new(),
+            signer_parameter: "user",
+            body: None,
+        }
     }
 
     /// With a parameter.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.parameters += &format!("{name}={}&", escaped(value));
         self
+    }
+
+    /// About applications of this user. Then the signer has the other name.
+    pub(super) fn of_user(self, user: &str) -> Self {
+        Self { signer_parameter: "user.name", ..self.with("user", user) }
     }
 
     /// With a body of JSON.
@@ -57,8 +70,9 @@ impl Call {
 
     /// Signed at a time, epoch ms. The text that is signed is `METHOD PATH?QUERY`, so the signature is good for nothing else.
     pub(super) fn signed(&self, signer: &Signer, timestamp_ms: i64) -> AddressedCall {
-        let Self { method, path, parameters, body } = self;
-        let mut target = format!("{path}?{parameters}user={}&timestamp={timestamp_ms}", escaped(&signer.user));
+        let Self { method, path, parameters, signer_parameter, body } = self;
+        let mut target =
+            format!("{path}?{parameters}{signer_parameter}={}&timestamp={timestamp_ms}", escaped(&signer.user));
         if let Some(body) = body {
             target += &format!("&sha256={}", sha256_of(body));
         }
@@ -94,6 +108,13 @@ mod tests {
             "{target}"
         );
         assert_eq!(authorization, b"oN0QlXr2ZID/ukWI0/hKlgngigg=");
+    }
+
+    #[test]
+    fn a_signer_and_the_user_who_is_asked_about_have_names_of_their_own() {
+        let call = Call::new(Method::GET, "/apps").of_user("bob");
+        assert_eq!(signed(&call, 1).0, "/ws/v1/cluster/apps?user=bob&user.name=alice&timestamp=1");
+        assert_eq!(call.named("alice").target, "/ws/v1/cluster/apps?user=bob&user.name=alice");
     }
 
     #[test]

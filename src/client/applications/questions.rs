@@ -121,16 +121,17 @@ impl ApplicationClient {
     /// [`ApplicationClientError`]
     pub async fn list(&self, query: &ApplicationQuery) -> Result<Vec<ApplicationReport>, ApplicationClientError> {
         let ApplicationQuery { states, owner, queue, limit } = query;
-        // `user` is the parameter of who asks.
-        let is_wanted = |app: &ApplicationReport| owner.as_ref().is_none_or(|owner| *owner == app.user);
         let mut found = Vec::new();
         let mut after = None;
         loop {
-            let at_once = if owner.is_some() { MOST_AT_ONCE } else { (limit - found.len()).min(MOST_AT_ONCE) };
+            let at_once = (limit - found.len()).min(MOST_AT_ONCE);
             let mut call = Call::new(Method::GET, "/apps").with("limit", &at_once.max(1).to_string());
             if !states.is_empty() {
                 let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 call = call.with("states", &names.join(","));
+            }
+            if let Some(owner) = owner {
+                call = call.of_user(owner);
             }
             if let Some(queue) = queue {
                 call = call.with("queue", queue);
@@ -139,7 +140,7 @@ impl ApplicationClient {
                 call = call.with("after", &ApplicationId::to_string(&after));
             }
             let Applications { apps, next } = self.ask(&call).await?;
-            found.extend(apps.app.into_iter().filter(is_wanted));
+            found.extend(apps.app);
             found.truncate(*limit);
             after = next;
             if after.is_none() || found.len() >= *limit {

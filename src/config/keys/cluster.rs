@@ -150,4 +150,6 @@ keys! {
         "Built-in tasktracker: whether each container gets a control group (version 2), which keeps it to its memory, processes and share of the cores. `auto`: where the tasktracker's own group is delegated to it (systemd: `Delegate=yes`); else memory is looked at at intervals, and cores are not limited. `require`: it does not start without. `off`: never.";
     CONTAINER_LOG_LIMIT = "jobtracker.containers.log.limit.kb", Number(Count, 1, 1 << 30), Some("10240"),
         "Built-in tasktracker: maximum size of each of a container's two logs, kB.";
+    LOCAL_CACHE_SIZE = "local.cache.size", Number(Count, 0, 1 << 50), Some("10737418240"),
+        "Built-in tasktracker: bytes of files that the containers of a user share, on each disk of `mapred.local.dir`; beyond that, and beyond 10,000 files, those that were used least recently go. 0: each container has files of its own.";
 }

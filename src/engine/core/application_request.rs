@@ -8,9 +8,9 @@ use crate::api::applications::{
     AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, ContainerState, NodeReport,
     RegisterAnswer, RegisterCall, Submission, UnregisterCall,
 };
-use crate::engine::state::Caller;
+use crate::engine::state::{Caller, Container, ReportTerms};
 use crate::market::KeyId;
-use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId};
+use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
 /// A request about applications.
 #[derive(Clone, Debug)]
@@ -33,6 +33,14 @@ pub enum ApplicationRequest {
     /// The web server asks for the secret of an application, to verify a signature with it. Answered by
     /// [`ApplicationAnswer::Secret`].
     Secret(ApplicationId),
+    /// Where the logs of a container are that the store alone has. The caller who asked may see them. Answered by
+    /// [`ApplicationAnswer::Logs`].
+    StoredLogs {
+        /// The container.
+        container: Box<Container>,
+        /// The secret of its application.
+        secret: ApplicationSecret,
+    },
 }
 
 /// Who asks.
@@ -144,6 +152,24 @@ pub enum ApplicationQuestion {
 // === impl ApplicationQuestion ===
 
 impl ApplicationQuestion {
+    /// The application that must be there to be asked about.
+    #[must_use]
+    pub fn application(&self) -> Option<ApplicationId> {
+        match self {
+            Self::Register { application, .. }
+            | Self::Allocate { application, .. }
+            | Self::Unregister { application, .. }
+            | Self::Show { application, .. }
+            | Self::State(application)
+            | Self::Kill(application)
+            | Self::Containers { application, .. } => Some(*application),
+            Self::Container(container) | Self::Logs(container) | Self::Signal { container, .. } => {
+                Some(container.application)
+            }
+            Self::NewId | Self::Submit { .. } | Self::List(_) | Self::Nodes | Self::Node(_) | Self::Info => None,
+        }
+    }
+
     /// One word for logs.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -166,6 +192,17 @@ impl ApplicationQuestion {
             Self::Info => "info",
         }
     }
+}
+
+/// What the store's part of an answer needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreView {
+    /// Whether the caller may see the applications of every user.
+    pub sees_all: bool,
+    /// For reports.
+    pub terms: ReportTerms,
+    /// The time of the answer.
+    pub now: Now,
 }
 
 /// Which applications a list has.
@@ -263,7 +300,11 @@ pub enum ApplicationAnswer {
         applications: Vec<ApplicationReport>,
         /// Where the next list begins: its `after`.
         next: Option<ApplicationId>,
+        /// How the list continues in the store, which alone has those that have been over for long.
+        store: StoreView,
     },
+    /// The application is not in memory. If the store has it, it is over, and the store answers.
+    NotInMemory(ApplicationId, StoreView),
     /// One application.
     Application(Box<ApplicationReport>),
     /// The state of one.
@@ -304,6 +345,6 @@ pub enum ApplicationAnswer {
     Node(Box<NodeReport>),
     /// The cluster.
     Info(Box<ClusterInfo>),
-    /// The secret; none: there is no such application, or it is over.
+    /// The secret; none: the application is not in memory.
     Secret(Option<ApplicationSecret>),
 }

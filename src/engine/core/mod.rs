@@ -16,7 +16,7 @@ pub use access::JobOperation;
 pub use administration::Administration;
 pub use application_request::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    ContainerFilter, ContainerSignal, SignedTime,
+    ContainerFilter, ContainerSignal, SignedTime, StoreView,
 };
 pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use deadline_fields::DeadlineFields;

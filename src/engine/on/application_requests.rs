@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::api::applications::{AllocateCall, ApplicationReport, Submission};
 use crate::engine::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, Wait,
+    ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, StoreView, Wait,
 };
 use crate::engine::state::{
-    Application, ApplicationRefusal, BodyFault, CallResult, Caller, NewApplication, Refusal, WantedContainers,
+    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, NewApplication, Refusal,
+    WantedContainers,
 };
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
 
@@ -27,6 +28,7 @@ impl Engine {
                 Err(ApplicationRefusal::Unavailable("containers are switched off".to_owned()))
             }
             ApplicationRequest::Waited { wait, is_over } => self.answer_wait(wait, is_over, now),
+            ApplicationRequest::StoredLogs { container, secret } => self.log_place_of(&container, secret, now),
             ApplicationRequest::Asked { caller, question } => {
                 self.use_stamp(&caller, now).and_then(|()| self.answer_question(&caller, *question, now))
             }
@@ -52,6 +54,11 @@ impl Engine {
     }
 
     fn answer_question(&mut self, asker: &ApplicationCaller, question: ApplicationQuestion, now: Now) -> Answered {
+        if let Some(application) = question.application()
+            && self.applications.get(application).is_none()
+        {
+            return Ok(self.not_in_memory(application, self.sees_all(asker), now));
+        }
         match question {
             ApplicationQuestion::NewId => {
                 let application = self.applications.new_id(&user_of(asker)?.user, now)?;
@@ -134,9 +141,7 @@ impl Engine {
         let application = self.applications.get(id).ok_or(ApplicationRefusal::NoSuchApplication(id))?;
         let may = match asker {
             ApplicationCaller::Application { application, .. } => *application == id,
-            ApplicationCaller::User { caller, is_administrator, .. } => {
-                *is_administrator || caller.user == application.submitted.user || self.is_administrator(caller)
-            }
+            ApplicationCaller::User { caller, .. } => caller.user == application.submitted.user || self.sees_all(asker),
         };
         if may { Ok(application) } else { Err(ApplicationRefusal::Forbidden(format!("{id} belongs to another user"))) }
     }
@@ -226,7 +231,8 @@ impl Engine {
     }
 
     fn show_application(&self, id: ApplicationId, now: Now) -> Answered {
-        let application = self.applications.get(id).ok_or(ApplicationRefusal::NoSuchApplication(id))?;
+        // Whether the caller may see it was asked while it was in memory.
+        let Some(application) = self.applications.get(id) else { return Ok(self.not_in_memory(id, true, now)) };
         Ok(ApplicationAnswer::Application(Box::new(self.report_application(application, now))))
     }
 
@@ -237,8 +243,7 @@ impl Engine {
 
     fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {
         let caller = user_of(asker)?;
-        let is_administrator = matches!(asker, ApplicationCaller::User { is_administrator: true, .. });
-        let sees_all = is_administrator || self.is_administrator(caller);
+        let sees_all = self.sees_all(asker);
         let matching = |application: &&Application| {
             (sees_all || application.submitted.user == caller.user)
                 && (filter.states.is_empty() || filter.states.contains(&application.standing.state))
@@ -250,7 +255,26 @@ impl Engine {
         let applications: Vec<ApplicationReport> =
             found.by_ref().take(filter.limit).map(|application| self.report_application(application, now)).collect();
         let next = found.next().and(applications.last()).map(|last| last.id);
-        Ok(ApplicationAnswer::Applications { applications, next })
+        let store = self.store_view(sees_all, now);
+        Ok(ApplicationAnswer::Applications { applications, next, store })
+    }
+
+    /// Whether the caller sees the applications of every user.
+    fn sees_all(&self, asker: &ApplicationCaller) -> bool {
+        match asker {
+            ApplicationCaller::User { caller, is_administrator, .. } => {
+                *is_administrator || self.is_administrator(caller)
+            }
+            ApplicationCaller::Application { .. } => false,
+        }
+    }
+
+    fn store_view(&self, sees_all: bool, now: Now) -> StoreView {
+        StoreView { sees_all, terms: self.applications.stored_terms(), now }
+    }
+
+    fn not_in_memory(&self, application: ApplicationId, sees_all: bool, now: Now) -> ApplicationAnswer {
+        ApplicationAnswer::NotInMemory(application, self.store_view(sees_all, now))
     }
 
     fn list_containers(&self, application: ApplicationId, filter: &ContainerFilter) -> Answered {
@@ -268,12 +292,16 @@ impl Engine {
         let container = self.applications.container(id).ok_or(ApplicationRefusal::NoSuchContainer(id))?;
         let application =
             self.applications.get(id.application).ok_or(ApplicationRefusal::NoSuchApplication(id.application))?;
-        let node = container.node.id.to_string();
+        self.log_place_of(container, application.submitted.secret, now)
+    }
+
+    fn log_place_of(&self, container: &Container, secret: ApplicationSecret, now: Now) -> Answered {
+        let (id, node) = (container.id, container.node.id.to_string());
         if self.trackers.id_of(&container.node.tracker).is_none() {
             return Err(ApplicationRefusal::LogsLost { container: id, node });
         }
         let expires_ms = now.wall_ms.saturating_add(LOG_TICKET_MS);
-        let ticket = LogKey::of_token(application.submitted.secret.as_bytes()).container_ticket(id, expires_ms);
+        let ticket = LogKey::of_token(secret.as_bytes()).container_ticket(id, expires_ms);
         Ok(ApplicationAnswer::Logs { node_http_address: node, expires_ms, ticket })
     }
 }

@@ -6,7 +6,7 @@ use crate::mapreduce::JobState;
 use crate::model::{Kind, Now, PerKind, RunState};
 use crate::wire::worker_name;
 
-use super::snapshot::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+use super::snapshot::{ClusterSnapshot, ContainersSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 
 /// Most jobs in a snapshot.
 const JOBS_SHOWN: usize = 500;
@@ -59,6 +59,7 @@ impl Engine {
             attempts_launched: self.tallies.launched,
             attempts_preempted: self.tallies.preempted,
             heartbeats: self.tallies.heartbeats,
+            containers: self.applications.settings.is_enabled.then(|| self.containers_snapshot()),
             price: self.ruling_market().map(|market| market.price().to_string()),
             report: self.report_scheduler(now),
             queues,
@@ -72,6 +73,19 @@ impl Engine {
         );
         debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
         Read { value, wait_for: self.outbox.last_fact() }
+    }
+
+    fn containers_snapshot(&self) -> ContainersSnapshot {
+        let totals = self.cluster.scheduler.totals();
+        let (declared_memory_mb, declared_vcores, workers) = self.applications.declared();
+        ContainersSnapshot {
+            tallies: self.applications.tallies,
+            workers,
+            declared_memory_mb,
+            declared_vcores,
+            held_slots: totals.held.container,
+            waiting: totals.waiting.container,
+        }
     }
 
     /// The queues under a policy whose groups are pools: sums over their jobs.

@@ -1,5 +1,7 @@
 //! Restores the applications of earlier runs: they are as they were, and their workers are expected.
 
+use std::sync::Arc;
+
 use crate::engine::core::Engine;
 use crate::engine::state::{ApplicationChange, RestoredApplication};
 use crate::market::{Consumer, MarketFact, Stamp};
@@ -12,6 +14,8 @@ pub struct RestoredApplications {
     pub applications: Vec<RestoredApplication>,
     /// The latest start in an id; 0: there was none.
     pub last_start_ms: u64,
+    /// Ids that were given out and not used: whose they are, and until when they are good, epoch ms.
+    pub unused_ids: Vec<(ApplicationId, Arc<str>, i64)>,
     /// The last signatures of users.
     pub stamps: Vec<Stamp>,
 }
@@ -35,7 +39,10 @@ impl RestoredApplications {
 impl Engine {
     /// Restores applications; before jobs, whose trackers are then expected together with theirs.
     pub(super) fn restore_applications(&mut self, restored: RestoredApplications, now: Now) {
-        let RestoredApplications { applications, stamps, .. } = restored;
+        let RestoredApplications { applications, stamps, unused_ids, .. } = restored;
+        for (id, user, until_ms) in unused_ids {
+            self.applications.restore_id(id, user, until_ms, now);
+        }
         self.cluster.scheduler.set_slot_size(self.applications.settings.slot);
         self.cluster.scheduler.set_locality_delay(self.applications.settings.locality_delay);
         for stamp in stamps {

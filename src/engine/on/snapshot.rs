@@ -1,6 +1,7 @@
 //! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
 use crate::api::SchedulerReport;
+use crate::engine::state::ApplicationTallies;
 use crate::model::{JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
@@ -34,6 +35,8 @@ pub struct ClusterSnapshot {
     pub attempts_preempted: u64,
     /// Heartbeats processed since the daemon started.
     pub heartbeats: u64,
+    /// Applications and their containers; none where there are none.
+    pub containers: Option<ContainersSnapshot>,
     /// Price of the market at the last tick, as exact decimal; none unless a market rules.
     pub price: Option<String>,
     /// The ruling policy with its groups and unfinished jobs.
@@ -44,6 +47,23 @@ pub struct ClusterSnapshot {
     pub jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerSnapshot>,
+}
+
+/// Applications and their containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainersSnapshot {
+    /// Counts.
+    pub tallies: ApplicationTallies,
+    /// Workers that take containers.
+    pub workers: u64,
+    /// Memory that they declare, MB.
+    pub declared_memory_mb: u64,
+    /// Cores that they declare.
+    pub declared_vcores: u64,
+    /// Slots that live containers stand for.
+    pub held_slots: u64,
+    /// Containers that are wanted and not granted, items among them.
+    pub waiting: u64,
 }
 
 /// One queue.

@@ -18,7 +18,10 @@ impl Engine {
         let reply = match event {
             _ if !self.applications.settings.is_enabled => BeatReply::Refused(BeatRefusal::SwitchedOff),
             WorkerBeatEvent::Came { beat, address } => match self.believe(&beat, address) {
-                Ok(id) => self.take_beat(id, *beat, now),
+                Ok(id) => {
+                    self.applications.tallies.beats += 1;
+                    self.take_beat(id, *beat, now)
+                }
                 Err(refusal) => BeatReply::Refused(refusal),
             },
             WorkerBeatEvent::Waited { tracker, incarnation, is_over } => {

@@ -34,10 +34,11 @@ mod trackers;
 
 pub use access_list::{Caller, allows, names_groups, written};
 pub use applications::{
-    Application, ApplicationChange, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, Container,
-    ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, GrantSource, Headroom, ItemStanding, ItemTrouble,
-    Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication, NoFirstBeat, RequestRow,
-    RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch, WantedContainers, WorkerPlace,
+    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
+    CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
+    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication,
+    NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch,
+    UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;

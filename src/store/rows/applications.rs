@@ -2,12 +2,15 @@
 
 use rusqlite::{ToSql, Transaction, params};
 
-use crate::engine::{ApplicationChange, Container, ContainerCost, RequestType, Standing, SubmittedApplication};
+use crate::engine::{
+    ApplicationChange, Container, ContainerCost, RequestType, Standing, SubmittedApplication, UNUSED_ID_MS,
+};
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
 
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
+use crate::store::schema::{APPLICATION_START_MS, set_meta};
 
 /// Records the changes of one step.
 pub(super) fn record(
@@ -27,7 +30,20 @@ fn record_change(
 ) -> rusqlite::Result<()> {
     let execute = |sql: &str, values: &[&dyn ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
     match change {
-        ApplicationChange::Submitted { submitted, standing } => submit(transaction, submitted, standing),
+        ApplicationChange::IdGiven { application, user, until_ms } => {
+            // The time at which it was given.
+            let now_ms = until_ms.saturating_sub_unsigned(UNUSED_ID_MS);
+            execute("DELETE FROM application_id WHERE until_ms <= ?1", params![now_ms])?;
+            set_meta(transaction, APPLICATION_START_MS, application.start_ms.cast_signed())?;
+            execute(
+                "INSERT OR REPLACE INTO application_id (application, user, until_ms) VALUES (?1, ?2, ?3)",
+                params![application.to_string(), user, until_ms],
+            )
+        }
+        ApplicationChange::Submitted { submitted, standing } => {
+            execute("DELETE FROM application_id WHERE application = ?1", params![submitted.id.to_string()])?;
+            submit(transaction, submitted, standing)
+        }
         ApplicationChange::Stands { application, standing } => update_row(
             transaction,
             missed_updates,

@@ -113,7 +113,7 @@ pub(super) fn render(
         ApplicationAnswer::Registered(answer) => ok(json(&answer)),
         ApplicationAnswer::Allocated(bytes) => fresh(StatusCode::OK, JSON, bytes.to_vec()),
         ApplicationAnswer::Unregistered(state) => ok(json(&StateJson { state })),
-        ApplicationAnswer::Applications { applications, next } => {
+        ApplicationAnswer::Applications { applications, next, .. } => {
             ok(json(&AppsJson { apps: AppListJson { app: applications }, next }))
         }
         ApplicationAnswer::Application(app) => ok(json(&AppJson { app })),
@@ -135,7 +135,9 @@ pub(super) fn render(
         ApplicationAnswer::Node(node) => ok(json(&NodeJson { node })),
         ApplicationAnswer::Info(cluster_info) => ok(json(&InfoJson { cluster_info })),
         // The owner waits, and secrets are never shown.
-        ApplicationAnswer::Waits(_) | ApplicationAnswer::Secret(_) => return Err(unexpected()),
+        ApplicationAnswer::Waits(_) | ApplicationAnswer::Secret(_) | ApplicationAnswer::NotInMemory(..) => {
+            return Err(unexpected());
+        }
     })
 }
 

@@ -25,4 +25,4 @@ mod verified;
 mod tests;
 
 pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply};
-pub(super) use routes::routes;
+pub(super) use routes::{refuse_names_by_problems, routes};

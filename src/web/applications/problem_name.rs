@@ -39,6 +39,8 @@ pub(super) enum ProblemName {
     BodyTooLarge,
     /// The body is no JSON by its header.
     UnsupportedMediaType,
+    /// It names another server.
+    MisdirectedRequest,
     /// A limit.
     TooMany,
     /// A defect of this program.
@@ -51,7 +53,7 @@ pub(super) enum ProblemName {
 
 impl ProblemName {
     /// All kinds.
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
         Self::SignatureRefused,
@@ -69,6 +71,7 @@ impl ProblemName {
         Self::ApplicationOver,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
+        Self::MisdirectedRequest,
         Self::TooMany,
         Self::InternalError,
         Self::Unavailable,
@@ -94,6 +97,7 @@ impl ProblemName {
             Self::ApplicationOver => "application-over",
             Self::BodyTooLarge => "body-too-large",
             Self::UnsupportedMediaType => "unsupported-media-type",
+            Self::MisdirectedRequest => "misdirected-request",
             Self::TooMany => "too-many",
             Self::InternalError => "internal-error",
             Self::Unavailable => "unavailable",
@@ -119,6 +123,7 @@ impl ProblemName {
             Self::Resync | Self::Superseded | Self::ApplicationExists | Self::ApplicationOver => StatusCode::CONFLICT,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::MisdirectedRequest => StatusCode::MISDIRECTED_REQUEST,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -145,6 +150,7 @@ impl ProblemName {
             Self::ApplicationOver => "The application has ended",
             Self::BodyTooLarge => "The body is too large",
             Self::UnsupportedMediaType => "Another content type is expected",
+            Self::MisdirectedRequest => "Not a name of this server",
             Self::TooMany => "Over a limit",
             Self::InternalError => "The JobTracker has a defect",
             Self::Unavailable => "Not available now",
@@ -200,6 +206,10 @@ impl ProblemName {
             Self::ApplicationOver => "The application has ended; `state` says how. Nothing can be asked of it.",
             Self::BodyTooLarge => "A body may have 8 MiB. Send less in one call.",
             Self::UnsupportedMediaType => "Send the header Content-Type: application/json.",
+            Self::MisdirectedRequest => {
+                "Use an address or a host name of the JobTracker; the key jobtracker.web.hosts adds names. Pages of other \
+                 sites reach no server under a name of their own. Nothing was done."
+            }
             Self::TooMany => "The request would go beyond a limit, which `detail` names. Nothing was done.",
             Self::InternalError => "Report it to the operator of the JobTracker.",
             Self::Unavailable => {

@@ -123,7 +123,7 @@ pub(super) fn read_question(
 fn application_filter(query: &mut QueryParameters) -> ApplicationFilter {
     ApplicationFilter {
         states: query.list("states", "states of applications with commas", read_state::<ApplicationState>),
-        // With a signature this is the signer, which is taken already.
+        // Where it names the signer it is taken already.
         user: query.take("user"),
         queue: query.take("queue"),
         limit: query.whole("limit", 1..=MAX_LIMIT).unwrap_or(DEFAULT_LIMIT),

@@ -7,7 +7,10 @@ use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::{Response, StatusCode, Uri};
+use axum::middleware::Next;
 use axum::routing::{MethodRouter, any, get};
+
+use crate::http::NameRefused;
 
 use super::super::response::{JSON, fresh};
 use super::super::state::WebState;
@@ -41,6 +44,19 @@ pub fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebStat
         };
         router.route(address.template(), any(serve))
     })
+}
+
+/// Below `/ws/`, the refusal of the name under which a request came is a problem, as every error is there.
+pub async fn refuse_names_by_problems(request: Request, next: Next) -> Response<Body> {
+    if !request.uri().path().starts_with("/ws/") {
+        return next.run(request).await;
+    }
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    match response.extensions().get::<NameRefused>() {
+        Some(NameRefused(why)) => Problem::new(ProblemName::MisdirectedRequest, why.trim_end()).response(uri.path()),
+        None => response,
+    }
 }
 
 async fn openapi() -> Response<Body> {

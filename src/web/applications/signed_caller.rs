@@ -26,7 +26,7 @@ pub(super) async fn signed_caller(
     head: &Parts,
     parameters: &mut QueryParameters,
 ) -> Result<Verified, Problem> {
-    let user = parameters.take("user");
+    let user = parameters.take(signer_parameter(parameters));
     let acl = std::future::ready(acl);
     let signer = find_signer(acl, user.as_deref(), &signed_text(&head.method, &head.uri), &head.headers).await;
     let signer = signer.ok_or_else(signature_refused)?;
@@ -42,7 +42,13 @@ pub(super) async fn signed_caller(
 /// The application that a signed request names as its user.
 pub(super) fn signing_application(head: &Parts, parameters: &QueryParameters) -> Option<ApplicationId> {
     signature_in(&head.headers)?;
-    parameters.get("user")?.parse().ok()
+    parameters.get(signer_parameter(parameters))?.parse().ok()
+}
+
+/// The parameter that names the signer: `user`, unless `user.name` does, as in requests without a signature. Then `user` is what
+/// the address makes of it.
+fn signer_parameter(parameters: &QueryParameters) -> &'static str {
+    if parameters.get("user.name").is_some() { "user.name" } else { "user" }
 }
 
 /// The application that signed by its secret, which is good where the path names this `application`.
@@ -66,7 +72,7 @@ pub(super) async fn application_caller<O: ApplicationOwner>(
         let detail = format!("the secret of {signer} is good for its own addresses only");
         return Err(Problem::new(ProblemName::Forbidden, detail));
     }
-    parameters.take("user");
+    parameters.take(signer_parameter(parameters));
     let (timestamp_ms, body) = take_stamp(parameters);
     Ok(Verified { caller: ApplicationCaller::Application { application: signer, timestamp_ms }, body })
 }

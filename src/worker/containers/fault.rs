@@ -17,6 +17,15 @@ pub enum ResourceFault {
     /// It cannot be read, or what it becomes cannot be written.
     #[error("{0}")]
     File(#[from] FsError),
+    /// It is not on this machine.
+    #[error(
+        "{} does not exist on this worker's machine; each worker reads files by itself, so they must lie where all workers see them",
+        path.display()
+    )]
+    NotHere {
+        /// The file.
+        path: PathBuf,
+    },
     /// Reading or writing it failed on the way.
     #[error("cannot {action} {}: {source}", path.display())]
     Copy {

@@ -25,6 +25,8 @@ pub mod memory_watch;
 pub mod order;
 mod output_log;
 mod prepared;
+mod resource_cache;
+mod resource_copy;
 mod resources;
 pub mod run;
 mod runner;

@@ -16,6 +16,8 @@ pub struct ContainerOrder {
     pub launch: ContainerLaunch,
     /// A folder of its own that is there, below which everything lies that is made for it, but for its logs.
     pub folder: PathBuf,
+    /// The folder of files that containers of its user share; none: each has its own.
+    pub shared_files: Option<PathBuf>,
     /// The worker's environment.
     pub environment: BTreeMap<String, String>,
     /// The worker's `host:web port`.

@@ -16,6 +16,7 @@ use super::environment;
 use super::fault::{LaunchFault, ResourceFault};
 use super::item_value::put_in;
 use super::order::ContainerOrder;
+use super::resource_cache::ResourceCache;
 use super::resources::{Destination, line_of};
 
 /// Of the folders of a container, for its user alone.
@@ -66,13 +67,18 @@ pub fn prepare(order: &ContainerOrder, control: &ContainerControl) -> Result<Pre
     if let Some(secret) = &order.launch.secret {
         own_folder.write_unsynced(OsStr::new("secret"), secret.as_bytes(), SECRET_MODE)?;
     }
+    let cache = order.shared_files.as_deref().map(ResourceCache::open).transpose()?;
     let destination = Destination {
         work_folder: FolderHandle::open(&work_folder)?,
         is_own: context.working_directory.is_none(),
         own_folder: &own_folder,
         unique: order.launch.id.to_string(),
+        cache: cache.as_ref(),
     };
-    for (name, resource) in &context.local_resources {
+    // Lines are read where they are: in a working directory that stays, their file would stay too.
+    let is_read_only =
+        |name: &String| context.working_directory.is_some() && context.values_from.as_ref() == Some(name);
+    for (name, resource) in context.local_resources.iter().filter(|(name, _)| !is_read_only(name)) {
         destination.bring(name, resource, &should_stop).map_err(|source| resource_fault(name, source))?;
     }
     let environment = environment::build(order, &context, &work_folder.display().to_string());

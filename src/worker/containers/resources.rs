@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,8 @@ use super::archive::{ArchiveFormat, unpack};
 use super::fault::ResourceFault;
 use super::inner_path::names_below;
 use super::item_value::LineFinder;
+use super::resource_cache::ResourceCache;
+use super::resource_copy::{StopCheck, digest_of};
 
 /// Of a file that is read-only.
 const READ_MODE: u32 = 0o400;
@@ -26,12 +28,6 @@ const READ_MODE: u32 = 0o400;
 const EXECUTE_MODE: u32 = 0o500;
 /// Of a folder on the way to a file.
 const FOLDER_MODE: u32 = 0o700;
-/// Copied at once, bytes.
-const PIECE_BYTES: usize = 128 << 10;
-
-/// Whether the container is to end, which ends the copying.
-pub type StopCheck<'a> = dyn Fn() -> bool + 'a;
-
 /// Where resources are put.
 pub struct Destination<'a> {
     /// The working directory.
@@ -42,6 +38,8 @@ pub struct Destination<'a> {
     pub own_folder: &'a FolderHandle,
     /// A name that no other container has.
     pub unique: String,
+    /// Files that other containers of the user have too; none: each has its own.
+    pub cache: Option<&'a ResourceCache>,
 }
 
 // === impl Destination ===
@@ -65,12 +63,32 @@ impl Destination<'_> {
                 self.put_file(&folder, &last, content.executable, &digest, |file| write_all(file, &bytes, &last))
             }
             LocalResource::Brought(brought) if brought.kind == ResourceKind::File => {
+                if self.link_cached(&folder, &last, brought, should_stop)? {
+                    return Ok(());
+                }
                 self.put_file(&folder, &last, brought.executable, &brought.sha256, |file| {
                     copy_checked(brought, file, should_stop)
                 })
             }
             LocalResource::Brought(brought) => self.unpack(&folder, &last, brought, should_stop),
         }
+    }
+
+    /// Links a file that containers share, in a folder that goes with the container: elsewhere its user may change it. Whether it
+    /// did.
+    fn link_cached(
+        &self,
+        folder: &FolderHandle,
+        name: &OsStr,
+        brought: &BroughtResource,
+        should_stop: &StopCheck<'_>,
+    ) -> Result<bool, ResourceFault> {
+        let Some(cache) = self.cache.filter(|_| self.is_own) else { return Ok(false) };
+        // It has to be there and readable, also when its content is kept.
+        let source = open(brought)?;
+        let kept = (brought.sha256.as_str(), mode_of(brought.executable));
+        cache
+            .link(kept, (folder, name), &self.unique, should_stop, |file| copy_from(source, brought, file, should_stop))
     }
 
     /// The folder for a resource, made where it is missing, and its last name.
@@ -97,7 +115,7 @@ impl Destination<'_> {
         digest: &str,
         write: impl FnOnce(&mut File) -> Result<(), ResourceFault>,
     ) -> Result<(), ResourceFault> {
-        let mode = if is_executable { EXECUTE_MODE } else { READ_MODE };
+        let mode = mode_of(is_executable);
         if self.is_own {
             return write(&mut folder.create_file(name, mode)?);
         }
@@ -163,9 +181,15 @@ pub fn line_of(
     Ok(finder.finish())
 }
 
+fn mode_of(is_executable: bool) -> u32 {
+    if is_executable { EXECUTE_MODE } else { READ_MODE }
+}
+
 fn open(brought: &BroughtResource) -> Result<CheckedFile, ResourceFault> {
     let uri = FileUri::parse(&brought.resource)?;
-    let found = open_behind_links(uri.as_path(), &Expected::file_of_any_owner())?;
+    let found = open_behind_links(uri.as_path(), &Expected::file_of_any_owner()).map_err(|error| {
+        if error.is_not_found() { ResourceFault::NotHere { path: uri.as_path().to_owned() } } else { error.into() }
+    })?;
     check_size(&found.path, found.metadata.len(), brought)?;
     Ok(found)
 }
@@ -177,7 +201,16 @@ fn check_size(path: &Path, found: u64, brought: &BroughtResource) -> Result<(), 
 
 /// Copies a resource with the rights of this process.
 fn copy_checked(brought: &BroughtResource, to: &mut File, should_stop: &StopCheck<'_>) -> Result<(), ResourceFault> {
-    read_checked(brought, should_stop, |piece| write_all(to, piece, OsStr::new(&brought.resource)))
+    copy_from(open(brought)?, brought, to, should_stop)
+}
+
+fn copy_from(
+    source: CheckedFile,
+    brought: &BroughtResource,
+    to: &mut File,
+    should_stop: &StopCheck<'_>,
+) -> Result<(), ResourceFault> {
+    read_from(source, brought, should_stop, |piece| write_all(to, piece, OsStr::new(&brought.resource)))
 }
 
 /// Reads a resource, and checks its length and SHA-256.
@@ -186,7 +219,16 @@ fn read_checked(
     should_stop: &StopCheck<'_>,
     take: impl FnMut(&[u8]) -> Result<(), ResourceFault>,
 ) -> Result<(), ResourceFault> {
-    let CheckedFile { mut file, path, .. } = open(brought)?;
+    read_from(open(brought)?, brought, should_stop, take)
+}
+
+fn read_from(
+    source: CheckedFile,
+    brought: &BroughtResource,
+    should_stop: &StopCheck<'_>,
+    take: impl FnMut(&[u8]) -> Result<(), ResourceFault>,
+) -> Result<(), ResourceFault> {
+    let CheckedFile { mut file, path, .. } = source;
     let (found, bytes) = digest_of(&mut file, &path, should_stop, take)?;
     // It may have grown since it was opened.
     check_size(&path, bytes, brought)?;
@@ -198,30 +240,6 @@ fn check_digest(path: &Path, found: String, expected: &str) -> Result<(), Resour
         return Ok(());
     }
     Err(ResourceFault::Digest { path: path.to_owned(), found, expected: expected.to_owned() })
-}
-
-/// Reads a file to its end; returns its SHA-256 in hex, and its length.
-fn digest_of(
-    file: &mut File,
-    path: &Path,
-    should_stop: &StopCheck<'_>,
-    mut take: impl FnMut(&[u8]) -> Result<(), ResourceFault>,
-) -> Result<(String, u64), ResourceFault> {
-    let (mut digest, mut bytes) = (Sha256::new(), 0);
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        if should_stop() {
-            return Err(ResourceFault::Stopped);
-        }
-        let read = match file.read(&mut piece) {
-            Ok(0) => return Ok((hex(digest.finalize().as_slice()), bytes)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.map_err(|source| ResourceFault::Copy { action: "read", path: path.to_owned(), source })?,
-        };
-        digest.update(&piece[..read]);
-        bytes += read as u64;
-        take(&piece[..read])?;
-    }
 }
 
 /// Whether what has the name of a resource has its content too.

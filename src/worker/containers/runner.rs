@@ -13,7 +13,7 @@ use crate::accounts::LoginUser;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
 use crate::fs::{FolderHandle, FsError, remove_below};
-use crate::model::{ContainerExit, ContainerId, LogKey};
+use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, LogKey, ResourceKind};
 use crate::streaming::private_files::FOLDER_MODE;
 use crate::wire::limits::shorten;
 
@@ -24,6 +24,7 @@ use super::control_groups::{ContainerGroup, ControlGroups};
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
+use super::resource_cache::ResourceCaches;
 use super::run::{ContainerRun, over_memory, whole_mb};
 use super::table::{ContainerEvent, ContainerMessage};
 use super::user_container::UserContainer;
@@ -56,6 +57,8 @@ pub struct ContainerRunner {
     pub memory_interval: Duration,
     /// Control groups, where there are.
     pub groups: Option<ControlGroups>,
+    /// Files that containers share.
+    pub caches: ResourceCaches,
     /// Measures memory where there are none.
     pub looks: ProcessLooks,
     /// The containers whose threads run.
@@ -120,11 +123,17 @@ impl ContainerRunner {
             },
         };
         let id = launch.id;
-        let made = self.make_folder(id, user.as_ref()).and_then(|folder| {
+        let has_files = shares_files(&launch.context);
+        let disk = self.folders.next();
+        if has_files {
+            self.caches.trim(disk);
+        }
+        let made = make_folder(disk, id, user.as_ref()).and_then(|folder| {
+            let shared_files = if has_files { self.caches.folder_of(disk, user.as_ref())? } else { None };
             let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
-            Ok((folder, logs))
+            Ok((folder, shared_files, logs))
         });
-        let (folder, logs) = match made {
+        let (folder, shared_files, logs) = match made {
             Ok(made) => made,
             // Below folders of the worker's own.
             Err(error) => return failed(ContainerExit::DISKS_FAILED, error.to_string()),
@@ -138,6 +147,7 @@ impl ContainerRunner {
         let order = ContainerOrder {
             launch,
             folder,
+            shared_files,
             environment: self.environment.clone(),
             node_id: self.node_id.clone(),
             log_limit_bytes: self.log_limit_bytes,
@@ -159,20 +169,28 @@ impl ContainerRunner {
         if let Some(group) = &group {
             count_group(group, &order, &mut end);
         }
+        if has_files {
+            self.caches.trim(disk);
+        }
         end
     }
+}
 
-    /// Makes the folder of a container on one of the disks, for its user.
-    fn make_folder(&self, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
-        let disk = FolderHandle::open(self.folders.next())?;
-        let all = disk.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
-        let folder = all.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
-        if let Some(user) = user {
-            // Last: from then on the user decides what lies in it.
-            folder.give(user.uid, Some(user.gid))?;
-        }
-        Ok(folder.path().to_owned())
+/// Makes the folder of a container on a disk, for its user.
+fn make_folder(disk: &Path, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
+    let all = FolderHandle::open(disk)?.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
+    let folder = all.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
+    if let Some(user) = user {
+        // Last: from then on the user decides what lies in it.
+        folder.give(user.uid, Some(user.gid))?;
     }
+    Ok(folder.path().to_owned())
+}
+
+/// Whether the files of its context may be those that other containers of its user have too.
+fn shares_files(context: &LaunchContext) -> bool {
+    let is_file = |resource: &LocalResource| matches!(resource, LocalResource::Brought(brought) if brought.kind == ResourceKind::File);
+    context.working_directory.is_none() && context.local_resources.values().any(is_file)
 }
 
 /// Adds to an end what the kernel has counted, and what it has killed for.

@@ -27,6 +27,8 @@ pub struct ContainerSettings {
     pub declared: DeclaredBag,
     /// Limit of each log, bytes.
     pub log_limit_bytes: u64,
+    /// Most bytes of files that containers share, on each disk; 0: they share none.
+    pub shared_file_bytes: u64,
     groups: GroupChoice,
 }
 
@@ -56,8 +58,9 @@ impl ContainerSettings {
             _ => GroupChoice::Auto,
         };
         let log_limit_kb: u64 = configuration.number(&keys::CONTAINER_LOG_LIMIT)?;
+        let shared_file_bytes = configuration.number(&keys::LOCAL_CACHE_SIZE)?;
         let declared = declared(configuration, slots, MachineRoom::of_process())?;
-        Ok(Some(Self { declared, log_limit_bytes: log_limit_kb << 10, groups }))
+        Ok(Some(Self { declared, log_limit_bytes: log_limit_kb << 10, shared_file_bytes, groups }))
     }
 
     /// Takes over the control group of this process, if there is one for it.

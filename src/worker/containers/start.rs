@@ -16,6 +16,7 @@ use super::super::settings::TaskTrackerSettings;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
+use super::resource_cache::ResourceCaches;
 use super::runner::ContainerRunner;
 use super::service::ContainerService;
 use super::settings::{ContainerLimits, ContainerSettings};
@@ -82,6 +83,7 @@ impl StartedContainers {
             log_limit_bytes: of_containers.log_limit_bytes,
             memory_interval: settings.memory_interval,
             groups: limits.groups.clone(),
+            caches: ResourceCaches::new(of_containers.shared_file_bytes),
             looks: ProcessLooks::default(),
             live: Mutex::new(BTreeSet::new()),
             events,

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use crate::web_server::stage::{NOW_MS, START_MS, Stage};
 
 use jobtracker::api::SchedulerReport;
-use jobtracker::engine::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+use jobtracker::engine::{
+    ApplicationTallies, ClusterSnapshot, ContainersSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot,
+};
 use jobtracker::model::{PerKind, Priority, RunState};
 use jobtracker::web::Health;
 
@@ -63,6 +65,7 @@ fn overview() -> ClusterSnapshot {
         attempts_preempted: 7,
         heartbeats: 1234,
         report: SchedulerReport::default(),
+        containers: None,
         price: Some("1.5".to_owned()),
         queues: vec![QueueSnapshot {
             name: "alice".to_owned(),
@@ -348,6 +351,66 @@ async fn metrics_are_open_metrics() {
     # HELP process_resident_memory_bytes Memory in use
     # TYPE process_resident_memory_bytes gauge
     # EOF
+    "#);
+}
+
+#[tokio::test]
+async fn applications_and_containers_have_metrics_of_few_labels() {
+    let without = stage(overview()).await.get("/metrics").await.body;
+    assert!(!without.contains("container") && !without.contains("application"), "they are switched off");
+    let tallies = ApplicationTallies {
+        submitted: 9,
+        unfinished: [1, 2],
+        ended: [3, 2, 1],
+        granted: 50,
+        live: [1, 2, 3],
+        container_ends: [20, 9, 1, 2, 3, 4, 5, 6, 7, 8, 10],
+        held_memory_mb: 3,
+        held_vcores: 6,
+        beats: 77,
+    };
+    let containers = ContainersSnapshot {
+        tallies,
+        workers: 2,
+        declared_memory_mb: 4,
+        declared_vcores: 8,
+        held_slots: 5,
+        waiting: 11,
+    };
+    let shown = stage(ClusterSnapshot { containers: Some(containers), ..overview() }).await.get("/metrics").await.body;
+    let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
+    let lines = lines.into_iter().filter(|line| line.contains("container") || line.contains("application"));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+    jobtracker_applications{state="accepted"} 1
+    jobtracker_applications{state="running"} 2
+    jobtracker_applications_submitted_total 9
+    jobtracker_applications_ended_total{state="finished"} 3
+    jobtracker_applications_ended_total{state="failed"} 2
+    jobtracker_applications_ended_total{state="killed"} 1
+    jobtracker_containers{state="not_launched"} 1
+    jobtracker_containers{state="launching"} 2
+    jobtracker_containers{state="running"} 3
+    jobtracker_containers_granted_total 50
+    jobtracker_containers_ended_total{by="succeeded"} 20
+    jobtracker_containers_ended_total{by="failed"} 9
+    jobtracker_containers_ended_total{by="not_started"} 1
+    jobtracker_containers_ended_total{by="aborted"} 2
+    jobtracker_containers_ended_total{by="disk"} 3
+    jobtracker_containers_ended_total{by="preempted"} 4
+    jobtracker_containers_ended_total{by="memory"} 5
+    jobtracker_containers_ended_total{by="killed"} 6
+    jobtracker_containers_ended_total{by="application_over"} 7
+    jobtracker_containers_ended_total{by="log"} 8
+    jobtracker_containers_ended_total{by="time_limit"} 10
+    jobtracker_containers_waiting 11
+    jobtracker_container_workers 2
+    jobtracker_container_declared_bytes 4194304
+    jobtracker_container_declared_cores 8
+    jobtracker_container_held_bytes 3145728
+    jobtracker_container_held_cores 6
+    jobtracker_container_held_slots 5
+    jobtracker_container_beats_total 77
+    jobtracker_application_calls_waiting 0
     "#);
 }
 

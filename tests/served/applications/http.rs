@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::daemon::answered::Answered;
 use crate::daemon::child::{DaemonFolders, TIMEOUT};
@@ -35,6 +36,31 @@ pub fn send(http: SocketAddr, method: &str, path: &str, body: Option<&Value>) ->
     );
     stream.write_all(request.as_bytes()).unwrap();
     Asked(stream)
+}
+
+/// Sends a signed request for a target.
+pub fn send_signed(http: SocketAddr, method: &str, target: &str, authorization: &str, body: &str) -> Asked {
+    let mut stream = TcpStream::connect(http).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nAuthorization: {authorization}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    Asked(stream)
+}
+
+/// SHA-256 of a body, hex digits.
+pub fn sha256(body: &str) -> String {
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The answer of a request: status, and all of it as it came.
+pub fn send_raw(http: SocketAddr, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+    let mut answer = Vec::new();
+    send(http, method, path, body).0.read_to_end(&mut answer).unwrap();
+    (Answered::parse(&answer).status, String::from_utf8(answer).unwrap())
 }
 
 /// The answer of a request: status and JSON.

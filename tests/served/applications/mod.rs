@@ -2,4 +2,5 @@
 
 mod fake_worker;
 mod http;
+mod long_over;
 mod waits;

@@ -186,3 +186,37 @@ fn processes_of(uid: u32) -> Vec<String> {
     let of_user = entries.filter(|path| is_process(path) && path.metadata().is_ok_and(|about| about.uid() == uid));
     of_user.map(|path| path.display().to_string()).collect()
 }
+
+#[test]
+fn containers_share_files_with_those_of_their_own_user_alone() {
+    let Some(stage) = Stage::of_test("containers_share_files_with_those_of_their_own_user_alone") else { return };
+    let users = stage.users.clone();
+    let (alice, bob) = (&users.alice, &users.bob);
+    let with = |number, user, file: &LocalResource, script: &str| {
+        let mut launch = launch(number, user, script);
+        launch.context.local_resources.insert("data".to_owned(), file.clone());
+        let id = launch.id;
+        stage.jobtracker.launch(launch);
+        let end = stage.jobtracker.end_of(id);
+        (end, stage.log(id, "stdout"))
+    };
+    let of_alice = stage.file_of(alice, "of alice\n");
+    let look = "cat data; stat -c '%u %a %i' data";
+    let (first, second) = (with(1, alice, &of_alice, look), with(2, alice, &of_alice, look));
+    assert_eq!(first.0.exit, ContainerExit::SUCCESS, "{}", first.0.diagnostics);
+    assert!(first.1.starts_with(&format!("of alice\n{} 400 ", alice.uid)), "{}", first.1);
+    assert_eq!(first.1, second.1, "it is the same file");
+    // Who knows path, size and SHA-256 still has to be able to read it.
+    let (refused, _) = with(3, bob, &of_alice, "true");
+    assert!(refused.exit == ContainerExit::INVALID && refused.diagnostics.contains("Permission denied"), "{refused:?}");
+    let of_bob = stage.file_of(bob, "of alice\n");
+    let script = format!("{look}; ls ../../../container-files; ls ../../../container-files/{}; true", alice.uid);
+    let (end, log) = with(4, bob, &of_bob, &script);
+    assert_eq!(end.exit, ContainerExit::SUCCESS, "{}", end.diagnostics);
+    assert!(log.starts_with(&format!("of alice\n{} 400 ", bob.uid)) && log.lines().count() == 2, "{log}");
+    assert_ne!(log.lines().nth(1), first.1.lines().nth(1), "each user has a file of its own");
+    // What its user has changed is not given to the next one.
+    let (end, _) = with(5, alice, &of_alice, "chmod u+w data && echo evil >data");
+    assert_eq!(end.exit, ContainerExit::SUCCESS, "{}", end.diagnostics);
+    assert!(with(6, alice, &of_alice, look).1.starts_with("of alice\n"));
+}

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Placement};
-use crate::model::{ApplicationId, Capability, ContainerExit, LaunchContext};
+use crate::model::{ApplicationId, Capability, LaunchContext};
 
 use super::change::ApplicationChange;
 use super::charge::ContainerCost;
 use super::container::{Container, ContainerStep};
+use super::container_totals::ContainerTotals;
 use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
 use super::request_table::{RequestRow, RequestTable};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
@@ -71,37 +72,6 @@ pub struct ContainerSums {
     pub stored_through: u64,
     /// What the containers that are complete leave.
     pub totals: ContainerTotals,
-}
-
-/// Sums over the complete containers of an application.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainerTotals {
-    /// How many.
-    pub complete: u64,
-    /// Those that failed by their own fault.
-    pub failed: u64,
-    /// Those taken for others.
-    pub preempted: u64,
-    /// Memory times the time from grant to end, MB x ms.
-    pub memory_mb_ms: u64,
-    /// Cores times the time from grant to end, ms.
-    pub vcore_ms: u64,
-}
-
-// === impl ContainerTotals ===
-
-impl ContainerTotals {
-    /// Adds a complete container.
-    pub fn add(&mut self, container: &Container) {
-        let Some(end) = &container.end else { return };
-        let held_ms = end.ended_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
-        let Capability { memory_mb, vcores } = container.request.capability;
-        self.complete += 1;
-        self.failed += u64::from(container.has_failed());
-        self.preempted += u64::from(end.exit == ContainerExit::PREEMPTED);
-        self.memory_mb_ms = self.memory_mb_ms.saturating_add(held_ms.saturating_mul(u64::from(memory_mb)));
-        self.vcore_ms = self.vcore_ms.saturating_add(held_ms.saturating_mul(u64::from(vcores)));
-    }
 }
 
 // === impl Application ===
@@ -240,7 +210,7 @@ impl Application {
             }
             ApplicationChange::Charged { cost, .. } => self.cost = *cost,
             ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
-            ApplicationChange::Stamped(_) => {}
+            ApplicationChange::Stamped(_) | ApplicationChange::IdGiven { .. } => {}
         }
     }
 

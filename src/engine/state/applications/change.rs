@@ -14,6 +14,15 @@ use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 /// One change. Those of one step are one fact: they are durable together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApplicationChange {
+    /// An id was given out.
+    IdGiven {
+        /// The id.
+        application: ApplicationId,
+        /// Who may submit under it.
+        user: Arc<str>,
+        /// Until when, epoch ms.
+        until_ms: i64,
+    },
     /// An application is there.
     Submitted {
         /// What it is.
@@ -166,6 +175,7 @@ impl ApplicationChange {
         !matches!(
             self,
             Self::Stamped(_)
+                | Self::IdGiven { .. }
                 | Self::ApplicationStamped { .. }
                 | Self::ContextKept { .. }
                 | Self::ContextDropped { .. }
@@ -180,7 +190,8 @@ impl ApplicationChange {
             Self::Submitted { submitted, .. } => Some(submitted.id),
             Self::Container(container) => Some(container.id.application),
             Self::Stamped(_) => None,
-            Self::Stands { application, .. }
+            Self::IdGiven { application, .. }
+            | Self::Stands { application, .. }
             | Self::ContextKept { application, .. }
             | Self::ContextDropped { application, .. }
             | Self::SpecNamed { application, .. }

@@ -62,7 +62,7 @@ impl Applications {
             self.settle_master(application, &ended, now);
         }
         self.end_if_done(application, now);
-        self.drop_contexts_when_over(application);
+        self.settle_when_over(application);
     }
 
     /// What becomes of the item of a container that ended.
@@ -215,16 +215,17 @@ impl Applications {
             let grace_ms = self.grace_ms(id);
             self.kill_container(id, Kill { exit, diagnostics: diagnostics.to_owned(), grace_ms }, now);
         }
-        self.drop_contexts_when_over(application);
+        self.settle_when_over(application);
     }
 
-    /// Drops what an application that is over kept for its containers, once none of them lives.
-    fn drop_contexts_when_over(&mut self, application: ApplicationId) {
+    /// Once an application is over and none of its containers lives: keeps their sums, drops what it kept for them.
+    fn settle_when_over(&mut self, application: ApplicationId) {
         let Some(over) = self.all.get(&application) else { return };
         if !over.is_over() || !over.counts.live.is_empty() {
             return;
         }
-        let numbers: Vec<u64> = over.contexts.keys().copied().collect();
+        let (totals, numbers): (_, Vec<u64>) = (over.counts.totals, over.contexts.keys().copied().collect());
+        self.restand(application, |standing| standing.totals = Some(totals));
         for number in numbers {
             self.change(ApplicationChange::ContextDropped { application, number });
         }

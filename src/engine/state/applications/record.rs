@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, RefusedLaunch};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Priority};
 
+use super::container_totals::ContainerTotals;
+
 /// What an application is submitted with; never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmittedApplication {
@@ -74,6 +76,9 @@ pub struct Standing {
     pub progress_ppm: u64,
     /// How often its master was started.
     pub master_starts: u32,
+    /// What its containers leave, once it is over and none of them lives. None: they are to be counted.
+    #[serde(default)]
+    pub totals: Option<ContainerTotals>,
 }
 
 /// A call that waits for its answer.
@@ -156,6 +161,7 @@ impl Standing {
             taken_in: None,
             progress_ppm: 0,
             master_starts: 0,
+            totals: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use super::container::Container;
 use super::items::Items;
 use super::refusal::ApplicationRefusal;
 use super::request_table::RequestTable;
+use super::restored::RestoredApplication;
 use super::table::Applications;
 
 /// Most parts of items in a report.
@@ -30,6 +31,17 @@ pub struct WantedContainers<'a> {
     pub after: u64,
 }
 
+/// What a report has beyond its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportTerms {
+    /// One slot's worth.
+    pub slot: Capability,
+    /// Epoch ms in the ids of this run.
+    pub cluster_id: u64,
+    /// The fact that holds the last change of the application.
+    pub version: u64,
+}
+
 // === impl Applications ===
 
 impl Applications {
@@ -41,61 +53,13 @@ impl Applications {
         why: Vec<WaitingRequest>,
         now: Now,
     ) -> ApplicationReport {
-        let Application { submitted, standing, counts, tables, .. } = application;
-        let slot = self.settings.slot;
-        let finished_ms = standing.finished_ms;
-        let live: Vec<&Container> = application.live().collect();
-        let held_ms = |container: &Container| now.wall_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
-        let seconds = |done_ms: u64, amount: fn(Capability) -> u32| {
-            let held =
-                live.iter().map(|container| held_ms(container) * u64::from(amount(container.request.capability)));
-            (done_ms.saturating_add(held.sum::<u64>())) / 1_000
-        };
-        let failed: Vec<u32> = tables
-            .keys()
-            .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
-            .flat_map(|request| application.failed_items(*request))
-            .collect();
-        ApplicationReport {
-            id: submitted.id,
-            user: submitted.user.to_string(),
-            name: submitted.name.clone(),
-            queue: submitted.queue.to_string(),
-            state: standing.state,
-            final_status: standing.final_status.into(),
-            progress: standing.progress_ppm as f64 / 10_000.0,
-            tracking_url: standing.tracking_url.clone().unwrap_or_default(),
-            diagnostics: standing.diagnostics.clone(),
-            cluster_id: self.start_ms,
-            application_type: submitted.application_type.clone(),
-            priority: submitted.priority,
-            started_time: submitted.submitted_ms,
-            finished_time: finished_ms.unwrap_or(0),
-            elapsed_time: finished_ms.unwrap_or(now.wall_ms).saturating_sub(submitted.submitted_ms).max(0),
-            allocated_mb: counts.memory_mb,
-            allocated_vcores: counts.vcores,
-            running_containers: counts.live.len() as u64,
-            memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
-            vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
-            preempted_containers: counts.totals.preempted,
-            resource_requests: tables
-                .iter()
-                .filter(|(request, _)| !is_master(**request))
-                .flat_map(|(request, table)| rows_of(application, *request, table))
-                .collect(),
-            attempt: standing.attempt,
-            response_id: standing.response_id,
-            version: self.version(submitted.id),
-            unattended: submitted.is_unattended,
-            strict_gates: submitted.strict_gates,
-            slots: live.iter().map(|container| u64::from(container.request.capability.slots(slot))).sum(),
-            cost,
-            pending_containers: application.outstanding(),
-            completed_containers: counts.totals.complete,
-            failed_containers: counts.totals.failed,
-            failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
-            why,
-        }
+        let terms = ReportTerms { version: self.version(application.id()), ..self.stored_terms() };
+        build_report(application, terms, cost, why, now)
+    }
+
+    /// The terms of reports on applications that are not in memory.
+    pub fn stored_terms(&self) -> ReportTerms {
+        ReportTerms { slot: self.settings.slot, cluster_id: self.start_ms, version: self.base_version.0 }
     }
 
     /// A report on a container.
@@ -121,6 +85,74 @@ impl Applications {
         let list: Vec<&Container> = found.by_ref().take(limit).collect();
         let next = found.next().and(list.last()).map(|last| last.id);
         Ok((list.into_iter().map(|container| self.container_report(container)).collect(), next))
+    }
+}
+
+/// A report on an application that the store alone has.
+pub fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
+    build_report(&restored.into_application(), terms, None, Vec::new(), now)
+}
+
+fn build_report(
+    application: &Application,
+    terms: ReportTerms,
+    cost: Option<Credits>,
+    why: Vec<WaitingRequest>,
+    now: Now,
+) -> ApplicationReport {
+    let Application { submitted, standing, counts, tables, .. } = application;
+    let ReportTerms { slot, cluster_id, version } = terms;
+    let finished_ms = standing.finished_ms;
+    let live: Vec<&Container> = application.live().collect();
+    let held_ms = |container: &Container| now.wall_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
+    let seconds = |done_ms: u64, amount: fn(Capability) -> u32| {
+        let held = live.iter().map(|container| held_ms(container) * u64::from(amount(container.request.capability)));
+        (done_ms.saturating_add(held.sum::<u64>())) / 1_000
+    };
+    let failed: Vec<u32> = tables
+        .keys()
+        .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
+        .flat_map(|request| application.failed_items(*request))
+        .collect();
+    ApplicationReport {
+        id: submitted.id,
+        user: submitted.user.to_string(),
+        name: submitted.name.clone(),
+        queue: submitted.queue.to_string(),
+        state: standing.state,
+        final_status: standing.final_status.into(),
+        progress: standing.progress_ppm as f64 / 10_000.0,
+        tracking_url: standing.tracking_url.clone().unwrap_or_default(),
+        diagnostics: standing.diagnostics.clone(),
+        cluster_id,
+        application_type: submitted.application_type.clone(),
+        priority: submitted.priority,
+        started_time: submitted.submitted_ms,
+        finished_time: finished_ms.unwrap_or(0),
+        elapsed_time: finished_ms.unwrap_or(now.wall_ms).saturating_sub(submitted.submitted_ms).max(0),
+        allocated_mb: counts.memory_mb,
+        allocated_vcores: counts.vcores,
+        running_containers: counts.live.len() as u64,
+        memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
+        vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
+        preempted_containers: counts.totals.preempted,
+        resource_requests: tables
+            .iter()
+            .filter(|(request, _)| !is_master(**request))
+            .flat_map(|(request, table)| rows_of(application, *request, table))
+            .collect(),
+        attempt: standing.attempt,
+        response_id: standing.response_id,
+        version,
+        unattended: submitted.is_unattended,
+        strict_gates: submitted.strict_gates,
+        slots: live.iter().map(|container| u64::from(container.request.capability.slots(slot))).sum(),
+        cost,
+        pending_containers: application.outstanding(),
+        completed_containers: counts.totals.complete,
+        failed_containers: counts.totals.failed,
+        failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
+        why,
     }
 }
 

@@ -7,9 +7,10 @@ use crate::api::applications::{ContainerState, Placement};
 use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
-use super::application::{Application, ContainerTotals};
+use super::application::Application;
 use super::charge::ContainerCost;
 use super::container::Container;
+use super::container_totals::ContainerTotals;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};
 use super::table::Applications;
@@ -52,7 +53,7 @@ pub struct RestoredApplication {
 // === impl RestoredApplication ===
 
 impl RestoredApplication {
-    fn into_application(self) -> Application {
+    pub(super) fn into_application(self) -> Application {
         let mut application = Application::new(Arc::new(self.submitted), self.standing);
         application.contexts = self.contexts.into_iter().map(|(number, context)| (number, Arc::new(context))).collect();
         application.specs = self.specs.into_iter().collect();
@@ -101,6 +102,10 @@ impl Applications {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
         self.container_counts.count_whole(&application, self.settings.slot, &mut self.violations);
+        self.tallies.count_state(None, application.standing.state);
+        for container in application.live() {
+            self.tallies.count_container(None, container);
+        }
         self.all.insert(id, application);
         self.hear(id, now);
         id

@@ -15,6 +15,7 @@ use super::container_counts::{ContainerCounts, Counted};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
 /// All applications.
@@ -47,6 +48,8 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// Counts for metrics.
+    pub tallies: ApplicationTallies,
     /// The changes of this step.
     pub(super) changes: Vec<ApplicationChange>,
     /// How many of them the scheduler knows.
@@ -86,6 +89,7 @@ impl Applications {
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            tallies: ApplicationTallies::default(),
             changes: Vec::new(),
             passed_on: 0,
             base_version: last_fact,
@@ -106,6 +110,7 @@ impl Applications {
 
     /// Applies a change: the only way in which what is stored changes.
     pub fn apply(&mut self, change: &ApplicationChange) {
+        self.count(change);
         match change {
             ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
             ApplicationChange::Submitted { submitted, standing } => {
@@ -141,6 +146,27 @@ impl Applications {
         self.container_counts.change_wanted(of, wanted_before, wanted, &mut self.violations);
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
+        }
+    }
+
+    /// Counts a change that has not been applied yet.
+    fn count(&mut self, change: &ApplicationChange) {
+        match change {
+            ApplicationChange::Submitted { standing, .. } => {
+                self.tallies.submitted += 1;
+                self.tallies.count_state(None, standing.state);
+            }
+            ApplicationChange::Stands { application, standing } => {
+                let before = self.all.get(application).map(|before| before.standing.state);
+                self.tallies.count_state(before, standing.state);
+            }
+            ApplicationChange::Container(container) => {
+                let of_application = self.all.get(&container.id.application);
+                let before = of_application.and_then(|known| known.containers.get(&container.id.number));
+                self.tallies.granted += u64::from(before.is_none());
+                self.tallies.count_container(before, container);
+            }
+            _ => {}
         }
     }
 
@@ -200,6 +226,14 @@ impl Applications {
     /// A worker that has sent a whole list, by its tracker's name.
     pub fn worker(&self, tracker: &str) -> Option<&ContainerWorker> {
         self.workers.get(tracker)
+    }
+
+    /// Memory and cores of all workers together, MB, and their number.
+    pub fn declared(&self) -> (u64, u64, u64) {
+        self.workers.values().fold((0, 0, 0), |(memory_mb, vcores, workers), worker| {
+            let capability = worker.capability;
+            (memory_mb + u64::from(capability.memory_mb), vcores + u64::from(capability.vcores), workers + 1)
+        })
     }
 
     /// Whether this step has changed anything.
@@ -338,7 +372,17 @@ impl Applications {
         self.last_number = self.last_number.saturating_add(1);
         let id = ApplicationId::new(self.start_ms, self.last_number);
         self.unused.insert(id, (Arc::clone(user), now.mono_ms.saturating_add(UNUSED_ID_MS)));
+        let until_ms = now.wall_ms.saturating_add_unsigned(UNUSED_ID_MS);
+        self.change(ApplicationChange::IdGiven { application: id, user: Arc::clone(user), until_ms });
         Ok(id)
+    }
+
+    /// An id that an earlier run has given out is good for what is left of its time, which ends at `until_ms`, epoch ms.
+    pub fn restore_id(&mut self, id: ApplicationId, user: Arc<str>, until_ms: i64, now: Now) {
+        let left_ms = until_ms.saturating_sub(now.wall_ms).max(0).cast_unsigned().min(UNUSED_ID_MS);
+        if left_ms > 0 {
+            self.unused.insert(id, (user, now.mono_ms.saturating_add(left_ms)));
+        }
     }
 
     // === signatures ===
@@ -363,7 +407,8 @@ impl Applications {
         Ok(())
     }
 
-    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window.
+    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window. One that is
+    /// not in memory is over: its requests change nothing, so its stamps are not kept.
     ///
     /// # Errors
     /// It is not.
@@ -374,7 +419,7 @@ impl Applications {
         now: Now,
     ) -> Result<(), ApplicationRefusal> {
         use crate::market::ReplayRefusal;
-        let last_ms = self.known(application)?.stamp_ms;
+        let last_ms = self.get(application).map_or(i64::MIN, |known| known.stamp_ms);
         let window_ms = self.settings.signature_window_ms;
         let refused = |refusal| Err(ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms });
         if last_ms > now.wall_ms && timestamp_ms <= last_ms {
@@ -386,7 +431,9 @@ impl Applications {
         if timestamp_ms <= last_ms {
             return refused(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms });
         }
-        self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
+        if self.get(application).is_some() {
+            self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::engine::{
     ApplicationRequest, Caller, SignedTime,
 };
 use crate::market::KeyId;
+use crate::model::ApplicationId;
 
 use super::bench::{Bench, ONE, asking, ids, launching, row, submission, submit_question};
 
@@ -29,6 +30,37 @@ fn an_id_is_good_for_its_owner_for_ten_minutes() {
     assert!(matches!(refused, Err(ApplicationRefusal::Forbidden(_))));
     bench.cluster.pass_ms(600_000);
     assert_eq!(bench.ask(submit_question(submission(id))), Err(ApplicationRefusal::NoSuchApplication(id)));
+}
+
+#[test]
+fn a_restart_takes_no_time_from_an_id_and_gives_it_none() {
+    let mut bench = Bench::new(&[]);
+    let (first, second, third) = (bench.new_id("alice"), bench.new_id("alice"), bench.new_id("alice"));
+    bench.ask(submit_question(submission(first))).unwrap();
+    bench.cluster.pass_ms(300_000);
+    bench.crash();
+    let refused = bench.ask_as("bob", submit_question(submission(second)));
+    assert!(matches!(refused, Err(ApplicationRefusal::Forbidden(_))));
+    assert!(bench.ask(submit_question(submission(second))).is_ok());
+    assert!(bench.new_id("alice") > third, "none comes twice");
+    bench.crash();
+    bench.cluster.pass_ms(299_000);
+    bench.crash();
+    bench.cluster.pass_ms(2_000);
+    assert_eq!(bench.ask(submit_question(submission(third))), Err(ApplicationRefusal::NoSuchApplication(third)));
+}
+
+#[test]
+fn a_clock_that_was_set_back_brings_no_id_again() {
+    let mut bench = Bench::new(&[]);
+    let first = bench.new_id("alice");
+    bench.cluster.now.wall_ms -= 100_000;
+    bench.crash();
+    let second = bench.new_id("alice");
+    assert!(second > first);
+    bench.cluster.now.wall_ms -= 100_000;
+    bench.crash();
+    assert!(bench.new_id("alice") > second);
 }
 
 #[test]
@@ -115,7 +147,7 @@ fn a_list_has_the_newest_first_and_continues() {
     let mut bench = Bench::new(&[]);
     let all: Vec<_> = (0..5).map(|_| bench.submit(|_| {})).collect();
     let mut list = |filter: ApplicationFilter| match bench.ask(ApplicationQuestion::List(filter)).unwrap() {
-        ApplicationAnswer::Applications { applications, next } => {
+        ApplicationAnswer::Applications { applications, next, .. } => {
             (applications.into_iter().map(|one| one.id).collect::<Vec<_>>(), next)
         }
         other => panic!("{other:?}"),
@@ -146,4 +178,49 @@ fn submissions_and_kills_are_in_the_audit_log() {
         format!("kill user=alice application={application}"),
     ];
     assert_eq!(entries.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_memory_has_forgotten_is_left_to_the_store() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    program.call(&mut bench, launching(&ids(&answer), "true"));
+    bench.settle();
+    let first = program.application;
+    let state = ApplicationState::Killed;
+    let killed = bench.ask(ApplicationQuestion::Kill(first));
+    assert_eq!(killed, Ok(ApplicationAnswer::State { state, is_ending: true }));
+    bench.settle();
+    let totals = bench.application(first).standing.totals.unwrap();
+    assert_eq!((totals.complete, totals.failed), (1, 0), "the sums outlive the containers");
+    for _ in 0..100 {
+        let id = bench.submit(|_| {});
+        bench.ask(ApplicationQuestion::Kill(id)).unwrap();
+    }
+    let sees_all = |answer: Result<ApplicationAnswer, ApplicationRefusal>| match answer.unwrap() {
+        ApplicationAnswer::NotInMemory(id, store) if id == first => store.sees_all,
+        other => panic!("{other:?}"),
+    };
+    for question in [
+        || ApplicationQuestion::Show { application: ApplicationId::new(0, 0), known_version: None },
+        || ApplicationQuestion::State(ApplicationId::new(0, 0)),
+    ] {
+        assert!(
+            matches!(bench.ask(question()), Ok(ApplicationAnswer::NotInMemory(_, _))),
+            "the store says there is none"
+        );
+    }
+    assert!(!sees_all(bench.ask_as("bob", ApplicationQuestion::State(first))));
+    let caller = ApplicationCaller::User { caller: Caller::named("bob"), is_administrator: true, signed: None };
+    let question = Box::new(ApplicationQuestion::Logs(first.container(1, 1)));
+    assert!(sees_all(bench.request(ApplicationRequest::Asked { caller, question })));
+    let timestamp_ms = bench.cluster.now.wall_ms;
+    let itself = |timestamp_ms| ApplicationRequest::Asked {
+        caller: ApplicationCaller::Application { application: first, timestamp_ms },
+        question: Box::new(ApplicationQuestion::State(first)),
+    };
+    assert!(!sees_all(bench.request(itself(timestamp_ms))));
+    let late = bench.request(itself(timestamp_ms - 300_001));
+    assert!(matches!(late, Err(ApplicationRefusal::Timestamp { .. })), "{late:?}");
 }

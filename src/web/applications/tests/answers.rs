@@ -79,7 +79,9 @@ async fn bodies_are_in_hyphens_for_calls_and_in_camel_case_for_reports() {
 async fn a_list_without_entries_is_an_array() {
     let served = Served::signed(|question| {
         Ok(match question {
-            ApplicationQuestion::List(_) => ApplicationAnswer::Applications { applications: Vec::new(), next: None },
+            ApplicationQuestion::List(_) => {
+                ApplicationAnswer::Applications { applications: Vec::new(), next: None, store: STORE }
+            }
             ApplicationQuestion::Nodes => ApplicationAnswer::Nodes(Vec::new()),
             _ => ApplicationAnswer::Containers { containers: Vec::new(), next: None, stored_through: 0 },
         })

@@ -22,11 +22,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use crate::engine::{
-    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest,
+    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ReportTerms,
+    StoreView,
 };
 use crate::http::{ConnectionEnds, ServedNames, WebLimits};
 use crate::market::{Acl, Key, signature};
-use crate::model::{ApplicationId, ApplicationSecret};
+use crate::model::{ApplicationId, ApplicationSecret, Capability, Now};
 use crate::web::{JobForms, OwnerGone, ServedPorts, WebState};
 
 use super::{ApplicationAccess, ApplicationOwner, ApplicationReply};
@@ -36,6 +37,11 @@ type Reply = Result<ApplicationAnswer, ApplicationRefusal>;
 
 const APPLICATION: ApplicationId = ApplicationId::new(1_700_000_000_000, 1);
 const SECRET: ApplicationSecret = ApplicationSecret::new([0xa5; 20]);
+const STORE: StoreView = StoreView {
+    sees_all: false,
+    terms: ReportTerms { slot: Capability::new(1_024, 1), cluster_id: 1, version: 1 },
+    now: Now { mono_ms: 1, wall_ms: 1 },
+};
 const ACL: &str = "alice user alicekey-abc\nroot admin rootkey\n";
 const APP: &str = "/ws/v1/cluster/apps/application_1700000000000_0001";
 
@@ -79,7 +85,7 @@ impl ApplicationOwner for TestOwner {
             ApplicationRequest::Secret(id) => {
                 Ok(Ok(Box::new(ApplicationAnswer::Secret((id == APPLICATION).then_some(SECRET)))))
             }
-            ApplicationRequest::Waited { .. } => Err(OwnerGone),
+            ApplicationRequest::Waited { .. } | ApplicationRequest::StoredLogs { .. } => Err(OwnerGone),
             ApplicationRequest::Asked { caller, question } => {
                 let reply = (self.0.reply)(&question).map(Box::new);
                 self.0.asked.lock().unwrap().push((caller, *question, wait_ms));

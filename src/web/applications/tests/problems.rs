@@ -2,10 +2,13 @@
 
 use super::super::address::Address;
 use super::super::problem_name::ProblemName;
+use super::super::routes::refuse_names_by_problems;
 use super::*;
 use crate::api::applications::ApplicationState;
 use crate::engine::BodyFault;
+use crate::http::require_served_name;
 use crate::market::ReplayRefusal;
+use axum::middleware::from_fn;
 
 /// A path of an address.
 pub(super) fn path_of(address: Address) -> String {
@@ -188,4 +191,24 @@ async fn each_kind_of_problem_has_a_page() {
 
     The JobTracker cannot continue from this response-id. Register again, then send everything that is wanted.
     ");
+}
+
+#[tokio::test]
+async fn a_request_under_another_name_is_a_problem_below_ws() {
+    let mut served = Served::empty();
+    let names = ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts");
+    let router = require_served_name(served.router.clone(), names, &[]);
+    served.service = TowerToHyperService::new(router.layer(from_fn(refuse_names_by_problems)));
+    let ask = async |path: &str, host| {
+        let request = Request::builder().uri(path).header(HOST, host).body(Body::empty()).unwrap();
+        served.send(request).await
+    };
+    for path in ["/ws/v1/cluster/apps", "/ws/v1/openapi.json", "/ws/nothing"] {
+        let refused = ask(path, "evil.example").await;
+        assert_eq!(refused.problem(), (421, "misdirected-request".to_owned()));
+        assert!(refused.json()["detail"].as_str().unwrap().ends_with("add the name to jobtracker.web.hosts"));
+        assert_ne!(ask(path, "h").await.status, 421);
+    }
+    let elsewhere = ask("/problems/resync", "evil.example").await;
+    assert_eq!((elsewhere.status, elsewhere.header("content-type")), (421, "text/plain; charset=utf-8"));
 }

@@ -190,7 +190,7 @@ pub(super) fn answer(question: &ApplicationQuestion) -> ApplicationAnswer {
         }
         ApplicationQuestion::Unregister { .. } => ApplicationAnswer::Unregistered(ApplicationState::Finished),
         ApplicationQuestion::List(_) => {
-            ApplicationAnswer::Applications { applications: vec![application()], next: Some(APPLICATION) }
+            ApplicationAnswer::Applications { applications: vec![application()], next: Some(APPLICATION), store: STORE }
         }
         ApplicationQuestion::Show { .. } => ApplicationAnswer::Application(Box::new(application())),
         ApplicationQuestion::State(_) | ApplicationQuestion::Kill(_) => {

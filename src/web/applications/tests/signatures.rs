@@ -187,3 +187,20 @@ async fn where_applications_are_off_their_addresses_are_unknown() {
         assert_eq!(served.ask("GET", target, None).await.problem(), (404, "no-such-address".to_owned()));
     }
 }
+
+#[tokio::test]
+async fn an_administrator_lists_the_applications_of_one_user() {
+    let served = Served::empty();
+    let ask = async |target: &str, key| {
+        let signature = signature::sign(&format!("GET {target}"), &Key::new(key));
+        served.send(request("GET", target, &signature, "")).await
+    };
+    let target = "/ws/v1/cluster/apps?user=alice&user.name=root&timestamp=1700000000001";
+    assert_eq!(ask(target, "rootkey").await.status, 404);
+    assert_eq!(ask(target, "alicekey-abc").await.problem(), refused(), "alice is not who signs");
+    let asked = served.owned.asked.lock().unwrap();
+    let [(ApplicationCaller::User { caller, is_administrator, .. }, question, _)] = &asked[..] else { panic!("one") };
+    assert_eq!((&*caller.user, *is_administrator), ("root", true));
+    let ApplicationQuestion::List(filter) = question else { panic!("{question:?}") };
+    assert_eq!(filter.user.as_deref(), Some("alice"));
+}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use sha2::{Digest, Sha256};
 
+use super::super::resource_cache::ResourceCaches;
 use super::*;
 use crate::api::{ContainerLaunch, LaunchedItem};
 use crate::model::{
@@ -45,6 +46,7 @@ impl Stage {
                 server: "h:50030".to_owned(),
             },
             folder,
+            shared_files: None,
             environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             node_id: "h:50060".to_owned(),
             log_limit_bytes: LIMIT_BYTES,
@@ -187,12 +189,49 @@ fn files_are_there_read_only_before_it_starts() {
 }
 
 #[test]
+fn containers_share_files_that_their_user_can_read() {
+    let mut stage = Stage::shell("cat data; stat -c '%a %i' data");
+    let shared = ResourceCaches::new(1 << 20).folder_of(stage.scratch.path(), None).unwrap();
+    stage.order.shared_files = shared;
+    let data = stage.brought("source", b"data\n");
+    stage.add("data", LocalResource::Brought(data.clone()));
+    let mut outputs = Vec::new();
+    for folder in ["first", "second"] {
+        stage.order.folder = stage.at(folder);
+        fs::create_dir(&stage.order.folder).unwrap();
+        assert_eq!(stage.outcome(), (0, String::new()));
+        outputs.push(stage.log("stdout"));
+    }
+    assert!(outputs[0].starts_with("data\n400 ") && outputs[0] == outputs[1], "{outputs:?}");
+    // Who cannot read it gets nothing by its SHA-256.
+    fs::remove_file(stage.at("source")).unwrap();
+    stage.order.folder = stage.at("third");
+    fs::create_dir(&stage.order.folder).unwrap();
+    let (exit, text) = stage.outcome();
+    assert!(exit == -1000 && text.contains("does not exist on this worker's machine"), "{text}");
+}
+
+#[test]
+fn a_file_of_lines_does_not_stay_in_a_working_directory() {
+    let mut stage = Stage::new(&["echo", "item", "{}"]);
+    fs::create_dir(stage.at("shared")).unwrap();
+    stage.context().working_directory = Some(stage.at("shared").display().to_string());
+    stage.context().values_from = Some(".lines".to_owned());
+    let list = stage.brought("values", b"one\ntwo\n");
+    stage.add(".lines", LocalResource::Brought(list));
+    stage.order.launch.item = Some(LaunchedItem { number: 2, attempt: 1 });
+    assert_eq!(stage.outcome(), (0, String::new()));
+    assert_eq!(stage.log("stdout"), "item two\n");
+    assert_eq!(fs::read_dir(stage.at("shared")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_file_that_is_not_the_one_meant_stops_it_before_it_starts() {
     type Change = dyn Fn(&mut BroughtResource);
     let cases: [(&Change, &str); 4] = [
         (&|brought| brought.sha256 = "0".repeat(64), "SHA-256"),
         (&|brought| brought.size = 4, "has 5 bytes; the context says 4"),
-        (&|brought| brought.resource.push('x'), "No such file"),
+        (&|brought| brought.resource.push('x'), "does not exist on this worker's machine"),
         (&|brought| brought.resource = "hdfs://h/source".to_owned(), "hdfs://h/source"),
     ];
     for (change, expected) in cases {

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::super::logs::ContainerLogs;
 use super::super::memory_watch::ProcessLooks;
+use super::super::resource_cache::ResourceCaches;
 use super::*;
 use crate::api::{BeatContainerState, ContainerKill, DeclaredBag, WorkerBeat};
 use crate::model::{ApplicationId, Capability, LaunchContext};
@@ -158,6 +159,7 @@ impl Worker {
             log_limit_bytes: 1 << 20,
             memory_interval: Duration::from_millis(20),
             groups: None,
+            caches: ResourceCaches::new(0),
             looks: ProcessLooks::default(),
             live: Mutex::new(BTreeSet::new()),
             events,

@@ -1,0 +1,352 @@
+//! Files of local resources that the containers of one user share: each is kept once, by its SHA-256, and is linked into the
+//! folders of containers.
+//!
+//! Every user has a folder of files of its own, made and read with its rights: who knows the SHA-256 of a file gets nothing that
+//! it could not read itself. A file is checked again each time before it is used.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, FileTimes, Permissions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+use tokio::time::Instant;
+
+use crate::accounts::LoginUser;
+use crate::clock::wall_ms;
+use crate::fs::{Expected, FolderHandle, FsError};
+
+use super::fault::ResourceFault;
+use super::resource_copy::{StopCheck, digest_of};
+
+/// On each disk, with a folder for each user.
+const FOLDER: &str = "container-files";
+/// Of it: users reach what is theirs, and see nothing else.
+const REACHABLE_MODE: u32 = 0o711;
+/// Of the folder of a user.
+const USER_MODE: u32 = 0o700;
+/// Most files on a disk.
+const MAX_FILES: usize = 10_000;
+/// Hex digits of a SHA-256.
+const DIGEST_DIGITS: usize = 64;
+/// The oldest files are removed at most so often.
+const TRIM_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The files of all users, on all disks of a worker.
+#[derive(Debug)]
+pub struct ResourceCaches {
+    limit_bytes: u64,
+    trimmed: Mutex<Option<Instant>>,
+}
+
+/// The files of one user on one disk.
+#[derive(Debug)]
+pub struct ResourceCache {
+    folder: FolderHandle,
+}
+
+/// A file that is kept.
+struct Kept {
+    used: (i64, i64),
+    bytes: u64,
+    of_user: usize,
+    name: OsString,
+}
+
+// === impl ResourceCaches ===
+
+impl ResourceCaches {
+    /// On each disk at most so many bytes; 0: no file is kept.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes, trimmed: Mutex::new(None) }
+    }
+
+    /// Makes the folder on a disk for a user's files; the worker's own without a user. None: no file is kept.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<PathBuf>, FsError> {
+        if self.limit_bytes == 0 {
+            return Ok(None);
+        }
+        let all = FolderHandle::open(disk)?.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
+        let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+        let folder = all.make_folder(OsStr::new(&uid.to_string()), USER_MODE)?;
+        if let Some(user) = user {
+            folder.give(user.uid, Some(user.gid))?;
+        }
+        Ok(Some(folder.path().to_owned()))
+    }
+
+    /// Removes the files of a disk that were used least recently while they are too many or too large. Containers that have one
+    /// keep it. Nothing is done if it was done just now, or is being done.
+    pub fn trim(&self, disk: &Path) {
+        let mut trimmed = match self.trimmed.try_lock() {
+            Ok(trimmed) => trimmed,
+            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if trimmed.is_some_and(|at| at.elapsed() < TRIM_INTERVAL) {
+            return;
+        }
+        if let Err(error) = trim(disk, self.limit_bytes, MAX_FILES) {
+            tracing::warn!("cannot remove the oldest files of containers' resources: {error}");
+        }
+        *trimmed = Some(Instant::now());
+    }
+}
+
+fn trim(disk: &Path, limit_bytes: u64, limit_files: usize) -> Result<(), FsError> {
+    let disk = FolderHandle::open(disk)?;
+    if disk.stat_of(OsStr::new(FOLDER))?.is_none() {
+        return Ok(());
+    }
+    let all = disk.folder(Path::new(FOLDER))?;
+    let (mut users, mut kept) = (Vec::new(), Vec::new());
+    for user in all.names()? {
+        let folder = all.folder(Path::new(&user))?;
+        for name in folder.names()? {
+            // Its user may have removed it meanwhile.
+            let Some(stat) = folder.stat_of(&name)? else { continue };
+            let (used, bytes) =
+                ((stat.st_mtime, stat.st_mtime_nsec.cast_signed()), stat.st_size.max(0).cast_unsigned());
+            kept.push(Kept { used, bytes, of_user: users.len(), name });
+        }
+        users.push(folder);
+    }
+    kept.sort_by_key(|file| file.used);
+    let (mut bytes, mut files) = (kept.iter().map(|file| file.bytes).sum::<u64>(), kept.len());
+    for file in kept {
+        if bytes <= limit_bytes && files <= limit_files {
+            break;
+        }
+        if let Some(folder) = users.get(file.of_user) {
+            folder.remove(&file.name)?;
+        }
+        bytes = bytes.saturating_sub(file.bytes);
+        files -= 1;
+    }
+    Ok(())
+}
+
+// === impl ResourceCache ===
+
+impl ResourceCache {
+    /// The folder that [`ResourceCaches::folder_of`] has made, with the rights of its user.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(folder: &Path) -> Result<Self, FsError> {
+        Ok(Self { folder: FolderHandle::open(folder)? })
+    }
+
+    /// Links the file with this SHA-256 and mode to a name in a folder, and returns true. Without one that is whole, `bring` writes
+    /// it first, checked. `false`: it cannot be linked to that place, or the digest is none. `unique`: of the container.
+    ///
+    /// # Errors
+    /// Those of `bring`; or the files cannot be read or written.
+    pub fn link(
+        &self,
+        (sha256, mode): (&str, u32),
+        (to, name): (&FolderHandle, &OsStr),
+        unique: &str,
+        should_stop: &StopCheck<'_>,
+        bring: impl FnOnce(&mut File) -> Result<(), ResourceFault>,
+    ) -> Result<bool, ResourceFault> {
+        if sha256.len() != DIGEST_DIGITS || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(false);
+        }
+        // Links share their mode.
+        let kept = OsString::from(format!("{sha256}-{mode:o}"));
+        if !self.has(&kept, sha256, mode, should_stop)? {
+            self.bring(&kept, mode, unique, bring)?;
+        }
+        match rustix::fs::linkat(self.folder.as_fd(), &kept, to.as_fd(), name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            // Another file system; too many links; it was just removed.
+            Err(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::NOENT) => Ok(false),
+            Err(error) => Err(written_badly(to.path().join(name), error)),
+        }
+    }
+
+    /// Whether a file is there and whole. One that is not is removed.
+    fn has(&self, kept: &OsStr, sha256: &str, mode: u32, should_stop: &StopCheck<'_>) -> Result<bool, ResourceFault> {
+        let own = rustix::process::geteuid().as_raw();
+        let found = match self.folder.file(Path::new(kept), &Expected::file_of_any_owner()) {
+            Err(error) if error.is_not_found() => return Ok(false),
+            // A link or a folder of its user's.
+            Err(_) => None,
+            Ok(found) => Some(found).filter(|found| found.metadata.uid() == own),
+        };
+        if let Some(mut found) = found {
+            let (digest, _) = digest_of(&mut found.file, &found.path, should_stop, |_| Ok(()))?;
+            let is_as_wanted = found.metadata.mode() & 0o7777 == mode
+                || found.file.set_permissions(Permissions::from_mode(mode)).is_ok();
+            if digest == sha256 && is_as_wanted {
+                // Those that were used least recently go first.
+                let now = UNIX_EPOCH + Duration::from_millis(wall_ms().max(0).cast_unsigned());
+                let _ = found.file.set_times(FileTimes::new().set_modified(now));
+                return Ok(true);
+            }
+        }
+        self.folder.remove(kept)?;
+        Ok(false)
+    }
+
+    fn bring(
+        &self,
+        kept: &OsStr,
+        mode: u32,
+        unique: &str,
+        bring: impl FnOnce(&mut File) -> Result<(), ResourceFault>,
+    ) -> Result<(), ResourceFault> {
+        let partial = OsString::from(format!(".{unique}.partial"));
+        self.folder.remove(&partial)?;
+        let written = self.folder.create_file(&partial, mode).map_err(ResourceFault::from);
+        let named = written.and_then(|mut file| bring(&mut file)).and_then(|()| {
+            match rustix::fs::linkat(self.folder.as_fd(), &partial, self.folder.as_fd(), kept, AtFlags::empty()) {
+                // Another container has brought it meanwhile.
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(error) => Err(written_badly(self.folder.path().join(kept), error)),
+            }
+        });
+        let removed = self.folder.remove(&partial);
+        named?;
+        Ok(removed.map(drop)?)
+    }
+}
+
+fn written_badly(path: PathBuf, error: Errno) -> ResourceFault {
+    ResourceFault::Copy { action: "write", path, source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+    use std::io::Write;
+
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+    use crate::model::hex;
+
+    struct Bench {
+        scratch: tempfile::TempDir,
+        cache: ResourceCache,
+        folder: PathBuf,
+        brought: Cell<u32>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let scratch = tempfile::tempdir().unwrap();
+            let folder = ResourceCaches::new(1).folder_of(scratch.path(), None).unwrap().unwrap();
+            let cache = ResourceCache::open(&folder).unwrap();
+            Self { scratch, cache, folder, brought: Cell::new(0) }
+        }
+
+        fn link(&self, content: &[u8], mode: u32, name: &str) -> Result<bool, ResourceFault> {
+            let to = FolderHandle::open(self.scratch.path()).unwrap();
+            let digest = hex(Sha256::digest(content).as_slice());
+            self.cache.link((&digest, mode), (&to, OsStr::new(name)), "c1", &|| false, |file| {
+                self.brought.set(self.brought.get() + 1);
+                file.write_all(content).unwrap();
+                Ok(())
+            })
+        }
+
+        fn read(&self, name: &str) -> (Vec<u8>, u32, u64) {
+            let path = self.scratch.path().join(name);
+            let metadata = fs::metadata(&path).unwrap();
+            (fs::read(path).unwrap(), metadata.mode() & 0o777, metadata.ino())
+        }
+
+        fn kept(&self) -> Vec<PathBuf> {
+            fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        }
+    }
+
+    #[test]
+    fn a_file_is_brought_once_and_linked_then() {
+        let bench = Bench::new();
+        assert!(bench.link(b"data", 0o400, "one").unwrap());
+        assert!(bench.link(b"data", 0o400, "two").unwrap());
+        assert_eq!(bench.brought.get(), 1);
+        let (one, two) = (bench.read("one"), bench.read("two"));
+        assert_eq!((&one, &one.0[..], one.1), (&two, &b"data"[..], 0o400));
+        assert!(bench.link(b"data", 0o500, "run").unwrap());
+        assert_eq!((bench.brought.get(), bench.read("run").1, bench.read("one").1), (2, 0o500, 0o400));
+        assert_eq!(bench.kept().len(), 2, "and nothing partial");
+    }
+
+    #[test]
+    fn what_is_kept_is_checked_again_and_brought_again_when_it_was_changed() {
+        let bench = Bench::new();
+        bench.link(b"data", 0o400, "one").unwrap();
+        let kept = bench.kept().remove(0);
+        fs::remove_file(&kept).unwrap();
+        fs::write(&kept, "evil").unwrap();
+        assert!(bench.link(b"data", 0o400, "two").unwrap());
+        assert_eq!((bench.read("two").0, bench.brought.get()), (b"data".to_vec(), 2));
+        fs::remove_file(&kept).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", &kept).unwrap();
+        assert!(bench.link(b"data", 0o400, "three").unwrap());
+        assert_eq!((bench.read("three").0, bench.brought.get()), (b"data".to_vec(), 3));
+        fs::set_permissions(&kept, Permissions::from_mode(0o666)).unwrap();
+        assert!(bench.link(b"data", 0o400, "four").unwrap());
+        assert_eq!((bench.read("four").1, bench.brought.get()), (0o400, 3));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_brought_is_not_kept() {
+        let bench = Bench::new();
+        let to = FolderHandle::open(bench.scratch.path()).unwrap();
+        let digest = "a".repeat(DIGEST_DIGITS);
+        let refused = bench.cache.link((&digest, 0o400), (&to, OsStr::new("x")), "c1", &|| false, |file| {
+            file.write_all(b"half").unwrap();
+            Err(ResourceFault::Stopped)
+        });
+        assert!(matches!(refused, Err(ResourceFault::Stopped)));
+        assert!(bench.kept().is_empty() && !bench.scratch.path().join("x").exists());
+        for digest in ["", "../../x", &"g".repeat(DIGEST_DIGITS)] {
+            let linked =
+                bench.cache.link((digest, 0o400), (&to, OsStr::new("x")), "c1", &|| false, |_| panic!("brought"));
+            assert!(!linked.unwrap(), "{digest}");
+        }
+    }
+
+    #[test]
+    fn those_used_least_recently_go_while_there_is_too_much() {
+        let bench = Bench::new();
+        for (age_s, content) in [(10, "a"), (40, "b"), (30, "c"), (20, "d")] {
+            bench.link(content.repeat(100).as_bytes(), 0o400, content).unwrap();
+            let digest = hex(Sha256::digest(content.repeat(100)).as_slice());
+            let file = File::open(bench.folder.join(format!("{digest}-400"))).unwrap();
+            let used = UNIX_EPOCH + Duration::from_secs(1_000 - age_s);
+            file.set_times(FileTimes::new().set_modified(used)).unwrap();
+        }
+        let left = |limit_bytes, limit_files| {
+            trim(bench.scratch.path(), limit_bytes, limit_files).unwrap();
+            bench.kept().iter().map(|path| fs::read(path).unwrap()[0]).collect::<std::collections::BTreeSet<u8>>()
+        };
+        assert_eq!(left(400, 10), b"abcd".iter().copied().collect());
+        assert_eq!(left(399, 10), b"acd".iter().copied().collect());
+        assert_eq!(left(400, 2), b"ad".iter().copied().collect());
+        // Used again just now.
+        bench.link("d".repeat(100).as_bytes(), 0o400, "again").unwrap();
+        assert_eq!(left(100, 2), b"d".iter().copied().collect());
+        assert_eq!(bench.read("b").0, "b".repeat(100).as_bytes(), "a container keeps what it has");
+    }
+
+    #[test]
+    fn without_room_no_file_is_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        assert_eq!(ResourceCaches::new(0).folder_of(scratch.path(), None).unwrap(), None);
+        assert!(trim(scratch.path(), 0, 0).is_ok());
+    }
+}

@@ -12,14 +12,17 @@
 )]
 #![allow(clippy::disallowed_methods, reason = "a test that waits for a daemon gives up some time")]
 
+mod applications;
 mod backups;
 mod bidding;
 mod cluster;
+mod container_workers;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 #[path = "../../examples/load/dice.rs"]
 mod dice;
 mod laws;
+mod programs;
 mod scenes;
 mod stage;
 #[path = "../../examples/load/staging.rs"]

@@ -1,0 +1,607 @@
+#!/usr/bin/env python3
+"""killed_arrays.py JOBTRACKER [--market] [KILLS] [SEED]
+
+Arrays of `jobtracker run` on two built-in workers while what runs them is killed. The daemon gets KILLS times SIGKILL (20) under an array
+of 200, at moments that SEED (1) decides, and is started again at once: each item runs once, in one process. A worker is killed, started
+anew under its name, and stopped until it is lost: its items run again elsewhere, and nothing of it runs on. The daemon is upgraded while a
+program waits for containers that never come: it is answered, and what runs runs on.
+With --market the array of 200 alone, paid for: every charge is rate times slots, together they are what the application has cost, and none
+is for time in which the daemon was down.
+Ends with a line `N passed, N failed`.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+from decimal import Decimal
+
+is_paid = "--market" in sys.argv
+program, *numbers = [word for word in sys.argv[1:] if word != "--market"]
+kills = int(numbers[0]) if numbers else 20
+seed = int(numbers[1]) if len(numbers) > 1 else 1
+dice = random.Random(seed)
+ITEMS = 200
+SLOTS = 4
+TICK_S = 1
+# Silence after which a worker is lost.
+EXPIRY_MS = 4000
+WORKERS = ("w1", "w2")
+LOST = -100
+BUDGET = Decimal(10_000)
+
+folder = tempfile.mkdtemp(prefix="jobtracker-arrays.")
+processes, stamps = [], [0]
+verdicts = {True: 0, False: 0}
+
+
+def verdict(text, holds, detail=""):
+    verdicts[bool(holds)] += 1
+    print(f"{text} ... {'ok' if holds else 'FAILED'}{f' ({detail})' if detail else ''}", flush=True)
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def write(name, text, mode=0o644):
+    with open(path(name), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path(name), mode)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+rpc, web = free_port(), free_port()
+SERVER = {
+    "fs.default.name": "file:///",
+    "hadoop.tmp.dir": path("tmp"),
+    "mapred.job.tracker": f"127.0.0.1:{rpc}",
+    "mapred.job.tracker.http.address": f"127.0.0.1:{web}",
+    "jobtracker.state.dir": path("state"),
+    "mapred.system.dir": path("system"),
+    "mapreduce.jobtracker.staging.root.dir": path("staging"),
+    "mapred.tasktracker.expiry.interval": str(EXPIRY_MS),
+}
+
+if is_paid:
+    SERVER |= {
+        "mapred.jobtracker.taskScheduler": "org.apache.hadoop.mapred.DynamicPriorityScheduler",
+        "mapred.dynamic-scheduler.alloc-interval": str(TICK_S),
+        "mapred.dynamic-scheduler.budget-file": path("budget"),
+        "mapred.priority-scheduler.acl-file": path("acl"),
+    }
+
+# An item: a file of its own that must not be there, with who runs it and when. One that runs a second time says so, and fails.
+ITEM = """#!/bin/sh
+set -C
+run=$OUT/$1.$JOBTRACKER_ITEM_ATTEMPT
+[ "$1" = "$JOBTRACKER_ITEM" ] || exit 98
+if ! echo "$1 $$ $JOBTRACKER_ITEM_ATTEMPT $JOBTRACKER_NODE_ID begins $(date +%s%N)" >"$run"; then
+    echo "$$" >"$run.again.$$"
+    exit 99
+fi
+sleep "$PAUSE"
+echo "$1 $$ $JOBTRACKER_ITEM_ATTEMPT $JOBTRACKER_NODE_ID ends $(date +%s%N)" >>"$run"
+[ "$JOBTRACKER_ITEM_ATTEMPT" != "$FAILS" ] || exit 7
+"""
+
+
+def configure(name, keys):
+    os.makedirs(path(name), exist_ok=True)
+    values = "".join(f"<property><name>{key}</name><value>{value}</value></property>" for key, value in keys.items())
+    write(f"{name}/mapred-site.xml", f"<configuration>{values}</configuration>")
+
+
+def start(name, *words):
+    with open(path(f"{name}.log"), "ab") as log:
+        process = subprocess.Popen([program, *words], stdout=log, stderr=log, start_new_session=True)
+    processes.append(process)
+    return process
+
+
+def start_daemon():
+    return start("jobtracker", "serve", "--conf", path("conf"))
+
+
+def start_worker(name):
+    return start(name, "tasktracker", "--conf", path(f"{name}-conf"), "--name", name, "-D", "jobtracker.worker.run-as=self")
+
+
+def wait_for(what, probe, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = probe()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise SystemExit(f"no {what} within {seconds} s; see {folder}")
+
+
+def next_stamp():
+    """A timestamp that no request of ours has had, ms."""
+    stamps.append(max(int(time.time() * 1000), stamps[-1] + 1))
+    return stamps[-1]
+
+
+def ask(method, address, body=None, timeout=60):
+    """Status and JSON of an answer; an OSError or HTTPException while nothing answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", web, timeout=timeout)
+    try:
+        headers = {"X-Requested-By": "test", "Content-Type": "application/json"}
+        body = None if body is None else json.dumps(body)
+        target = f"/ws/v1/cluster{address}{'&' if '?' in address else '?'}"
+        if is_paid:
+            target += f"user=root&timestamp={next_stamp()}"
+            target += "" if body is None else f"&sha256={hashlib.sha256(body.encode()).hexdigest()}"
+            mac = hmac.new(b"key-of-root", f"{method} {target}".encode(), "sha1")
+            headers["Authorization"] = urllib.parse.quote(base64.b64encode(mac.digest()), safe="")
+        else:
+            target += f"user.name={os.environ.get('USER', 'root')}"
+        connection.request(method, target, body, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def nodes():
+    """Containers of each worker that is there."""
+    try:
+        status, answer = ask("GET", "/nodes")
+    except (OSError, http.client.HTTPException):
+        return {}
+    if status != 200:
+        return {}
+    return {node["nodeHostName"]: node for node in answer["nodes"]["node"] if node["state"] == "RUNNING"}
+
+
+def takes_containers(name):
+    node = nodes().get(name)
+    return node and node["availMemoryMB"] + node["usedMemoryMB"] > 0
+
+
+def rows(sql, *values):
+    database = sqlite3.connect(f"file:{path('state')}/state.db?mode=ro", uri=True)
+    try:
+        return database.execute(sql, values).fetchall()
+    finally:
+        database.close()
+
+
+class Array:
+    """An array under way."""
+
+    def __init__(self, name, items, pause_s, *more):
+        self.name, self.items, self.out = name, items, path(f"out-{name}")
+        os.makedirs(self.out)
+        words = ["run", "--array", f"1-{items}", "--name", name, "--memory", "1024", "--scratch", "--json", "--server", f"127.0.0.1:{web}"]
+        words += ["--user", "ann", "--key-file", path("ann.key")] if is_paid else []
+        words += ["--env", f"OUT={self.out}", "--env", f"PAUSE={pause_s}", *more, "--", path("item.sh"), "{}"]
+        with open(path(f"{name}.err"), "wb") as errors:
+            self.client = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+        processes.append(self.client)
+
+    def runs(self):
+        """Item and attempt of each run, with its lines."""
+        found = {}
+        for name in os.listdir(self.out):
+            with open(os.path.join(self.out, name), encoding="utf-8") as file:
+                found[name] = [line.split() for line in file]
+        return found
+
+    def done(self):
+        return sum(1 for lines in self.runs().values() if len(lines) == 2)
+
+    def running(self, node=""):
+        """Processes of runs that have begun and not ended, perhaps on one node alone."""
+        runs = [lines[0] for lines in self.runs().values() if len(lines) == 1 and len(lines[0]) == 6]
+        return [int(pid) for _, pid, _, where, _, _ in runs if where.startswith(node)]
+
+    def end(self, seconds=180):
+        """The client's exit code and what it says at the end."""
+        try:
+            said, _ = self.client.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{self.name} does not end; see {folder}") from None
+        return self.client.returncode, json.loads(said) if said.strip() else {}
+
+    def containers(self, application):
+        """Item, attempt, state and exit status of each container by the daemon's books."""
+        sql = "SELECT record FROM container WHERE application = ? ORDER BY number"
+        return [json.loads(record) for (record,) in rows(sql, application)]
+
+
+def is_there(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def left_of(application):
+    """Processes of an application, by their environment."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if f"JOBTRACKER_APPLICATION_ID={application}".encode() in file.read() and is_there(name):
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+def exits(containers):
+    """How often each exit status is in the books."""
+    counts = {}
+    for container in containers:
+        status = (container.get("end") or {}).get("exit")
+        counts[status] = counts.get(status, 0) + 1
+    return counts
+
+
+def judge(array, code, said, lost_allowed):
+    """What must hold of every array: each item ended well once, ran once for each attempt, and nothing of it is left."""
+    application, name = said.get("application", ""), array.name
+    runs, containers = array.runs(), array.containers(application)
+    expected = {"items": array.items, "final_status": "SUCCEEDED", "failed_containers": 0, "failed_items": None}
+    wrong = {key: said.get(key) for key, value in expected.items() if said.get(key) != value}
+    verdict(f"{name}: the client ends with 0 and the right counts", code == 0 and not wrong, f"exit code {code}{f', {wrong}' if wrong else ''}")
+    again = [run for run in runs if "again" in run]
+    verdict(f"{name}: no attempt runs twice", not again, ", ".join(again))
+    ended = {}
+    for lines in runs.values():
+        if len(lines) == 2:
+            ended[int(lines[0][0])] = ended.get(int(lines[0][0]), 0) + 1
+    # One whose worker is lost runs again, even if it ended before that could be said.
+    most = len(containers) if lost_allowed else 1
+    missing = [item for item in range(1, array.items + 1) if not 1 <= ended.get(item, 0) <= most]
+    verdict(f"{name}: each item runs to its end", not missing and len(ended) == array.items, f"wrong: {missing}" if missing else "")
+    pids = [lines for lines in runs.values() if len(lines) == 2 and lines[0][1:4] != lines[1][1:4]]
+    verdict(f"{name}: each run is one process from its begin to its end", not pids, str(pids) if pids else "")
+    counts = exits(containers)
+    lost = counts.get(LOST, 0)
+    good = {container["launch"]["item"] for container in containers if container["end"]["exit"] == 0}
+    sound = len(good) == counts.get(0, 0) == array.items and set(counts) <= ({0, LOST} if lost_allowed else {0})
+    sound = sound and said.get("completed_containers") == len(containers)
+    verdict(f"{name}: by the books each item ended with 0 once", sound, f"{counts}, {said.get('completed_containers')} complete")
+    wait_s = 10
+    end = time.monotonic() + wait_s
+    while left_of(application) and time.monotonic() < end:
+        time.sleep(0.1)
+    left = left_of(application)
+    verdict(f"{name}: no process is left", not left, str(left) if left else "")
+    held = {name: node["numContainers"] for name, node in nodes().items() if node["numContainers"]}
+    verdict(f"{name}: no node holds anything", not held, str(held) if held else "")
+    return lost, containers
+
+
+def killed_daemon(daemon):
+    """The array under a daemon that is killed at random moments."""
+    array = Array("killed-daemon", ITEMS, 1.5)
+    began, killed, ended_by_itself, seen, downtimes = time.monotonic(), 0, 0, {}, []
+    while killed < kills and array.client.poll() is None:
+        time.sleep(dice.uniform(0.05, 2.5))
+        ended_by_itself += daemon.poll() is not None
+        running = array.running()
+        daemon.kill()
+        daemon.wait()
+        killed += 1
+        downtimes.append(time.time() * 1000)
+        # What ran before a kill runs on, each in the process that it had.
+        seen.update((pid, killed) for pid in running if is_there(pid))
+        daemon = start_daemon()
+    print(f"killed {killed} times in {time.monotonic() - began:.1f} s, {array.done()} items done, {len(seen)} processes met a kill", flush=True)
+    code, said = array.end()
+    print(f"all done after {time.monotonic() - began:.1f} s", flush=True)
+    verdict(f"the daemon is killed {kills} times under the array", killed == kills, f"{killed}")
+    verdict("it never ends by itself", ended_by_itself == 0 and daemon.poll() is None)
+    verdict("containers run while it is down", seen)
+    _, containers = judge(array, code, said, False)
+    verdict("one container for each item", len(containers) == ITEMS, str(len(containers)))
+    again = [container["id"] for container in containers if container["launch"]["item_attempt"] != 1]
+    verdict("no item has a second attempt", not again, str(again) if again else "")
+    if is_paid:
+        judge_charges(said, downtimes)
+    return daemon
+
+
+def failing_items(daemon, times=8):
+    """Each item fails at its first attempt; the daemon is killed meanwhile."""
+    array = Array("failing-items", 60, 0.7, "--max-attempts", "2", "--env", "FAILS=1")
+    for _ in range(times):
+        time.sleep(dice.uniform(0.05, 1.5))
+        daemon.kill()
+        daemon.wait()
+        daemon = start_daemon()
+    code, said = array.end()
+    verdict("failing-items: the client ends with 0", code == 0 and said.get("final_status") == "SUCCEEDED", f"{code} {said.get('final_status')}")
+    attempts = {}
+    for container in array.containers(said.get("application", "")):
+        launch = container["launch"]
+        attempts.setdefault(launch["item"], []).append((launch["item_attempt"], container["end"]["exit"]))
+    wrong = {item: ends for item, ends in attempts.items() if ends != [(1, 7), (2, 0)]}
+    verdict("failing-items: each item fails once and ends well once", len(attempts) == array.items and not wrong, str(wrong) if wrong else "")
+    again = [run for run in array.runs() if "again" in run]
+    verdict("failing-items: no attempt runs twice", not again and len(array.runs()) == 2 * array.items, str(again) if again else "")
+    return daemon
+
+
+def judge_charges(said, downtimes):
+    """What the array has cost, to the last digit."""
+    time.sleep(2 * TICK_S)
+    charges = rows("SELECT wall_ms, rate, map_slots + reduce_slots, container_slots, amount FROM ledger WHERE reason = 'charge' AND queue = 'ann'")
+    wrong = [row for row in charges if Decimal(row[1]) * (row[2] + (row[3] or 0)) != Decimal(row[4])]
+    verdict("every charge is rate times slots", charges and not wrong, f"{len(charges)} charges{f', {wrong}' if wrong else ''}")
+    beyond = [row for row in charges if row[2] != 0 or not 0 < row[3] <= SLOTS * len(WORKERS)]
+    verdict("what is charged are slots of containers, no more than there are", not beyond, str(beyond) if beyond else "")
+    amounts = sum((Decimal(row[4]) for row in charges), Decimal(0))
+    # The report that the client ends with may come before the last charge.
+    cost = Decimal(ask("GET", f"/apps/{said['application']}")[1]["app"]["cost"])
+    verdict("the application has cost what was charged", cost == amounts > 0, f"{cost} of {amounts}")
+    balance = Decimal(rows("SELECT balance FROM account WHERE queue = 'ann'")[0][0])
+    verdict("the balance is what is left", balance == BUDGET - amounts, str(balance))
+    # A charge is for the interval before it, in which the daemon did not die.
+    in_downtime = [(wall_ms, died) for wall_ms, *_ in charges for died in downtimes if wall_ms - TICK_S * 1000 < died < wall_ms]
+    verdict("nothing is charged for time in which the daemon was down", not in_downtime, str(in_downtime) if in_downtime else "")
+
+
+def killed_worker(workers):
+    """A worker is killed in the middle; it comes back after it was lost."""
+    array = Array("killed-worker", 40, 1, "--max-attempts", "2")
+    wait_for("containers on w2", lambda: len(array.running("w2")) == SLOTS and array.done() >= SLOTS)
+    victims = array.running("w2")
+    workers["w2"].kill()
+    workers["w2"].wait()
+    end = time.monotonic() + 5
+    while any(map(is_there, victims)) and time.monotonic() < end:
+        time.sleep(0.02)
+    left = [pid for pid in victims if is_there(pid)]
+    verdict("containers of a killed worker die with it", not left, f"{len(victims)} ran, left {left}")
+    wait_for("loss of w2", lambda: nodes() and "w2" not in nodes(), 30)
+    workers["w2"] = start_worker("w2")
+    code, said = array.end()
+    lost, containers = judge(array, code, said, True)
+    verdict("each that it had is -100", lost >= len(victims), f"{lost} for {len(victims)}")
+    texts = {container["end"]["diagnostics"] for container in containers if container["end"]["exit"] == LOST}
+    verdict("the text names the node", texts and all(re.fullmatch(r"node w2:\d+ was lost", text) for text in texts), str(texts))
+    where = {container["node"]["host"] for container in containers if container["launch"]["item_attempt"] > 1}
+    verdict("its items run again", where, str(where))
+    return workers
+
+
+def restarted_worker(workers):
+    """A worker is killed and started at once under its own name."""
+    wait_for("w2", lambda: takes_containers("w2"))
+    array = Array("restarted-worker", 24, 1, "--max-attempts", "2")
+    wait_for("containers on w2", lambda: len(array.running("w2")) == SLOTS)
+    began = time.monotonic()
+    workers["w2"].kill()
+    workers["w2"].wait()
+    workers["w2"] = start_worker("w2")
+    code, said = array.end()
+    lost, containers = judge(array, code, said, True)
+    verdict("each that the process before had is -100", lost >= 1, str(lost))
+    incarnations = {container["node"]["incarnation"] for container in containers if container["node"]["host"] == "w2"}
+    verdict("the new process runs containers", len(incarnations) == 2, f"{time.monotonic() - began:.1f} s")
+    return workers
+
+
+def stopped_worker(workers):
+    """A worker is stopped until it is lost, and continues."""
+    wait_for("w2", lambda: takes_containers("w2"))
+    # Each lasts longer than the silence.
+    array = Array("stopped-worker", 16, EXPIRY_MS / 1000 + 8, "--max-attempts", "2")
+    wait_for("containers on w2", lambda: len(array.running("w2")) == SLOTS)
+    victims = array.running("w2")
+    workers["w2"].send_signal(signal.SIGSTOP)
+    wait_for("loss of w2", lambda: nodes() and "w2" not in nodes(), 30)
+    verdict("what a stopped worker has runs on", all(map(is_there, victims)))
+    workers["w2"].send_signal(signal.SIGCONT)
+    end = time.monotonic() + 20
+    while any(map(is_there, victims)) and time.monotonic() < end:
+        time.sleep(0.02)
+    cut = [lines for lines in array.runs().values() if len(lines) == 1 and int(lines[0][1]) in victims]
+    verdict("once it continues they are killed", len(cut) == len(victims) and not any(map(is_there, victims)), f"{len(cut)} of {len(victims)}")
+    wait_for("w2", lambda: takes_containers("w2"))
+    code, said = array.end()
+    lost, containers = judge(array, code, said, True)
+    verdict("each that it had is -100, once", lost == len(victims), f"{lost} for {len(victims)}")
+    incarnations = {container["node"]["incarnation"] for container in containers if container["node"]["host"] == "w2"}
+    verdict("it takes containers again, as the same process", len(incarnations) == 1 and workers["w2"].poll() is None)
+    return workers
+
+
+def killed_both(daemon, workers, times=10):
+    """Daemon and workers are killed at random moments, at one time too."""
+    wait_for("w2", lambda: takes_containers("w2"))
+    array = Array("killed-both", 80, 1.2)
+    killed, absent = [], []
+    while len(killed) < times and array.client.poll() is None:
+        time.sleep(dice.uniform(0.2, 2))
+        victims = dice.choice((["daemon"], ["w1"], ["w2"], ["daemon", "w1"], ["w2", "daemon"], ["w1", "daemon", "w2"]))
+        killed.append("+".join(victims))
+        for name in victims:
+            process = daemon if name == "daemon" else workers[name]
+            if process is not None:
+                process.kill()
+                process.wait()
+        # A worker that is killed may stay away for a while.
+        for name in absent + [name for name in victims if name != "daemon"]:
+            workers[name] = None
+        if "daemon" in victims:
+            daemon = start_daemon()
+        absent = [name for name, process in workers.items() if process is None and dice.random() < 0.3]
+        for name, process in workers.items():
+            if process is None and name not in absent:
+                workers[name] = start_worker(name)
+    for name in absent:
+        workers[name] = start_worker(name)
+    print(f"killed: {', '.join(killed)}", flush=True)
+    code, said = array.end()
+    judge(array, code, said, True)
+    return daemon, workers
+
+
+class Waiter(threading.Thread):
+    """A program that asks for what no node has, and waits."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.application = ask("POST", "/apps/new-application")[1]["application-id"]
+        self.is_over, self.answers, self.failures = False, [], []
+        ask("POST", "/apps", {"application-id": self.application, "application-name": "waiter"})
+        registered = ask("POST", f"/apps/{self.application}/register", {})[1]
+        self.attempt = registered["attempt"]
+
+    def run(self):
+        response_id = 0
+        huge = {"priority": 1, "resource-name": "*", "capability": {"memory": 900_000, "vCores": 1}, "num-containers": 1}
+        while not self.is_over:
+            call = {"attempt": self.attempt, "response-id": response_id, "wait-ms": 30_000, "ask": [huge]}
+            try:
+                status, answer = ask("POST", f"/apps/{self.application}/allocate", call)
+            except (OSError, http.client.HTTPException) as error:
+                self.failures.append(repr(error))
+                time.sleep(0.2)
+                continue
+            if status != 200 or answer["response-id"] != response_id + 1:
+                self.failures.append(f"{status} {answer}")
+                time.sleep(0.2)
+                continue
+            response_id = answer["response-id"]
+            self.answers.append(time.monotonic())
+
+
+def upgraded_daemon(daemon, times=3):
+    """The daemon is upgraded while calls wait and beats are held."""
+    waiter = Waiter()
+    waiter.start()
+    array = Array("upgraded-daemon", 30, 2)
+    said = []
+    for upgrade in range(times):
+        wait_for("work", lambda count=upgrade: array.done() >= 6 * count and len(array.running()) >= 2)
+        running, answers = set(array.running()), len(waiter.answers)
+        done = subprocess.run([program, "upgrade", "--conf", path("conf")], capture_output=True, text=True, check=False)
+        said.append(f"{done.stdout}{done.stderr}".strip())
+        if done.returncode != 0:
+            break
+        daemon.wait(30)
+        daemon = Successor(int(re.match(r"process (\d+)", done.stdout).group(1)))
+        wait_for("answer to the wait", lambda count=answers: len(waiter.answers) > count, 10)
+        ended = {int(lines[0][1]) for lines in array.runs().values() if len(lines) == 2}
+        gone = [pid for pid in running if pid not in ended and not is_there(pid)]
+        verdict(f"upgrade {upgrade + 1}: what waits is answered, what runs runs on", not gone, said[-1])
+    verdict("all upgrades succeed", len(said) == times and all(text.startswith("process ") for text in said), said[-1])
+    code, report = array.end()
+    judge(array, code, report, False)
+    waiter.is_over = True
+    status, answer = ask("PUT", f"/apps/{waiter.application}/state", {"state": "KILLED"})
+    waiter.join(10)
+    over = [failure for failure in waiter.failures if "application-over" in failure]
+    verdict("no wait fails", len(waiter.failures) == len(over), f"{len(waiter.answers)} answers {waiter.failures}")
+    verdict("the program that waits is killed", status in (200, 202) and answer["state"] == "KILLED", f"{status} {answer}")
+    return daemon
+
+
+class Successor:
+    """A daemon that is not our child."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def poll(self):
+        return None if is_there(self.pid) else 0
+
+    def wait(self, seconds):
+        end = time.monotonic() + seconds
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("jobtracker", seconds)
+            time.sleep(0.02)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def complaints():
+    """Lines of the daemon's log that no kill explains."""
+    with open(path("jobtracker.log"), encoding="utf-8") as file:
+        return [line.strip() for line in file if re.search(r"ERROR|panicked|invariant", line)]
+
+
+def main():
+    write("item.sh", ITEM, 0o755)
+    if is_paid:
+        for user in ("ann", "root"):
+            write(f"{user}.key", f"key-of-{user}", 0o600)
+        write("acl", "ann user key-of-ann\nroot admin key-of-root\n", 0o600)
+        write("budget", f"ann {BUDGET} 0.5\n")
+    configure("conf", SERVER)
+    daemon = start_daemon()
+    workers = {}
+    try:
+        for name in WORKERS:
+            own = {"slave.host.name": name, "mapred.local.dir": path(name), "mapred.task.tracker.http.address": f"127.0.0.1:{free_port()}"}
+            own |= {"mapred.tasktracker.map.tasks.maximum": "0", "mapred.tasktracker.reduce.tasks.maximum": "0", "hadoop.log.dir": path(f"{name}-log")}
+            own |= {"jobtracker.tasktracker.memory.mb": str(SLOTS * 1024), "jobtracker.tasktracker.vcores": str(SLOTS)}
+            configure(f"{name}-conf", SERVER | own)
+            workers[name] = start_worker(name)
+        wait_for("workers", lambda: all(takes_containers(name) for name in WORKERS))
+        if kills:
+            daemon = killed_daemon(daemon)
+        if kills and not is_paid:
+            daemon = failing_items(daemon)
+            workers = killed_worker(workers)
+            workers = restarted_worker(workers)
+            workers = stopped_worker(workers)
+            daemon, workers = killed_both(daemon, workers)
+        if not is_paid:
+            daemon = upgraded_daemon(daemon)
+        verdict("the daemon complains of nothing", not complaints(), "; ".join(complaints()[:3]))
+    finally:
+        if isinstance(daemon, Successor):
+            daemon.kill()
+    print(f"{verdicts[True]} passed, {verdicts[False]} failed")
+    return verdicts[False]
+
+
+status = 1
+try:
+    status = 1 if main() else 0
+finally:
+    for process in reversed(processes):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGCONT)
+            os.killpg(process.pid, signal.SIGTERM)
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+    if status:
+        print(f"logs in {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+sys.exit(status)

@@ -13,6 +13,7 @@ use super::container::{Container, ContainerStep};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::store_doubt::StoreDoubt;
 use super::worker::ContainerWorker;
 
 /// All applications.
@@ -43,6 +44,8 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// Why nothing is too late now.
+    pub(super) doubt: Option<StoreDoubt>,
     /// The changes of this step.
     pub(super) changes: Vec<ApplicationChange>,
     /// How many of them the scheduler knows.
@@ -80,6 +83,7 @@ impl Applications {
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            doubt: None,
             changes: Vec::new(),
             passed_on: 0,
             base_version: last_fact,

@@ -84,6 +84,7 @@ pub fn a_program(stage: &mut Stage) {
     assert_eq!(app["completedContainers"], 4, "{app}");
     let started: Vec<String> = workers.books.launched.keys().map(ToString::to_string).collect();
     assert_eq!(started, [by_spec.as_str(), by_context.as_str()], "what was given back never reached a worker");
+    workers.round_until_empty(stage);
     let exit_of = |id: &str| workers.books.ended[&id.parse::<ContainerId>().unwrap()];
     assert_eq!((exit_of(by_spec), exit_of(by_context)), (ContainerExit(3), ContainerExit::KILLED_AFTER_APPLICATION));
     end(stage, workers, &[(&id, "FINISHED")]);
@@ -103,6 +104,7 @@ pub fn items(stage: &mut Stage) {
     stage.begin_life();
     let app = await_end(stage, &mut workers, &alice, &many);
     assert_eq!((&app["state"], &app["finalStatus"]), (&json!("FINISHED"), &json!("SUCCEEDED")), "{app}");
+    workers.round_until_empty(stage);
     // By the books of the workers, too, each item ended with 0 once.
     let books = &workers.books;
     let ended_well = |item: u32| {
@@ -161,6 +163,7 @@ pub fn masters(stage: &mut Stage) {
     let app = await_end(stage, &mut workers, &alice, &killed);
     assert_eq!((&app["state"], &app["completedContainers"]), (&json!("KILLED"), &json!(2)), "{app}");
     assert_eq!(ask(stage, &root, "PUT", &state, Some(&json!({"state": "KILLED"}))).0, 200);
+    workers.round_until_empty(stage);
     let of_killed = |id: &&ContainerId| id.application.to_string() == killed;
     let ends: Vec<_> = workers.books.launched.keys().filter(of_killed).map(|id| workers.books.ended.get(id)).collect();
     assert_eq!(ends, [Some(&ContainerExit::KILLED_BY_ADMINISTRATOR); 2]);

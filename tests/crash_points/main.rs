@@ -58,7 +58,10 @@ fn each_fault_point_is_survived() {
         Ok("all") => each_time(&passed),
         _ => each_once(&passed),
     };
-    println!("{} cuts are planned", planned.len());
+    let cuts_in = |scene| planned.iter().filter(|(of, _)| *of == scene).count();
+    let by_scene: Vec<String> =
+        SCENES.iter().enumerate().map(|(number, scene)| format!("{} in {:?}", cuts_in(number), scene.name)).collect();
+    println!("{} cuts are planned: {}", planned.len(), by_scene.join(", "));
     let cut = |planned| at_one_time(planned, |(scene, cut)| play(&SCENES[*scene], prepared, Some(*cut)).outcome().0);
     let mut outcomes = cut(planned);
     // A script may pass a point only when a kill comes at the right moment, and another one always.

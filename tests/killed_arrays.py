@@ -163,20 +163,26 @@ def ask(method, address, body=None, timeout=60):
         connection.close()
 
 
-def nodes():
-    """Containers of each worker that is there."""
+def nodes(states=("RUNNING",)):
+    """Nodes in these states, by host."""
     try:
         status, answer = ask("GET", "/nodes")
     except (OSError, http.client.HTTPException):
         return {}
     if status != 200:
         return {}
-    return {node["nodeHostName"]: node for node in answer["nodes"]["node"] if node["state"] == "RUNNING"}
+    return {node["nodeHostName"]: node for node in answer["nodes"]["node"] if node["state"] in states}
 
 
 def takes_containers(name):
     node = nodes().get(name)
     return node and node["availMemoryMB"] + node["usedMemoryMB"] > 0
+
+
+def is_lost(name):
+    # One that is silent is shown as LOST, and may still come back in time.
+    found = nodes(("RUNNING", "UNHEALTHY", "LOST"))
+    return found and name not in found
 
 
 def rows(sql, *values):
@@ -379,7 +385,7 @@ def killed_worker(workers):
         time.sleep(0.02)
     left = [pid for pid in victims if is_there(pid)]
     verdict("containers of a killed worker die with it", not left, f"{len(victims)} ran, left {left}")
-    wait_for("loss of w2", lambda: nodes() and "w2" not in nodes(), 30)
+    wait_for("loss of w2", lambda: is_lost("w2"), 30)
     workers["w2"] = start_worker("w2")
     code, said = array.end()
     lost, containers = judge(array, code, said, True)
@@ -416,7 +422,7 @@ def stopped_worker(workers):
     wait_for("containers on w2", lambda: len(array.running("w2")) == SLOTS)
     victims = array.running("w2")
     workers["w2"].send_signal(signal.SIGSTOP)
-    wait_for("loss of w2", lambda: nodes() and "w2" not in nodes(), 30)
+    wait_for("loss of w2", lambda: is_lost("w2"), 30)
     verdict("what a stopped worker has runs on", all(map(is_there, victims)))
     workers["w2"].send_signal(signal.SIGCONT)
     end = time.monotonic() + 20

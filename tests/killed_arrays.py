@@ -3,7 +3,8 @@
 
 Arrays of `jobtracker run` on two built-in workers while what runs them is killed. The daemon gets KILLS times SIGKILL (20) under an array
 of 200, at moments that SEED (1) decides, and is started again at once: each item runs once, in one process. A worker is killed, started
-anew under its name, and stopped until it is lost: its items run again elsewhere, and nothing of it runs on. The daemon is upgraded while a
+anew under its name, and stopped until it is lost: its items run again elsewhere, and nothing of it runs on. A master in a container dies while
+the daemon is killed, and its successor takes over what runs. The daemon is upgraded while a
 program waits for containers that never come: it is answered, and what runs runs on.
 With --market the array of 200 alone, paid for: every charge is rate times slots, together they are what the application has cost, and none
 is for time in which the daemon was down.
@@ -44,6 +45,7 @@ WORKERS = ("w1", "w2")
 LOST = -100
 BUDGET = Decimal(10_000)
 
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 folder = tempfile.mkdtemp(prefix="jobtracker-arrays.")
 processes, stamps = [], [0]
 verdicts = {True: 0, False: 0}
@@ -102,6 +104,40 @@ fi
 sleep "$PAUSE"
 echo "$1 $$ $JOBTRACKER_ITEM_ATTEMPT $JOBTRACKER_NODE_ID ends $(date +%s%N)" >>"$run"
 [ "$JOBTRACKER_ITEM_ATTEMPT" != "$FAILS" ] || exit 7
+"""
+
+
+# A master in a container: it wants each item once, and notes what it was told of their ends. The first one dies in the middle.
+MASTER = """
+import os
+from jobtracker_apps import Session
+
+folder, items = os.environ["OUT"], int(os.environ["ITEMS"])
+book = os.path.join(folder, "statuses")
+session = Session.of_container()
+registered = session.register()
+done = set()
+if os.path.exists(book):
+    with open(book, encoding="utf-8") as file:
+        done = {int(line.split()[1]) for line in file}
+live = {container["item"] for container in registered["containers"]}
+left = [item for item in range(1, items + 1) if item not in done | live]
+environment = {"OUT": folder, "PAUSE": os.environ["PAUSE"]}
+members = {"specs": {"item": {"command": [os.environ["ITEM"], "{}"], "environment": environment}}}
+if left:
+    launch = {"spec": "item", "items": ",".join(map(str, left))}
+    row = {"priority": 1, "resource-name": "*", "capability": {"memory": 1024, "vCores": 1}, "launch": launch}
+    members["ask"] = [row]
+while len(done) < items:
+    answer = session.allocate(members, wait_ms=5_000)
+    members = {}
+    with open(book, "a", encoding="utf-8") as file:
+        for status in answer["completed-container-statuses"]:
+            done.add(status["item"])
+            file.write(f"{session.attempt} {status['item']} {status['container-id']} {status['exit-status']} {session.response_id}\\n")
+    if session.attempt == 1 and len(done) >= items // 3:
+        os._exit(1)
+session.unregister()
 """
 
 
@@ -354,6 +390,50 @@ def failing_items(daemon, times=8):
     return daemon
 
 
+def killed_master(daemon, items=40, times=8):
+    """The daemon is killed under a master that dies, too: its successor hears of each end that it does not know, and of no other."""
+    out = path("out-master")
+    os.makedirs(out)
+    write("master.py", MASTER)
+    environment = {"PYTHONPATH": os.path.join(REPOSITORY, "python"), "OUT": out, "ITEMS": str(items), "PAUSE": "1", "ITEM": path("item.sh")}
+    context = {"command": [sys.executable, "-B", path("master.py")], "environment": environment}
+    master = {"context": context, "capability": {"memory": 512, "vCores": 1}, "max-attempts": 2}
+    application = ask("POST", "/apps/new-application")[1]["application-id"]
+    ask("POST", "/apps", {"application-id": application, "application-name": "master", "master": master})
+    for _ in range(times):
+        time.sleep(dice.uniform(0.3, 2))
+        daemon.kill()
+        daemon.wait()
+        daemon = start_daemon()
+
+    def report():
+        try:
+            status, answer = ask("GET", f"/apps/{application}")
+        except (OSError, http.client.HTTPException):
+            return None
+        over = status == 200 and answer["app"]["state"] in ("FINISHED", "FAILED", "KILLED") and not answer["app"]["runningContainers"]
+        return answer["app"] if over else None
+
+    app = wait_for("end of the master", report, 120)
+    verdict("master: its application succeeds", app["finalStatus"] == "SUCCEEDED", f"{app['state']} {app['diagnostics']}")
+    with open(os.path.join(out, "statuses"), encoding="utf-8") as file:
+        statuses = [line.split() for line in file]
+    of_attempts = [[line for line in statuses if line[0] == attempt] for attempt in sorted({line[0] for line in statuses})]
+    verdict("master: a second one takes over", len(of_attempts) == 2, f"{[len(lines) for lines in of_attempts]} ends")
+    twice = [lines for lines in of_attempts if len({line[2] for line in lines}) != len(lines)]
+    verdict("master: no attempt hears of an end twice", not twice, str(twice) if twice else "")
+    first = of_attempts[0]
+    again = {line[2] for line in first} & {line[2] for lines in of_attempts[1:] for line in lines}
+    last = {line[2] for line in first if line[4] == first[-1][4]}
+    verdict("master: what the first may not have received comes again, and nothing else", again == last, f"{len(again)} of {len(last)}")
+    good = sorted(int(line[1]) for line in {line[2]: line for line in statuses}.values() if line[3] == "0")
+    verdict("master: each item ends well once", good == list(range(1, items + 1)), f"{len(good)} ends")
+    runs = [name for name in os.listdir(out) if name != "statuses"]
+    verdict("master: each item runs once", len(runs) == items, f"{len(runs)} runs")
+    verdict("master: no process is left", not left_of(application))
+    return daemon
+
+
 def judge_charges(said, downtimes):
     """What the array has cost, to the last digit."""
     time.sleep(2 * TICK_S)
@@ -579,6 +659,7 @@ def main():
             daemon = killed_daemon(daemon)
         if kills and not is_paid:
             daemon = failing_items(daemon)
+            daemon = killed_master(daemon)
             workers = killed_worker(workers)
             workers = restarted_worker(workers)
             workers = stopped_worker(workers)

@@ -66,11 +66,15 @@ pub fn a_program(stage: &mut Stage) {
     stage.kill();
 
     stage.begin_life();
+    program.repeat_last(stage);
     program.call_until(stage, &mut workers, "two ends", |program| program.statuses.len() == 2);
     // Another program of the application: the live one is listed, and ends that were not acknowledged come again.
     let before = program.attempt();
     let listed = program.register(stage);
     assert_eq!(listed, [by_context.as_str()]);
+    stage.kill();
+
+    stage.begin_life();
     program.call_superseded(stage, before);
     program.call_until(stage, &mut workers, "the ends again", |program| program.statuses.len() == 2);
     program.call(stage, json!({"ask": [row(2, 1)]}));
@@ -160,6 +164,9 @@ pub fn masters(stage: &mut Stage) {
     let state = format!("/apps/{killed}/state");
     let (status, _) = ask(stage, &root, "PUT", &state, Some(&json!({"state": "KILLED"})));
     assert!(status == 202 || status == 200, "{status}");
+    stage.kill();
+
+    stage.begin_life();
     let app = await_end(stage, &mut workers, &alice, &killed);
     assert_eq!((&app["state"], &app["completedContainers"]), (&json!("KILLED"), &json!(2)), "{app}");
     assert_eq!(ask(stage, &root, "PUT", &state, Some(&json!({"state": "KILLED"}))).0, 200);

@@ -89,7 +89,8 @@ fn told((scene, cut): &Planned) -> String {
     format!("{}, start {}, {}", SCENES[*scene].name, cut.life, cut.variable())
 }
 
-/// Every point in the first script that passes it, and each point of a start in the one after a crash, too.
+/// Every point in the first script that passes it, those of a commit in the first with applications, too, and each point of
+/// a start in the one after a crash.
 fn each_once(passed: &[(usize, Passed)]) -> Vec<Planned> {
     let mut planned = BTreeSet::new();
     let mut known = BTreeSet::new();
@@ -97,8 +98,12 @@ fn each_once(passed: &[(usize, Passed)]) -> Vec<Planned> {
         for (&(life, point), &times) in passed {
             // Runs differ a little: what came often comes half as often for certain.
             let time = times.div_ceil(2);
-            let is_restart = *scene == 0 && life == 2 && !point.name().starts_with("commit.");
-            if known.insert(point) || is_restart || point.name().ends_with("-torn") {
+            let is_commit = point.name().starts_with("commit.");
+            let is_restart = *scene == 0 && life == 2 && !is_commit;
+            if known.insert((point, is_commit && SCENES[*scene].has_applications()))
+                || is_restart
+                || point.name().ends_with("-torn")
+            {
                 planned.insert((*scene, Cut { life, point, time, bytes: None }));
             }
         }

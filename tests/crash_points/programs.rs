@@ -36,6 +36,8 @@ pub struct Program {
     /// Statuses that have come, with what is not acknowledged yet.
     pub statuses: Vec<(String, i64)>,
     unacknowledged: Vec<(String, i64)>,
+    /// The last call and its answer.
+    last: Option<(Value, String)>,
 }
 
 // === impl Signer ===
@@ -149,6 +151,7 @@ impl Program {
             granted: BTreeSet::new(),
             statuses: Vec::new(),
             unacknowledged: Vec::new(),
+            last: None,
         }
     }
 
@@ -206,6 +209,7 @@ impl Program {
         self.response_id += 1;
         assert_eq!(answer["response-id"], json!(self.response_id), "{answer}");
         self.unacknowledged.clear();
+        self.last = Some((body.clone(), text));
         for granted in answer["allocated-containers"].as_array().unwrap() {
             let id = granted["container-id"].as_str().unwrap();
             assert!(self.granted.insert(id.to_owned()), "{id} is granted a second time");
@@ -218,6 +222,13 @@ impl Program {
             self.unacknowledged.push(status);
         }
         answer
+    }
+
+    /// The last call again, as by a program that has not received its answer: the same bytes, and nothing is done.
+    pub fn repeat_last(&self, stage: &mut Stage) {
+        let (body, text) = self.last.as_ref().expect("a call");
+        let repeated = ask(stage, &self.signer, "POST", &self.path("allocate"), Some(body));
+        assert_eq!(repeated, (200, text.clone()));
     }
 
     /// Calls and rounds until something is so.

@@ -38,6 +38,15 @@ pub const SCENES: [Scene; 11] = [
     Scene { name: "masters", set: |_| applications::place(), play: applications::masters },
 ];
 
+// === impl Scene ===
+
+impl Scene {
+    /// Whether containers are given in it.
+    pub fn has_applications(&self) -> bool {
+        ["a program", "items", "masters"].contains(&self.name)
+    }
+}
+
 const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
 /// An age at which rows are summed up and ticks grow rare.
 const AGE_MS: i64 = 40 * 86_400_000;

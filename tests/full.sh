@@ -2,7 +2,8 @@
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
 # clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load, fifty times around switches of the scheduler and at every passing of each fault point, and for three minutes
+# under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers whose workers are killed, too,
+# and at every passing of each fault point, and for three minutes
 # (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
 # thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
 # a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and
@@ -91,6 +92,10 @@ soak() {
 
 upgraded_jobs() {
     tests/hadoop/upgrade.sh --upgrades 10 --maps 24
+}
+
+killed_arrays() {
+    tests/killed_arrays.py "$sim" "$@" 20
 }
 
 # Every passing of every point, not each point once as the short tier does.
@@ -245,6 +250,7 @@ step "stock jobs under each scheduler, switched while they run" tests/hadoop/pol
 step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
 step "a deadline bought in the market while we are killed" tests/orders.py "$sim" 50
 step "stock jobs while we are upgraded" upgraded_jobs
+step "arrays of containers while daemon and workers are killed" killed_arrays
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points

@@ -8,9 +8,12 @@ from typing import Any, cast
 
 from .client import Client, encode
 from .model import Capability, Submission
+from .problems import NoSuchApplication
 from .reports import Allocated, Registered
 from .signing import Signed
 
+#: How often another id is asked for when the server has forgotten the one that it gave.
+MAX_FORGOTTEN = 5
 #: The longest wait that the server takes, ms.
 MAX_WAIT_MS = 30_000
 
@@ -31,9 +34,17 @@ class Session:
     @classmethod
     def submit(cls, client: Client, name: str | None = None, **members: Any) -> Session:
         """A new application; `members` are those of `Submission`."""
-        application_id = client.new_application()["application-id"]
-        submitted = client.submit(Submission(application_id, name, **members))
-        return cls(client, application_id, submitted["secret"])
+        for is_last in [False] * MAX_FORGOTTEN + [True]:
+            application_id = client.new_application()["application-id"]
+            try:
+                submitted = client.submit(Submission(application_id, name, **members))
+            except NoSuchApplication:
+                # A server that was started again since then has forgotten the id: nothing was submitted under it.
+                if is_last:
+                    raise
+                continue
+            return cls(client, application_id, submitted["secret"])
+        raise AssertionError("the last id is submitted or refused")
 
     @classmethod
     def of_container(cls) -> Session:

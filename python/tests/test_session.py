@@ -5,7 +5,7 @@ import unittest
 
 from test_client import Case
 
-from jobtracker_apps import ANY, Capability, RequestType, Resync, Row, Session, Superseded
+from jobtracker_apps import ANY, Capability, NoSuchApplication, RequestType, Resync, Row, Session, Superseded
 from jobtracker_apps.model import rows_to_json
 from jobtracker_apps.transport import send
 
@@ -33,6 +33,26 @@ class Sessions(Case):
             (container,) = session.allocate({})["allocated-containers"]
             self.assertEqual(container["container-id"], granted.id)
             self.assertEqual(session.allocate({})["allocated-containers"], [])
+
+    def test_an_id_that_a_restart_has_forgotten_is_followed_by_another(self):
+        jobtracker = self.start()
+        client = self.client(jobtracker)
+        given, forgotten = client.new_application, []
+
+        def forgetful():
+            answer = given()
+            if len(forgotten) < most:
+                forgotten.append(answer["application-id"])
+                jobtracker.given_ids[answer["application-id"]] = "another user"
+            return answer
+
+        client.new_application = forgetful
+        most = 2
+        self.assertNotIn(Session.submit(client).application_id, forgotten)
+        self.assertEqual(len(forgotten), 2)
+        most = 100
+        with self.assertRaises(NoSuchApplication):
+            Session.submit(client)
 
     def test_a_repeated_call_takes_over_the_wait(self):
         jobtracker = self.start()

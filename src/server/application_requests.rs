@@ -13,6 +13,7 @@ use crate::engine::{
     Event, Reply,
 };
 use crate::model::{ApplicationId, FactNumber};
+use crate::store::FaultPoint;
 use crate::web::ApplicationReply;
 
 use super::answer_memory::MemoryReservation;
@@ -92,6 +93,11 @@ impl ApplicationOfWeb {
     /// The engine's step; what is left to do.
     fn take(self, owner: &Rc<Owner>, waits: &Rc<ApplicationWaits>) -> Option<Answering> {
         let Self { request, wait_ms, reply } = self;
+        if let Some(why) = owner.store_complaint() {
+            // Nothing of the request is done, so that its signature may come again. The requester may have left.
+            let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));
+            return None;
+        }
         let room = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded());
         let Some(mut reservation) = room else {
             let why = "too many changes wait for the state store: try again soon".to_owned();
@@ -100,7 +106,12 @@ impl ApplicationOfWeb {
             return None;
         };
         let call = TakenCall::of(&request);
+        let before = owner.last_fact();
         let (answer, wait_for) = step(owner, request)?;
+        let has_facts = owner.last_fact() > before;
+        if has_facts {
+            FaultPoint::ApplicationRequestDecided.pass();
+        }
         if let (Some(call), Ok(_)) = (call, &answer) {
             waits.take_over(call.application, call.attempt, call.response_id);
         }
@@ -111,10 +122,7 @@ impl ApplicationOfWeb {
         }
         reserve_for(&owner, &answer, &mut reservation);
         Some(Box::pin(async move {
-            if owner.wait_durable(wait_for).await.is_ok() {
-                // The requester may have left.
-                let _ = reply.send(answer);
-            }
+            answer_when_durable(&owner, wait_for, answer, reply, has_facts).await;
             drop(reservation);
         }))
     }
@@ -165,10 +173,30 @@ async fn hold(
         }
     };
     drop(waiting);
-    if owner.wait_durable(wait_for).await.is_ok() {
-        // The requester may have left.
-        let _ = reply.send(answer);
+    answer_when_durable(&owner, wait_for, answer, reply, true).await;
+}
+
+/// Answers once the facts are durable; while the store cannot write, with that: what was asked may be asked again.
+async fn answer_when_durable(
+    owner: &Owner,
+    wait_for: FactNumber,
+    answer: ApplicationReply,
+    reply: oneshot::Sender<ApplicationReply>,
+    has_facts: bool,
+) {
+    let answer = tokio::select! {
+        biased;
+        durable = owner.wait_durable(wait_for) => match durable {
+            Ok(()) => answer,
+            Err(_) => return,
+        },
+        why = owner.store_failure() => Err(ApplicationRefusal::Unavailable(why)),
+    };
+    if has_facts && answer.is_ok() {
+        FaultPoint::ApplicationRequestDurable.pass();
     }
+    // The requester may have left.
+    let _ = reply.send(answer);
 }
 
 /// What became of a request that waits.

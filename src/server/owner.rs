@@ -61,6 +61,14 @@ enum DelayedAnswer {
 #[error("the state store has stopped: calls that wait for it cannot be answered")]
 pub struct StoreGone;
 
+fn complaint_of(health: &Health) -> Option<String> {
+    match health {
+        Health::Good => None,
+        Health::Failing { text, .. } => Some(format!("the state store cannot write: {text}")),
+        Health::Broken { text } => Some(format!("the state store is broken: {text}")),
+    }
+}
+
 // === impl Owner ===
 
 impl Owner {
@@ -250,6 +258,24 @@ impl Owner {
     /// The health of the store.
     pub fn store_health(&self) -> Health {
         self.store.borrow().health.clone()
+    }
+
+    /// Why nothing can become durable now; none: it can.
+    pub fn store_complaint(&self) -> Option<String> {
+        complaint_of(&self.store.borrow().health)
+    }
+
+    /// Completes when nothing can become durable, with the reason.
+    pub async fn store_failure(&self) -> String {
+        let mut store = self.store.clone();
+        loop {
+            let complaint = complaint_of(&store.borrow_and_update().health);
+            match complaint {
+                Some(why) => return why,
+                None if store.changed().await.is_err() => return StoreGone.to_string(),
+                None => {}
+            }
+        }
     }
 
     /// Whether too many facts wait for the store to accept new work.

@@ -83,6 +83,40 @@ fault_points! {
     SwitchJobsWritten = "switch.jobs-written",
     /// The switch is durable; the operator is not answered.
     SwitchDurable = "switch.durable",
+    /// An application is written in a transaction.
+    ApplicationSubmitted = "application.submitted",
+    /// How an application stands is written: registered, or a master of it has ended.
+    ApplicationStands = "application.stands",
+    /// A call that was taken in is written.
+    ApplicationCallTakenIn = "application.call-taken-in",
+    /// The end of an application is written; its containers may live.
+    ApplicationOver = "application.over",
+    /// A request, or what starts its containers, is written.
+    ApplicationRequestWritten = "application.request-written",
+    /// It is written which items are taken, or what became of one.
+    ApplicationItemsWritten = "application.items-written",
+    /// An answer is written, with the containers and the statuses that it names.
+    ApplicationAnswered = "application.answered",
+    /// It is written that a registration has listed containers, and which statuses come again.
+    ApplicationListed = "application.listed",
+    /// A container is written that waits for its launch.
+    ContainerGranted = "container.granted",
+    /// A launched one is written.
+    ContainerLaunched = "container.launched",
+    /// A running one is written.
+    ContainerRunning = "container.running",
+    /// One that is to be killed is written.
+    ContainerKilled = "container.killed",
+    /// The end of one is written.
+    ContainerComplete = "container.complete",
+    /// The engine has answered a request about applications, and its facts are sent to the store.
+    ApplicationRequestDecided = "application.request-decided",
+    /// The facts of the answer are durable; it is not sent.
+    ApplicationRequestDurable = "application.request-durable",
+    /// The engine has taken a beat of a worker, and its facts are sent to the store.
+    ContainerBeatDecided = "container-beat.decided",
+    /// A held beat is about to be answered with news, whose facts are sent to the store.
+    ContainerBeatReleased = "container-beat.released",
     /// A checkpoint begins.
     CheckpointDue = "checkpoint.due",
     /// The checkpoint is done.

@@ -12,14 +12,17 @@
 )]
 #![allow(clippy::disallowed_methods, reason = "a test that waits for a daemon gives up some time")]
 
+mod applications;
 mod backups;
 mod bidding;
 mod cluster;
+mod container_workers;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 #[path = "../../examples/load/dice.rs"]
 mod dice;
 mod laws;
+mod programs;
 mod scenes;
 mod stage;
 #[path = "../../examples/load/staging.rs"]
@@ -55,7 +58,10 @@ fn each_fault_point_is_survived() {
         Ok("all") => each_time(&passed),
         _ => each_once(&passed),
     };
-    println!("{} cuts are planned", planned.len());
+    let cuts_in = |scene| planned.iter().filter(|(of, _)| *of == scene).count();
+    let by_scene: Vec<String> =
+        SCENES.iter().enumerate().map(|(number, scene)| format!("{} in {:?}", cuts_in(number), scene.name)).collect();
+    println!("{} cuts are planned: {}", planned.len(), by_scene.join(", "));
     let cut = |planned| at_one_time(planned, |(scene, cut)| play(&SCENES[*scene], prepared, Some(*cut)).outcome().0);
     let mut outcomes = cut(planned);
     // A script may pass a point only when a kill comes at the right moment, and another one always.
@@ -83,7 +89,8 @@ fn told((scene, cut): &Planned) -> String {
     format!("{}, start {}, {}", SCENES[*scene].name, cut.life, cut.variable())
 }
 
-/// Every point in the first script that passes it, and each point of a start in the one after a crash, too.
+/// Every point in the first script that passes it, those of a commit in the first with applications, too, and each point of
+/// a start in the one after a crash.
 fn each_once(passed: &[(usize, Passed)]) -> Vec<Planned> {
     let mut planned = BTreeSet::new();
     let mut known = BTreeSet::new();
@@ -91,8 +98,12 @@ fn each_once(passed: &[(usize, Passed)]) -> Vec<Planned> {
         for (&(life, point), &times) in passed {
             // Runs differ a little: what came often comes half as often for certain.
             let time = times.div_ceil(2);
-            let is_restart = *scene == 0 && life == 2 && !point.name().starts_with("commit.");
-            if known.insert(point) || is_restart || point.name().ends_with("-torn") {
+            let is_commit = point.name().starts_with("commit.");
+            let is_restart = *scene == 0 && life == 2 && !is_commit;
+            if known.insert((point, is_commit && SCENES[*scene].has_applications()))
+                || is_restart
+                || point.name().ends_with("-torn")
+            {
                 planned.insert((*scene, Cut { life, point, time, bytes: None }));
             }
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
 
+use crate::applications;
 use crate::cluster::Cluster;
 use crate::daemon::child::DaemonFolders;
 use crate::laws::{Accounts, Laws, budgets, rows};
@@ -23,7 +24,7 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 8] = [
+pub const SCENES: [Scene; 11] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "switches", set: |_| fresh(), play: switches },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
@@ -32,7 +33,19 @@ pub const SCENES: [Scene; 8] = [
     Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
     Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
     Scene { name: "too many jobs", set: crowded, play: retention },
+    Scene { name: "a program", set: |_| applications::place(), play: applications::a_program },
+    Scene { name: "items", set: |_| applications::place(), play: applications::items },
+    Scene { name: "masters", set: |_| applications::place(), play: applications::masters },
 ];
+
+// === impl Scene ===
+
+impl Scene {
+    /// Whether containers are given in it.
+    pub fn has_applications(&self) -> bool {
+        ["a program", "items", "masters"].contains(&self.name)
+    }
+}
 
 const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
 /// An age at which rows are summed up and ticks grow rare.

@@ -151,6 +151,11 @@ impl Stage {
         (self.generation, address)
     }
 
+    /// Its web address.
+    pub fn http(&mut self) -> SocketAddr {
+        self.running().http
+    }
+
     pub fn next_stamp(&mut self) -> i64 {
         self.stamp_ms += 1;
         self.stamp_ms

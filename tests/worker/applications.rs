@@ -14,6 +14,7 @@ use jobtracker::market::signature::sign;
 use crate::cluster::{Cluster, files_of};
 use crate::daemon::answered::Answered;
 use crate::daemon::child::{TIMEOUT, try_get};
+use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
 
 const ROOM: [&str; 2] = ["jobtracker.tasktracker.memory.mb=4096", "jobtracker.tasktracker.vcores=4"];
 
@@ -93,6 +94,16 @@ struct Master {
 // === impl Master ===
 
 impl Master {
+    /// The program of a new application of a user, which has registered.
+    fn registered(user: &mut Signer, http: SocketAddr) -> Self {
+        let id = user.new_id(http);
+        let submitted = json!({"application-id": id, "application-name": "two"});
+        let secret = user.done(http, "POST", "/apps", Some(&submitted))["secret"].as_str().unwrap().to_owned();
+        let mut signer = Signer::new(&id, &secret);
+        signer.done(http, "POST", &format!("/apps/{id}/register"), Some(&json!({})));
+        Self { signer, http, id, response_id: 0, granted: vec![], completed: vec![] }
+    }
+
     fn call(&mut self, mut members: Value) {
         members["attempt"] = json!(1);
         members["response-id"] = json!(self.response_id);
@@ -120,12 +131,8 @@ fn a_program_asks_for_containers_launches_them_and_reads_their_ends_and_logs() {
     cluster.add_worker(&ROOM);
     let http = cluster.serving.as_ref().unwrap().http;
     let mut alice = Signer::new("alice", "alicekey");
-    let id = alice.new_id(http);
-    let submitted = json!({"application-id": id, "application-name": "two"});
-    let secret = alice.done(http, "POST", "/apps", Some(&submitted))["secret"].as_str().unwrap().to_owned();
-    let mut signer = Signer::new(&id, &secret);
-    signer.done(http, "POST", &format!("/apps/{id}/register"), Some(&json!({})));
-    let mut master = Master { signer, http, id: id.clone(), response_id: 0, granted: vec![], completed: vec![] };
+    let mut master = Master::registered(&mut alice, http);
+    let id = master.id.clone();
     master.call(json!({"ask": [row(512, json!({"num-containers": 2}))]}));
     while master.granted.len() < 2 {
         master.call(json!({}));
@@ -196,4 +203,35 @@ fn an_array_ends_though_the_daemon_is_killed_in_the_middle() {
 
 fn items(folder: &Path) -> usize {
     files_of(folder).iter().filter(|name| name.starts_with("item-")).count()
+}
+
+#[test]
+fn a_container_on_a_full_disk_is_no_fault_of_its_program() {
+    if skip_without_disks("a container on a full disk") {
+        return;
+    }
+    let mut cluster = Cluster::new(0);
+    let disk = cluster.add_worker_on_small_disk(4, &ROOM);
+    let http = cluster.serving.as_ref().unwrap().http;
+    let mut master = Master::registered(&mut Signer::new("alice", "alicekey"), http);
+    let mut run = |is_full: bool| {
+        let before = (master.granted.len(), master.completed.len());
+        master.call(json!({"ask": [row(512, json!({"num-containers": 1}))]}));
+        while master.granted.len() == before.0 {
+            master.call(json!({}));
+        }
+        if is_full {
+            OnSmallDisk::fill_folder(&disk);
+        }
+        // The file is content that the launch brings along.
+        let context = json!({"command": ["cmp", "note", "note"], "local-resources": {"note": {"content": "bm90ZQ=="}}});
+        master.call(json!({"launch": [{"container-id": master.granted[before.0], "context": context}]}));
+        while master.completed.len() == before.1 {
+            master.call(json!({}));
+        }
+        master.completed[before.1].1
+    };
+    assert_eq!(run(true), -101);
+    OnSmallDisk::make_room_in(&disk);
+    assert_eq!(run(false), 0, "with room it runs");
 }

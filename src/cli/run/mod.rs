@@ -28,6 +28,9 @@ use one_command::follow_command;
 use option_at_fault::option_at;
 use output::Outputs;
 
+/// How often another id is asked for when the server has forgotten the one that it gave.
+const MOST_FORGOTTEN: u32 = 5;
+
 /// Runs the command. Exit codes: of one command its own, 128 + the signal's number if it died of one; of items 0 if every
 /// one has ended with 0, else 1; otherwise 1 the command could not run or was ended from outside, 2 wrong usage or refused,
 /// 3 denied, 4 unreachable.
@@ -58,18 +61,26 @@ async fn run_submission(
     interrupts: &mut Interrupts,
 ) -> Result<(String, u8), AppCommandError> {
     let interrupted = |signal: u8| Ok((String::new(), INTERRUPTED_BASE.saturating_add(signal)));
-    let id = tokio::select! {
-        id = client.new_id() => id?,
-        Some(signal) = interrupts.recv() => return interrupted(signal),
-    };
-    tokio::select! {
-        submitted = client.submit(id, submission) => submitted.map_err(|error| refused(error, submission))?,
-        Some(signal) = interrupts.recv() => {
-            // It may have arrived; if not, there is nothing to kill.
-            let _ = client.kill(id).await;
-            return interrupted(signal);
+    let mut forgotten = 0;
+    let id = loop {
+        let id = tokio::select! {
+            id = client.new_id() => id?,
+            Some(signal) = interrupts.recv() => return interrupted(signal),
+        };
+        tokio::select! {
+            submitted = client.submit(id, submission) => match submitted {
+                Ok(()) => break id,
+                // A server that was started again since then has forgotten the id, so that nothing was submitted under it.
+                Err(error) if error.problem_name() == "no-such-application" && forgotten < MOST_FORGOTTEN => forgotten += 1,
+                Err(error) => return Err(refused(error, submission)),
+            },
+            Some(signal) = interrupts.recv() => {
+                // It may have arrived; if not, there is nothing to kill.
+                let _ = client.kill(id).await;
+                return interrupted(signal);
+            }
         }
-    }
+    };
     if detach {
         let text = match form {
             Form::Json => {

@@ -36,6 +36,8 @@ struct Stage {
     worker: String,
     /// Whether submissions are never answered.
     holds_submission: bool,
+    /// Ids that are forgotten before they are used.
+    forgets: u32,
 }
 
 /// How a run went.
@@ -56,6 +58,11 @@ impl Stage {
         match (sent.method.as_str(), path.trim_start_matches("/ws/v1/cluster")) {
             ("POST", "/apps/new-application") => Reply::json(json!({ "application-id": APPLICATION })),
             ("POST", "/apps") if self.holds_submission => Reply::Held,
+            ("POST", "/apps") if self.forgets > 0 => {
+                self.forgets -= 1;
+                let body = json!({ "type": "/problems/no-such-application", "detail": "forgotten" }).to_string();
+                Reply::Answer { status: "404 Not Found", headers: String::new(), body: body.into_bytes() }
+            }
             ("POST", "/apps") => Reply::json(json!({ "application-id": APPLICATION })),
             ("PUT", _) => {
                 if let Some(end) = self.killed.take() {
@@ -112,6 +119,7 @@ async fn run_through(
         interrupts: interrupts.clone(),
         worker: worker.address.clone(),
         holds_submission: false,
+        forgets: 0,
     };
     change(&mut stage);
     let server = FakeServer::start(move |sent| stage.answer(sent)).await;
@@ -169,6 +177,16 @@ async fn output_and_exit_code_are_those_of_the_command() {
         assert_eq!(ran.outcome.unwrap(), (String::new(), code));
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("stdout of 000001\n", "stderr of 000001\n"));
     }
+}
+
+#[tokio::test]
+async fn an_id_that_a_restart_of_the_server_has_forgotten_is_followed_by_another() {
+    let finished = over(ApplicationState::Finished, ReportedFinalStatus::Succeeded, vec![ended(1, 0)]);
+    let ran = run_command(vec![finished.clone()], |stage| stage.forgets = 1).await;
+    let new_ids = ran.sent.iter().filter(|sent| sent.target.contains("/apps/new-application")).count();
+    assert_eq!((ran.outcome.unwrap().1, new_ids), (0, 2));
+    let ran = run_command(vec![finished], |stage| stage.forgets = u32::MAX).await;
+    assert!(ran.outcome.unwrap_err().to_string().contains("forgotten"), "not without end");
 }
 
 #[tokio::test]
@@ -270,6 +288,7 @@ async fn an_interrupt_of_items_does_what_is_chosen() {
             interrupts: interrupts.clone(),
             worker: String::new(),
             holds_submission: false,
+            forgets: 0,
         };
         let server = FakeServer::start(move |sent| stage.answer(sent)).await;
         let client = ApplicationClient::new(server.address.clone(), "alice".to_owned(), None, || 0).impatient();

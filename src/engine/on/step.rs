@@ -99,7 +99,7 @@ impl Engine {
                 self.expire_trackers_when_due(durable, now);
                 self.retire_when_due(durable, now);
                 self.check_stragglers_when_due(now);
-                self.applications.expire_when_due(now);
+                self.applications.expire_when_due(durable, self.outbox.last_fact(), now);
                 (Reply::Done, Wait::Nothing)
             }
         }

@@ -9,6 +9,7 @@ use crate::engine::{BeatReply, Event, Reply, WorkerBeatEvent};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
+use crate::store::FaultPoint;
 use crate::wire::Text;
 use crate::wire::limits::{BEAT_BYTES, BEAT_CONTAINERS, DIAGNOSTICS_BYTES, HEALTH_REPORT_BYTES, is_node_name, shorten};
 use crate::wire::protocol::{ContainerBeatCall, Value};
@@ -51,7 +52,11 @@ impl Dispatcher {
         }
         let (tracker, incarnation): (Arc<str>, u64) = (beat.tracker.as_str().into(), beat.incarnation);
         let came = WorkerBeatEvent::Came { beat: Box::new(beat), address: Some(pending.address()) };
+        let before = self.owner.last_fact();
         let (reply, wait_for) = self.owner.step_from(pending.address(), Event::WorkerBeat(came));
+        if self.owner.last_fact() > before {
+            FaultPoint::ContainerBeatDecided.pass();
+        }
         // Only a worker that is believed ends the wait of its older beat.
         if let Reply::Beat(BeatReply::Answer(_) | BeatReply::Waits) = reply
             && let Some(older) = self.held_beats.take(&tracker)
@@ -108,6 +113,9 @@ impl Dispatcher {
         }
         let waited = WorkerBeatEvent::Waited { tracker: tracker.to_string(), incarnation: held.incarnation, is_over };
         let (reply, wait_for) = self.owner.step(Event::WorkerBeat(waited));
+        if !is_over && matches!(reply, Reply::Beat(BeatReply::Answer(_))) {
+            FaultPoint::ContainerBeatReleased.pass();
+        }
         match reply {
             Reply::Beat(BeatReply::Waits) if !is_over => self.held_beats.hold(tracker.clone(), held),
             Reply::Beat(BeatReply::Waits) => self.answer_beat(held.pending, &BeatAnswer::default(), held.wait_for),

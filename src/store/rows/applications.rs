@@ -2,12 +2,14 @@
 
 use rusqlite::{ToSql, Transaction, params};
 
+use crate::api::applications::ContainerState;
 use crate::engine::{
     ApplicationChange, Container, ContainerCost, RequestType, Standing, SubmittedApplication, UNUSED_ID_MS,
 };
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
 
+use crate::store::fault_point::FaultPoint;
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::{APPLICATION_START_MS, set_meta};
@@ -19,7 +21,44 @@ pub(super) fn record(
     number: FactNumber,
     changes: &[ApplicationChange],
 ) -> rusqlite::Result<()> {
-    changes.iter().try_for_each(|change| record_change(transaction, missed_updates, number, change))
+    for change in changes {
+        record_change(transaction, missed_updates, number, change)?;
+        if let Some(point) = point_after(change) {
+            point.pass();
+        }
+    }
+    Ok(())
+}
+
+/// The point at which a change is written.
+fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
+    Some(match change {
+        ApplicationChange::Submitted { .. } => FaultPoint::ApplicationSubmitted,
+        ApplicationChange::Stands { standing, .. } if standing.state.is_over() => FaultPoint::ApplicationOver,
+        ApplicationChange::Stands { standing, .. } if standing.taken_in.is_some() => FaultPoint::ApplicationCallTakenIn,
+        ApplicationChange::Stands { .. } => FaultPoint::ApplicationStands,
+        ApplicationChange::RowSet { .. }
+        | ApplicationChange::TypeDropped { .. }
+        | ApplicationChange::LaunchSet { .. } => FaultPoint::ApplicationRequestWritten,
+        ApplicationChange::ItemsTaken { .. } | ApplicationChange::ItemTroubled { .. } => {
+            FaultPoint::ApplicationItemsWritten
+        }
+        ApplicationChange::Answered { .. } => FaultPoint::ApplicationAnswered,
+        ApplicationChange::Listed { .. } => FaultPoint::ApplicationListed,
+        ApplicationChange::Container(container) => match container.state {
+            ContainerState::Complete => FaultPoint::ContainerComplete,
+            _ if container.kill.is_some() => FaultPoint::ContainerKilled,
+            ContainerState::Allocated | ContainerState::Acquired => FaultPoint::ContainerGranted,
+            ContainerState::Launching => FaultPoint::ContainerLaunched,
+            ContainerState::Running => FaultPoint::ContainerRunning,
+        },
+        ApplicationChange::ContextKept { .. }
+        | ApplicationChange::ContextDropped { .. }
+        | ApplicationChange::SpecNamed { .. }
+        | ApplicationChange::Blacklisted { .. }
+        | ApplicationChange::Stamped(_)
+        | ApplicationChange::ApplicationStamped { .. } => return None,
+    })
 }
 
 fn record_change(

@@ -84,11 +84,16 @@ pub fn new_id(http: SocketAddr) -> String {
 // === impl Asked ===
 
 impl Asked {
-    pub fn answer(mut self) -> (u16, Value) {
-        let mut answer = Vec::new();
-        self.0.read_to_end(&mut answer).unwrap();
-        let answered = Answered::parse(&answer);
+    pub fn answer(self) -> (u16, Value) {
+        let answered = self.answered();
         let json = serde_json::from_str(&answered.body).unwrap_or_else(|error| panic!("{error}: {answered:?}"));
         (answered.status, json)
+    }
+
+    /// The answer with its headers.
+    pub fn answered(mut self) -> Answered {
+        let mut answer = Vec::new();
+        self.0.read_to_end(&mut answer).unwrap();
+        Answered::parse(&answer)
     }
 }

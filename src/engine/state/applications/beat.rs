@@ -50,6 +50,7 @@ impl Applications {
     pub fn take_beat(&mut self, beat: WorkerBeat, place: WorkerPlace, now: Now) -> Result<BeatNotes, NoFirstBeat> {
         let name: Arc<str> = Arc::from(beat.tracker.as_str());
         self.greet(&name, &beat, place, now)?;
+        self.note_what_it_has(&name, &beat);
         let mut notes = BeatNotes::default();
         let mut listed = BTreeSet::new();
         let mut running = Vec::new();
@@ -77,9 +78,6 @@ impl Applications {
                 });
                 continue;
             }
-            if let Some(worker) = self.workers.get_mut(&name) {
-                worker.has.insert(id);
-            }
             if let Some(started_ms) = started_ms {
                 self.step_container(id, ContainerStep::Started(started_ms));
             }
@@ -88,6 +86,16 @@ impl Applications {
             self.compare_full_list(&name, &listed, now);
         }
         Ok(notes)
+    }
+
+    /// Notes what a worker has, before the ends that it reports have consequences: what is killed for them is on the worker,
+    /// and not complete before that has ended it.
+    fn note_what_it_has(&mut self, name: &Arc<str>, beat: &WorkerBeat) {
+        let listed = beat.containers.iter().map(|container| container.id);
+        let has: Vec<ContainerId> = listed.filter(|id| self.is_here(*id, name, beat.incarnation)).collect();
+        if let Some(worker) = self.workers.get_mut(name) {
+            worker.has.extend(has);
+        }
     }
 
     /// Updates what is known of a worker; a new process of it, or one on a new connection, begins with nothing sent.

@@ -25,6 +25,7 @@ mod restored;
 mod settings;
 mod silence;
 mod specs;
+mod store_doubt;
 mod submit;
 mod table;
 mod tallies;

@@ -5,13 +5,14 @@ use super::master::is_master;
 use crate::api::applications::{
     ApplicationState, ContainerState, FinalStatus, RegisterAnswer, RegisterCall, UnregisterCall,
 };
-use crate::model::{ApplicationId, ContainerExit, ContainerId, Now};
+use crate::model::{ApplicationId, ContainerExit, ContainerId, FactNumber, Now};
 use crate::scheduler::RequestType;
 
 use super::change::ApplicationChange;
 use super::container::Kill;
 use super::container_end::ApplicationEnd;
 use super::refusal::ApplicationRefusal;
+use super::store_doubt::StoreDoubt;
 use super::table::Applications;
 
 // === impl Applications ===
@@ -140,13 +141,26 @@ impl Applications {
 
     /// When the next container or application is too late, ms of the monotonic clock; `u64::MAX`: never.
     pub fn next_due_mono_ms(&self) -> u64 {
+        self.doubt.map_or_else(|| self.first_due_mono_ms(), |doubt| doubt.next_mono_ms)
+    }
+
+    fn first_due_mono_ms(&self) -> u64 {
         let launch = self.launch_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
         let silence = self.silence_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
         launch.min(silence)
     }
 
-    /// Ends containers that were not launched in time, and applications that were silent for too long.
-    pub fn expire_when_due(&mut self, now: Now) {
+    /// Ends containers that were not launched in time, and applications that were silent for too long; not while the store
+    /// does not get from `durable` to `last`, the last fact, since calls are refused then.
+    pub fn expire_when_due(&mut self, durable: FactNumber, last: FactNumber, now: Now) {
+        if self.first_due_mono_ms() > now.mono_ms {
+            self.doubt = None;
+            return;
+        }
+        self.doubt = StoreDoubt::next(self.doubt, durable, last, now);
+        if self.doubt.is_some() {
+            return;
+        }
         while let Some(&(due_ms, id)) = self.launch_due.first().filter(|(due_ms, _)| *due_ms <= now.mono_ms) {
             self.launch_due.remove(&(due_ms, id));
             if self.container(id).is_some_and(|container| container.waits_for_launch()) {

@@ -15,6 +15,7 @@ use super::container_counts::{ContainerCounts, Counted};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
@@ -50,6 +51,8 @@ pub struct Applications {
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
     /// Counts for metrics.
     pub tallies: ApplicationTallies,
+    /// Why nothing is too late now.
+    pub(super) doubt: Option<StoreDoubt>,
     /// The changes of this step.
     pub(super) changes: Vec<ApplicationChange>,
     /// How many of them the scheduler knows.
@@ -90,6 +93,7 @@ impl Applications {
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
             tallies: ApplicationTallies::default(),
+            doubt: None,
             changes: Vec::new(),
             passed_on: 0,
             base_version: last_fact,

@@ -8,7 +8,7 @@ use crate::engine::tests::cluster::Fate;
 use crate::engine::{BeatRefusal, BeatReply, Effect};
 use crate::model::{Capability, ContainerExit, ContainerId};
 
-use super::bench::{ADDRESS, Bench, ONE, asking, ended, ids, launches, launching, refused, row, statuses};
+use super::bench::{ADDRESS, Bench, ONE, asking, ended, ids, items_row, launches, launching, refused, row, statuses};
 
 fn beat_of(bench: &Bench, index: usize) -> WorkerBeat {
     WorkerBeat {
@@ -111,6 +111,27 @@ fn what_a_whole_list_lacks_is_over() {
     bench.connect(0);
     let answer = program.call(&mut bench, AllocateCall::default());
     assert_eq!(statuses(&answer), [(1, -100)]);
+}
+
+#[test]
+fn what_is_killed_for_an_end_in_a_whole_list_is_on_its_worker() {
+    let mut bench = Bench::new(&[ONE.times(3)]);
+    let application = bench.unattended(vec![items_row("1-3", |launch| launch.rules.max_fails = Some(0))]);
+    bench.settle();
+    let [first, second, third] = bench.on_workers()[..] else { panic!("three run") };
+    bench.start(second);
+    bench.settle();
+    // While the connection is lost the first fails, and the third ends well.
+    bench.workers[0].containers.insert(first, ended(ContainerExit(1), ""));
+    bench.workers[0].containers.insert(third, ended(ContainerExit(0), ""));
+    let BeatReply::Answer(answer) = bench.connect(0) else { panic!("answered") };
+    assert_eq!(answer.kills.iter().map(|kill| kill.id).collect::<Vec<_>>(), [second]);
+    let live: Vec<ContainerId> = bench.application(application).live().map(|container| container.id).collect();
+    assert_eq!(live, [second], "it holds its room until its worker has ended it");
+    bench.settle();
+    let exits = bench.application(application).containers.values().map(|container| container.exit().0);
+    assert_eq!(exits.collect::<Vec<_>>(), [1, -107, 0], "one that ended by itself keeps its own status");
+    assert!(bench.on_workers().is_empty());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `allocate`: each row of the table of response ids, what one call does, and what it never does twice.
 
 use crate::api::applications::AllocateCall;
-use crate::engine::{ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, Effect};
-use crate::model::{Capability, ContainerId};
+use crate::engine::{ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, Effect, Event};
+use crate::model::{Capability, ContainerId, FactNumber};
 
 use super::bench::{Bench, ONE, asking, ids, launching, read, row, statuses};
 
@@ -201,6 +201,31 @@ fn a_silent_program_has_failed_and_its_containers_are_killed() {
     };
     assert_eq!(report.diagnostics, "silent for 600000 ms");
     assert_eq!((report.completed_containers, report.failed_containers), (1, 0));
+}
+
+#[test]
+fn nothing_is_too_late_while_the_store_cannot_write() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    assert_eq!(ids(&answer).len(), 1);
+    // All calls are refused meanwhile, those of a program and launches.
+    let stuck = FactNumber(bench.cluster.facts.len() as u64 - 1);
+    for _ in 0..30 {
+        bench.cluster.pass_ms(31_000);
+        bench.heartbeat(0);
+        bench.cluster.step(Event::Timer { durable: stuck });
+        assert!(bench.cluster.engine.next_timer_ms().unwrap() > bench.cluster.now.mono_ms, "no timer without a pause");
+    }
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert!(statuses(&answer).is_empty(), "{answer:?}");
+    for _ in 0..3 {
+        bench.cluster.pass_ms(5_000);
+        bench.heartbeat(0);
+        bench.cluster.timer();
+    }
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!(statuses(&answer), [(1, -100)], "once it writes, time passes again");
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use crate::api::BeatContainerState;
 use crate::api::applications::{AllocateAnswer, AllocateCall, Placement};
 use crate::engine::ApplicationAnswer;
-use crate::model::{Capability, ContainerId};
+use crate::model::{Capability, ContainerExit, ContainerId};
 
-use super::bench::{Bench, Program, asking, ids, items_row, launching, read, row};
+use super::bench::{Bench, Program, asking, ended, ids, items_row, launching, read, row};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -25,6 +26,13 @@ enum Op {
         which: usize,
         exit: i32,
     },
+    /// The same, not said before the next beat.
+    EndUnsaid {
+        which: usize,
+        exit: i32,
+    },
+    /// A worker connects again, and lists all that it has.
+    Reconnect(usize),
     /// The answer of the next call is lost once.
     LoseAnswer,
     Crash,
@@ -33,6 +41,7 @@ enum Op {
     Pass(u64),
     Unattended {
         items: u32,
+        max_fails: Option<u32>,
     },
 }
 
@@ -44,12 +53,15 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Release),
         3 => (0_usize..8).prop_map(Op::Start),
         4 => (0_usize..8, -1_i32..3).prop_map(|(which, exit)| Op::End { which, exit }),
+        4 => (0_usize..8, 0_i32..3).prop_map(|(which, exit)| Op::EndUnsaid { which, exit }),
+        2 => (0_usize..2).prop_map(Op::Reconnect),
         2 => Just(Op::LoseAnswer),
         2 => Just(Op::Crash),
         1 => (0_usize..2).prop_map(Op::RestartWorker),
         1 => (0_usize..8).prop_map(Op::Kill),
         1 => (1_u64..70_000).prop_map(Op::Pass),
-        1 => (1_u32..6).prop_map(|items| Op::Unattended { items }),
+        2 => (1_u32..6, prop::option::of(0_u32..2))
+            .prop_map(|(items, max_fails)| Op::Unattended { items, max_fails }),
     ]
 }
 
@@ -93,6 +105,12 @@ impl Watched {
     }
 }
 
+/// Containers on workers that have not ended there.
+fn running(bench: &Bench) -> Vec<ContainerId> {
+    let all = bench.workers.iter().flat_map(|worker| &worker.containers);
+    all.filter(|(_, state)| !matches!(state, BeatContainerState::Ended(_))).map(|(id, _)| *id).collect()
+}
+
 fn run(ops: Vec<Op>) {
     let mut bench = Bench::new(&[Capability::new(3_072, 3), Capability::new(2_048, 2)]);
     let program = bench.register();
@@ -119,16 +137,23 @@ fn run(ops: Vec<Op>) {
                 bench.settle();
             }
             Op::Start(which) => {
-                if let Some(id) = bench.on_workers().get(which).copied() {
+                if let Some(id) = running(&bench).get(which).copied() {
                     bench.start(id);
                     bench.settle();
                 }
             }
             Op::End { which, exit } => {
-                if let Some(id) = bench.on_workers().get(which).copied() {
+                if let Some(id) = running(&bench).get(which).copied() {
                     bench.end(id, if exit < 0 { -100 } else { exit });
                 }
             }
+            Op::EndUnsaid { which, exit } => {
+                if let Some(id) = running(&bench).get(which).copied() {
+                    let worker = bench.workers.iter_mut().find(|worker| worker.containers.contains_key(&id)).unwrap();
+                    worker.containers.insert(id, ended(ContainerExit(exit), ""));
+                }
+            }
+            Op::Reconnect(worker) => drop(bench.connect(worker)),
             Op::LoseAnswer => watched.loses_answer = true,
             Op::Crash => bench.crash(),
             Op::RestartWorker(worker) => {
@@ -149,13 +174,20 @@ fn run(ops: Vec<Op>) {
                 (0..2).for_each(|worker| bench.heartbeat(worker));
                 bench.cluster.timer();
             }
-            Op::Unattended { items } => {
+            Op::Unattended { items, max_fails } => {
                 let text = format!("1-{items}");
-                bench.unattended(vec![items_row(&text, |launch| launch.rules.max_attempts = Some(2))]);
+                let row = items_row(&text, |launch| {
+                    (launch.rules.max_attempts, launch.rules.max_fails) = (Some(2), max_fails);
+                });
+                bench.unattended(vec![row]);
             }
         }
         let on_workers = bench.on_workers();
         assert_eq!(on_workers.iter().collect::<BTreeSet<_>>().len(), on_workers.len(), "one place for each");
+        for id in running(&bench) {
+            let container = bench.cluster.engine.applications.container(id);
+            assert!(container.is_some_and(|one| one.is_live()), "{id} is over, and still on its worker");
+        }
     }
     // All comes to its end: the program wants nothing more, and gives back what it has.
     for _ in 0..200 {

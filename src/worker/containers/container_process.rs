@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::channel::Channel;
 use crate::supervisor::process::THIS_PROGRAM;
+use crate::supervisor::running_command::Supervision;
 
 use super::super::job_user::{Identity, SharedChannel};
 use super::control::ContainerControl;
@@ -51,7 +52,7 @@ fn run(channel: &Arc<SharedChannel>) -> io::Result<FromContainer> {
     let container = ContainerRun {
         order: &order,
         control: &control,
-        supervisor: Some(Path::new(THIS_PROGRAM)),
+        supervision: Supervision::Own(Path::new(THIS_PROGRAM)),
         looks: &ProcessLooks::default(),
         on_started: &on_started,
     };

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::super::logs::ContainerLogs;
 use super::super::memory_watch::ProcessLooks;
+use super::super::own_folders::OwnFolders;
 use super::*;
 use crate::api::{BeatContainerState, ContainerKill, DeclaredBag, WorkerBeat};
 use crate::model::{ApplicationId, Capability, LaunchContext};
@@ -149,10 +150,10 @@ impl Worker {
         let (registrations, registered) = watch::channel(0);
         let path = std::env::var("PATH").unwrap();
         let runner = Arc::new(ContainerRunner {
-            folders: Arc::new(folders),
+            folders: OwnFolders::new(Arc::new(folders)),
             logs: ContainerLogs::new(AttemptLogs { folder: logs, limit_bytes: None, retain: Duration::from_secs(1) }),
             environment: [("PATH".to_owned(), path)].into(),
-            supervisor: None,
+            keepers: None,
             run_as: RunAs::Worker,
             node_id: "h:50060".to_owned(),
             log_limit_bytes: 1 << 20,

@@ -187,22 +187,18 @@ impl KeptCommand {
     /// Waits until nothing is left of the command.
     fn finish(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        let report = process.channel.receive_bytes(CommandEnd::MESSAGE_BYTES + 1).unwrap_or_default();
-        match report.split_last() {
-            Some((&ALL_GONE, end)) => {
-                self.end = CommandEnd::of_message(end);
-                let stat = ProcessStat::of(self.pid);
-                let cpu_ms = stat.map_or(process.cpu_ms, |stat| stat.cpu_ms.saturating_add(stat.children_cpu_ms));
-                self.cpu_ms = cpu_ms.saturating_sub(process.cpu_ms);
-                process.cpu_ms = cpu_ms;
-                self.keepers.put(process);
-            }
-            _ => {
-                process.channel.shutdown_write();
-                let status = process.child.wait();
-                self.end = status.ok().map(CommandEnd::from);
-            }
+        let end = process.channel.receive_bytes(CommandEnd::MESSAGE_BYTES).ok();
+        self.end = end.and_then(|message| CommandEnd::of_message(&message));
+        if self.end.is_some() && process.channel.receive_bytes(1).is_ok_and(|report| report == [ALL_GONE]) {
+            let stat = ProcessStat::of(self.pid);
+            let cpu_ms = stat.map_or(process.cpu_ms, |stat| stat.cpu_ms.saturating_add(stat.children_cpu_ms));
+            self.cpu_ms = cpu_ms.saturating_sub(process.cpu_ms);
+            process.cpu_ms = cpu_ms;
+            return self.keepers.put(process);
         }
+        process.channel.shutdown_write();
+        let status = process.child.wait().ok();
+        self.end = self.end.or(status.map(CommandEnd::from));
     }
 
     /// CPU time of the command, its descendants and what its keeper took for it, ms. Waits until nothing is left of it.

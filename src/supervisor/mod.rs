@@ -11,3 +11,6 @@ pub(crate) mod keepers;
 pub mod process;
 pub mod process_tree;
 pub(crate) mod running_command;
+
+pub use keepers::Keepers;
+pub use running_command::Supervision;

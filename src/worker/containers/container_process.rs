@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
+use crate::supervisor::Supervision;
 use crate::supervisor::process::THIS_PROGRAM;
-use crate::supervisor::running_command::Supervision;
 
 use super::super::job_user::{Identity, SharedChannel};
 use super::control::ContainerControl;

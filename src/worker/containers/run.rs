@@ -11,9 +11,10 @@ use tokio::time::Instant;
 use crate::api::ContainerEnd;
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, LogOverflow};
+use crate::supervisor::Supervision;
 use crate::supervisor::command::{CommandEnds, open_null};
 use crate::supervisor::command_end::{CommandEnd, signal_name};
-use crate::supervisor::running_command::{RunningCommand, Supervision};
+use crate::supervisor::running_command::RunningCommand;
 
 use super::control::{ContainerControl, KillWish};
 use super::fault::LaunchFault;

@@ -10,8 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, ContainerId, LogKey};
-use crate::supervisor::keepers::Keepers;
-use crate::supervisor::running_command::Supervision;
+use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
 
 use super::super::run_as::RunAs;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
 use crate::model::hex;
-use crate::supervisor::keepers::Keepers;
+use crate::supervisor::Keepers;
 
 use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;

@@ -229,7 +229,7 @@ async fn a_repeated_launch_is_done_once_and_an_end_is_said_until_it_is_noted() {
     let mut worker = Worker::new(&daemon.address);
     let ran = worker.scratch.path().join("ran");
     let once = launch(1, &format!("echo ran >> {}; exit 3", ran.display()));
-    let folder = worker.service.runner.folders.all().next().unwrap().join("containers").join(id(1).to_string());
+    let folder = worker.scratch.path().join("disk").join("tasktracker-1").join("containers").join(id(1).to_string());
     let is_there = folder.clone();
     worker
         .run_while(async move {

@@ -38,7 +38,9 @@ pub struct ContainerWorld {
 pub struct WorldWorker {
     name: String,
     number: u64,
-    pub containers: Vec<ContainerId>,
+    containers: Vec<ContainerId>,
+    /// The last of them, which no beat has said: launches are repeated until then.
+    unsaid: usize,
 }
 
 /// A program of an application, between two calls.
@@ -108,7 +110,7 @@ impl ContainerWorld {
             let Reply::Heartbeat(answer) = self.step(event).reply else { panic!("no answer to a heartbeat") };
             fake.obey(&answer.response().unwrap(), |_| ());
         }
-        self.workers.push(WorldWorker { name, number: 0, containers: Vec::new() });
+        self.workers.push(WorldWorker { name, number: 0, containers: Vec::new(), unsaid: 0 });
         let event = self.beat(number, Some(ONE.times(room)), Vec::new());
         self.take(number, event);
     }
@@ -142,9 +144,10 @@ impl ContainerWorld {
     pub fn obey(&mut self, number: usize, answer: &BeatAnswer) {
         let worker = &mut self.workers[number];
         worker.containers.extend(answer.launches.iter().map(|launch| launch.id));
+        worker.unsaid = answer.launches.len();
     }
 
-    /// The beat of a worker that says that its `count` oldest containers have ended with 0.
+    /// The beat of a worker that says that its `count` oldest containers have ended with 0, and that it has the others.
     pub fn ends(&mut self, number: usize, count: usize) -> Event {
         let now_ms = self.now.wall_ms;
         let end = |id| {
@@ -160,8 +163,11 @@ impl ContainerWorld {
         };
         let worker = &mut self.workers[number];
         let count = count.min(worker.containers.len());
-        let ended = worker.containers.drain(..count).map(end).collect();
-        self.beat(number, None, ended)
+        let mut said: Vec<BeatContainer> = worker.containers.drain(..count).map(end).collect();
+        let unsaid = worker.containers.len().saturating_sub(std::mem::take(&mut worker.unsaid));
+        let has = |id: &ContainerId| BeatContainer { id: *id, state: BeatContainerState::Launching };
+        said.extend(worker.containers[unsaid..].iter().map(has));
+        self.beat(number, None, said)
     }
 
     /// Each worker learns of what waits for it.

@@ -38,9 +38,8 @@ fn growth<T>(make: impl FnOnce() -> T) -> (T, isize) {
     let made = make();
     let change = region.change();
     let bytes = |count: usize| isize::try_from(count).unwrap();
-    let grown = bytes(change.bytes_allocated) - bytes(change.bytes_deallocated);
-    // Growth and shrinkage in place are counted apart, as one number.
-    (made, grown + change.bytes_reallocated)
+    // What was reallocated is in both.
+    (made, bytes(change.bytes_allocated) - bytes(change.bytes_deallocated))
 }
 
 /// Memory that an application takes with so many items that wait.

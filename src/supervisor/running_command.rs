@@ -30,7 +30,7 @@ pub(crate) struct RunningCommand {
 /// Who watches over a command.
 #[derive(Clone, Copy, Debug)]
 pub enum Supervision<'a> {
-    /// Nobody: only its process group is killed.
+    /// None: only its process group is killed.
     Absent,
     /// A supervisor of its own, which is this program.
     Own(&'a Path),

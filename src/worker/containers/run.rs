@@ -34,7 +34,7 @@ pub struct ContainerRun<'a> {
     pub order: &'a ContainerOrder,
     /// Whether it is to end.
     pub control: &'a ContainerControl,
-    /// Who watches over it; without anybody only the process group is killed.
+    /// Who watches over it; without a supervisor only the process group is killed.
     pub supervision: Supervision<'a>,
     /// Measures it.
     pub looks: &'a ProcessLooks,

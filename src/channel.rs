@@ -109,6 +109,14 @@ impl Channel {
         let _ = self.0.shutdown(Shutdown::Write);
     }
 
+    /// What is there to read, at most so many bytes. Does not block or consume.
+    pub fn peek(&self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        let received = recv(self.0.as_fd(), &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        bytes.truncate(received.map_or(0, |(_, count)| count));
+        bytes
+    }
+
     /// Whether the peer has closed its end and nothing is left to read. Does not block or consume.
     pub fn is_closed(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;

@@ -1,14 +1,27 @@
-//! The user who owns the other end of a TCP connection within this machine, as the kernel lists it (proc_net_tcp(5)).
+//! The user who owns the other end of a TCP connection within this machine, as the kernel says of that one socket (sock_diag(7)),
+//! or lists it (proc_net_tcp(5)): a list takes milliseconds on a machine with much memory, however few sockets there are.
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rustix::net::netlink::SOCK_DIAG;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
 /// The kernel's number of the state in which both ends are open. A socket that its process has closed is in another one,
 /// and is listed as root's.
-const ESTABLISHED: &str = "01";
+const ESTABLISHED: u8 = 1;
+/// Bytes of `struct nlmsghdr`, which begins each message.
+const HEADER_BYTES: usize = 16;
+/// `SOCK_DIAG_BY_FAMILY`.
+const BY_FAMILY: u16 = 20;
+/// `NLM_F_REQUEST`.
+const IS_REQUEST: u16 = 1;
+/// `IPPROTO_TCP`.
+const TCP: u8 = 6;
 
-/// The user id that owns the socket bound to `own` and connected to `remote`; none if there is none, or the system has no
-/// `/proc`. Reads the whole list.
+/// The user id that owns the socket bound to `own` and connected to `remote`; none if there is none, or the system says nothing of
+/// sockets.
 pub(crate) fn uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
     // An end that is closed between two looks at one line is found closed by the second.
     let uid = find_uid(own, remote)?;
@@ -16,9 +29,85 @@ pub(crate) fn uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option<u32> 
 }
 
 fn find_uid(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let ends = (canonical(own), canonical(remote));
+    uid_by_diag(ends).ok().flatten().or_else(|| uid_in_lists(ends))
+}
+
+/// What the kernel answers of one socket; none: it is not there, or not open.
+fn uid_by_diag(ends: ((IpAddr, u16), (IpAddr, u16))) -> io::Result<Option<u32>> {
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+    send(&socket, &diag_request(ends), SendFlags::empty())?;
+    let mut answer = [0; 512];
+    // It was answered before the call returned.
+    let (_, bytes) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
+    Ok(answer.get(..bytes).and_then(|answer| uid_in_answer(answer, ends)))
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+fn diag_request((own, remote): ((IpAddr, u16), (IpAddr, u16))) -> Vec<u8> {
+    let family = if own.0.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let mut body = vec![family.as_raw() as u8, TCP, 0, 0];
+    // Sockets in any state.
+    body.extend(u32::MAX.to_ne_bytes());
+    body.extend(diag_ends(own, remote));
+    // On any interface, with any cookie.
+    body.extend([0; 4]);
+    body.extend([0xff; 8]);
+    let mut message = Vec::with_capacity(HEADER_BYTES + body.len());
+    message.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+    message.extend(BY_FAMILY.to_ne_bytes());
+    message.extend(IS_REQUEST.to_ne_bytes());
+    // One request on this socket, from this process.
+    message.extend([0; 8]);
+    message.extend(body);
+    message
+}
+
+/// The ports and addresses of `struct inet_diag_sockid`.
+fn diag_ends(own: (IpAddr, u16), remote: (IpAddr, u16)) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(36);
+    bytes.extend(own.1.to_be_bytes());
+    bytes.extend(remote.1.to_be_bytes());
+    for (address, _) in [own, remote] {
+        match address {
+            IpAddr::V4(address) => {
+                bytes.extend(address.octets());
+                bytes.extend([0; 12]);
+            }
+            IpAddr::V6(address) => bytes.extend(address.octets()),
+        }
+    }
+    bytes
+}
+
+/// The user id in an answer, `struct nlmsghdr` and `struct inet_diag_msg`, if it is about an open socket with these ends.
+fn uid_in_answer(answer: &[u8], (own, remote): ((IpAddr, u16), (IpAddr, u16))) -> Option<u32> {
+    let number = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    if kind != BY_FAMILY {
+        return None;
+    }
+    let message = answer.get(HEADER_BYTES..)?;
+    let [family, state, ..] = *message else { return None };
+    let port = |at: usize| Some(u16::from_be_bytes(message.get(at..at + 2)?.try_into().ok()?));
+    let address = |at: usize| {
+        let bytes = message.get(at..at + 16)?;
+        match family {
+            family if u16::from(family) == AddressFamily::INET.as_raw() => {
+                Some(IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?)))
+            }
+            _ => Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?)).to_canonical()),
+        }
+    };
+    let found = ((address(8)?, port(4)?), (address(24)?, port(6)?));
+    let (uid, inode) = (number(HEADER_BYTES + 64)?, number(HEADER_BYTES + 68)?);
+    let is_open = state == ESTABLISHED && inode != 0;
+    (is_open && found == (own, remote)).then_some(uid)
+}
+
+fn uid_in_lists(ends: ((IpAddr, u16), (IpAddr, u16))) -> Option<u32> {
     // A socket for both families lists its IPv4 ends in the second file.
     let lists = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
-    let ends = (canonical(own), canonical(remote));
     lists.iter().find_map(|path| fs::read_to_string(path).ok()?.lines().find_map(|line| uid_in(line, ends)))
 }
 
@@ -26,7 +115,7 @@ fn find_uid(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
 fn uid_in(line: &str, ends: ((IpAddr, u16), (IpAddr, u16))) -> Option<u32> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [_, own, remote, state, _, _, _, uid, _, inode, ..] = fields.as_slice() else { return None };
-    let is_open = *state == ESTABLISHED && *inode != "0";
+    let is_open = u8::from_str_radix(state, 16) == Ok(ESTABLISHED) && *inode != "0";
     let are_ends = is_open && (parse_end(own)?, parse_end(remote)?) == ends;
     are_ends.then(|| uid.parse().ok()).flatten()
 }
@@ -98,7 +187,10 @@ mod tests {
             let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (server, peer) = listener.accept().unwrap();
             let own = rustix::process::geteuid().as_raw();
-            assert_eq!(uid_of_socket(peer, server.local_addr().unwrap()), Some(own));
+            let server = server.local_addr().unwrap();
+            assert_eq!(uid_of_socket(peer, server), Some(own));
+            let both = (canonical(peer), canonical(server));
+            assert_eq!((uid_by_diag(both).unwrap(), uid_in_lists(both)), (Some(own), Some(own)));
             let ends = (client.local_addr().unwrap(), client.peer_addr().unwrap());
             drop(client);
             assert_eq!(uid_of_socket(ends.0, ends.1), None);

@@ -210,6 +210,21 @@ several_users() {
     fi
 }
 
+# 100,000 items over real ports, and what they cost the daemon.
+faked_array() {
+    cargo build --quiet --release --bins --example load && examples/load/compare.sh ours -- array
+}
+
+# A wheel of another program, which is measured beside ours.
+beside_hyperqueue() {
+    local name="an array beside HyperQueue" venv=$target/hyperqueue
+    if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet 'hyperqueue==0.27.*'; then
+        skip_step "$name" "the package hyperqueue cannot be had"
+        return
+    fi
+    step "$name" env HYPERQUEUE_PYTHON="$venv/bin/python" tests/array_beside_hyperqueue.py "$target/release/jobtracker" --strict
+}
+
 three_machines() {
     if [[ $(id -u) == 0 ]]; then
         step "three machines by the docs" tests/three_machines.sh
@@ -255,6 +270,8 @@ step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points
 step "overload" whole_overload
+step "an array on faked workers" faked_array
+beside_hyperqueue
 step "attacks" whole_attacks
 step "dependencies" dependencies
 known_holes

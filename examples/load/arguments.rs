@@ -52,6 +52,8 @@ pub enum Load {
     Info(Info),
     /// What a tracker, a waiting map, a finished map and a job take of resident memory
     Memory(Memory),
+    /// An array of items on faked workers, which end each container at once
+    Array(Array),
     /// The same scripted heartbeats and calls to the Java JobTracker and to ours, and where their answers differ
     Differential(Differential),
     /// Random small jobs whose tasks end in every way, each compared with how a model says it must end
@@ -215,6 +217,29 @@ pub struct Memory {
     /// Jobs of 10 maps and a reduce
     #[arg(long, default_value_t = 1000)]
     pub jobs: u32,
+}
+
+/// `array`
+#[derive(Clone, Debug, Args)]
+pub struct Array {
+    /// HTTP address of the JobTracker
+    #[arg(long)]
+    pub http: SocketAddr,
+    /// Workers
+    #[arg(long, default_value_t = 100)]
+    pub workers: u32,
+    /// Containers that each has room for; all of them end together
+    #[arg(long, default_value_t = 16)]
+    pub room: u32,
+    /// Items
+    #[arg(long, default_value_t = 100_000)]
+    pub items: u32,
+    /// Items of an application that waits before there are workers, whose memory is measured
+    #[arg(long, default_value_t = 1_000_000)]
+    pub waiting_items: u32,
+    /// Longest time
+    #[arg(long, default_value_t = 600)]
+    pub seconds: u64,
 }
 
 /// `differential`

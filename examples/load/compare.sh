@@ -32,6 +32,8 @@ LOADS=(
     "status"
     "info"
     "memory"
+    "array"
+    "array --room 1 --waiting-items 0"
 )
 QUICK_LOADS=(
     "idle --trackers 100 --seconds 2"
@@ -43,6 +45,7 @@ QUICK_LOADS=(
     "status --seconds 2"
     "info --seconds 2"
     "memory --trackers 400 --maps 2000 --jobs 50"
+    "array --workers 20 --items 5000 --waiting-items 10000"
 )
 
 servers=() scheduler=''
@@ -144,6 +147,10 @@ one() (
             echo "$user user key-of-$user" >>"$CLUSTER/hadoop.acl"
         done
         market=(--http "127.0.0.1:$HTTP_PORT" --acl "$CLUSTER/hadoop.acl")
+    elif [[ $1 == array* ]]; then
+        [[ $server == ours ]] || return 0
+        cluster_create
+        market=(--http "127.0.0.1:$HTTP_PORT")
     elif [[ -n $scheduler ]]; then
         [[ $* =~ --queues[\ =]([0-9]+) ]] || true
         scheduled_cluster "${BASH_REMATCH[1]:-0}"

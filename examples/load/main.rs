@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bidding;
+mod container_worker;
 mod dice;
 mod differential;
 mod fleet;

@@ -48,6 +48,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::log::{error_mark, start_log_to_stderr};
+use crate::supervisor::keeper_process::{KEEP_COMMANDS, keep_commands};
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
@@ -129,9 +130,12 @@ pub fn command() -> clap::Command {
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
 /// configuration, or refused, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
-    // The tasktracker starts this for each command and waits for it.
+    // The tasktracker starts the first for each command and waits for it, the second for many containers.
     if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
         return supervise();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == KEEP_COMMANDS) {
+        return keep_commands();
     }
     // And these for each attempt or container that runs as its user.
     if std::env::args_os().nth(1).is_some_and(|word| word == ATTEMPT_COMMAND) {

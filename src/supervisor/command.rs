@@ -72,7 +72,7 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
 // === impl CommandGroup ===
 
 impl CommandGroup {
-    /// Starts something in the group: this process, which must have one thread, is in it meanwhile.
+    /// Starts something in the group: this process, whose other threads start nothing, is in it meanwhile.
     ///
     /// # Errors
     /// Those of the system, and of the start.

@@ -1,12 +1,18 @@
 //! Commands under a supervisor process: whatever a command starts ends with it.
 //!
-//! `command` describes and starts a command, `process` is the supervisor process and the handle on it, `inherited` closes
-//! what that process has inherited, `running_command` starts, ends and reaps a command, `command_end` is how it ended,
-//! `process_tree` reads `/proc`. Nothing here knows of tasks: streaming attempts are one user.
+//! `command` describes and starts a command, `process` is the supervisor process and the handle on it, `keeper_process` one that
+//! keeps one command after another, `keepers` those that wait for the next, `inherited` closes what such a process has inherited;
+//! `running_command` starts, ends and reaps a command, `command_end` is how it ended, `process_tree` reads `/proc`. Nothing here
+//! knows of tasks: streaming attempts are one user.
 
 pub(crate) mod command;
 pub(crate) mod command_end;
 mod inherited;
+pub mod keeper_process;
+pub(crate) mod keepers;
 pub mod process;
 pub mod process_tree;
 pub(crate) mod running_command;
+
+pub use keepers::Keepers;
+pub use running_command::Supervision;

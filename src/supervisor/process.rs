@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The result of a start.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum StartResult {
+pub(super) enum StartResult {
     Started,
     /// With the system's error number, if it has one.
     Failed(Option<i32>),

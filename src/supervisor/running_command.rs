@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +14,7 @@ use crate::process_stat::ProcessStat;
 
 use super::command::{CommandEnds, CommandSpec};
 use super::command_end::CommandEnd;
+use super::keepers::{Keepers, KeptCommand};
 use super::process::SupervisedCommand;
 use super::process_tree;
 use super::process_tree::CommandTree;
@@ -20,45 +22,68 @@ use super::process_tree::CommandTree;
 /// A running command.
 #[derive(Debug)]
 pub(crate) struct RunningCommand {
-    /// The command, or its supervisor.
-    child: Child,
-    pid: Pid,
     scope: ProcessScope,
     /// By which its processes are found without a supervisor.
     marking_folder: PathBuf,
+}
+
+/// Who watches over a command.
+#[derive(Clone, Copy, Debug)]
+pub enum Supervision<'a> {
+    /// None: only its process group is killed.
+    Absent,
+    /// A supervisor of its own, which is this program.
+    Own(&'a Path),
+    /// A keeper, which keeps others after it.
+    Keeper(&'a Arc<Keepers>),
 }
 
 /// What binds the processes of a command together.
 #[derive(Debug)]
 enum ProcessScope {
     /// Only their process group; the descriptor is the command's.
-    Group(OwnedFd),
+    Group(Child, OwnedFd),
     /// A supervisor, which no descendant escapes.
-    Supervisor(SupervisedCommand),
+    Supervisor(Child, SupervisedCommand),
+    /// A keeper, which no descendant escapes.
+    Keeper(KeptCommand),
+}
+
+fn pid_of(child: &Child) -> i32 {
+    Pid::from_child(child).as_raw_nonzero().get()
+}
+
+// === impl Supervision ===
+
+impl<'a> From<Option<&'a Path>> for Supervision<'a> {
+    fn from(supervisor: Option<&'a Path>) -> Self {
+        supervisor.map_or(Self::Absent, Self::Own)
+    }
 }
 
 // === impl RunningCommand ===
 
 impl RunningCommand {
-    /// Starts a command, under a supervisor if its program is given; calls `pause` before each further attempt to start it.
+    /// Starts a command, under a supervisor if there is one; calls `pause` before each further attempt to start it.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn start(
+    pub fn start<'a>(
         spec: &CommandSpec,
         ends: CommandEnds,
-        supervisor: Option<&Path>,
+        supervision: impl Into<Supervision<'a>>,
         pause: impl Fn(Duration),
     ) -> io::Result<Self> {
-        let (scope, child) = match supervisor {
-            Some(program) => {
+        let scope = match supervision.into() {
+            Supervision::Keeper(keepers) => ProcessScope::Keeper(keepers.start(spec, &ends)?),
+            Supervision::Own(program) => {
                 let (supervised, child) = SupervisedCommand::start(program, spec, ends)?;
-                (ProcessScope::Supervisor(supervised), child)
+                ProcessScope::Supervisor(child, supervised)
             }
-            None => {
+            Supervision::Absent => {
                 let mut child = spec.start(ends, pause)?;
                 match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-                    Ok(pidfd) => (ProcessScope::Group(pidfd), child),
+                    Ok(pidfd) => ProcessScope::Group(child, pidfd),
                     Err(error) => {
                         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                         let _ = child.wait();
@@ -67,12 +92,16 @@ impl RunningCommand {
                 }
             }
         };
-        Ok(Self { pid: Pid::from_child(&child), child, scope, marking_folder: spec.marking_folder().to_owned() })
+        Ok(Self { scope, marking_folder: spec.marking_folder().to_owned() })
     }
 
     /// The processes whose memory counts: the supervisor's own does not.
     pub fn tree(&self) -> CommandTree {
-        CommandTree { root: self.pid.as_raw_nonzero().get(), with_root: matches!(self.scope, ProcessScope::Group(_)) }
+        match &self.scope {
+            ProcessScope::Group(child, _) => CommandTree { root: pid_of(child), with_root: true },
+            ProcessScope::Supervisor(child, _) => CommandTree { root: pid_of(child), with_root: false },
+            ProcessScope::Keeper(kept) => CommandTree { root: kept.pid(), with_root: false },
+        }
     }
 
     /// Whether the command has ended within `time`.
@@ -97,10 +126,11 @@ impl RunningCommand {
     /// Sends SIGTERM to the command and its group.
     pub fn terminate(&self) {
         match &self.scope {
-            ProcessScope::Group(_) => {
-                let _ = kill_process_group(self.pid, Signal::TERM);
+            ProcessScope::Group(child, _) => {
+                let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
             }
-            ProcessScope::Supervisor(supervised) => supervised.terminate(),
+            ProcessScope::Supervisor(_, supervised) => supervised.terminate(),
+            ProcessScope::Keeper(kept) => kept.terminate(),
         }
     }
 
@@ -115,27 +145,35 @@ impl RunningCommand {
     pub fn kill_rest(&self) {
         match &self.scope {
             // The command is not reaped yet, so that no other process can have its number.
-            ProcessScope::Group(_) => {
-                let _ = kill_process_group(self.pid, Signal::KILL);
+            ProcessScope::Group(child, _) => {
+                let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             }
-            ProcessScope::Supervisor(supervised) => supervised.kill(),
+            ProcessScope::Supervisor(_, supervised) => supervised.kill(),
+            ProcessScope::Keeper(kept) => kept.kill(),
         }
     }
 
     /// CPU time of the command and its reaped descendants. Waits for the end, and reads before reaping.
-    pub fn cpu_ms(&self) -> u64 {
-        while let Err(rustix::io::Errno::INTR) =
-            waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-        {}
-        let stat = ProcessStat::of(self.pid.as_raw_nonzero().get());
+    pub fn cpu_ms(&mut self) -> u64 {
+        let pid = match &mut self.scope {
+            ProcessScope::Keeper(kept) => return kept.cpu_ms(),
+            ProcessScope::Group(child, _) | ProcessScope::Supervisor(child, _) => Pid::from_child(child),
+        };
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {
+        }
+        let stat = ProcessStat::of(pid.as_raw_nonzero().get());
         stat.map_or(0, |stat| stat.cpu_ms.saturating_add(stat.children_cpu_ms))
     }
 
     /// Kills what can be found of the command when its supervisor was killed, perhaps by the command itself.
     pub fn end_if_unsupervised(&self) {
-        if let ProcessScope::Supervisor(supervised) = &self.scope
-            && supervised.is_gone()
-        {
+        let is_lost = match &self.scope {
+            ProcessScope::Group(..) => false,
+            ProcessScope::Supervisor(_, supervised) => supervised.is_gone(),
+            ProcessScope::Keeper(kept) => kept.is_lost(),
+        };
+        if is_lost {
             let left = process_tree::kill_processes_in(&self.marking_folder);
             tracing::warn!("the supervisor process of a command was killed; killed {left} processes that it left");
         }
@@ -146,12 +184,14 @@ impl RunningCommand {
     /// # Errors
     /// Those of waiting for it.
     pub fn reap(&mut self) -> io::Result<CommandEnd> {
-        let status = self.child.wait()?;
-        let reported = match &self.scope {
-            ProcessScope::Group(_) => None,
-            ProcessScope::Supervisor(supervised) => supervised.reported_end(),
-        };
-        Ok(reported.unwrap_or_else(|| status.into()))
+        match &mut self.scope {
+            ProcessScope::Group(child, _) => Ok(child.wait()?.into()),
+            ProcessScope::Supervisor(child, supervised) => {
+                let status = child.wait()?;
+                Ok(supervised.reported_end().unwrap_or_else(|| status.into()))
+            }
+            ProcessScope::Keeper(kept) => kept.reap(),
+        }
     }
 }
 
@@ -159,8 +199,9 @@ impl AsFd for RunningCommand {
     /// Readable once the command has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.scope {
-            ProcessScope::Group(pidfd) => pidfd.as_fd(),
-            ProcessScope::Supervisor(supervised) => supervised.as_fd(),
+            ProcessScope::Group(_, pidfd) => pidfd.as_fd(),
+            ProcessScope::Supervisor(_, supervised) => supervised.as_fd(),
+            ProcessScope::Keeper(kept) => kept.as_fd(),
         }
     }
 }
@@ -168,9 +209,16 @@ impl AsFd for RunningCommand {
 impl Drop for RunningCommand {
     fn drop(&mut self) {
         // Reached without a reaped child only when starting or a thread failed.
-        if let Ok(None) = self.child.try_wait() {
+        let is_over = match &mut self.scope {
+            ProcessScope::Group(child, _) | ProcessScope::Supervisor(child, _) => !matches!(child.try_wait(), Ok(None)),
+            // It ends its process itself.
+            ProcessScope::Keeper(_) => true,
+        };
+        if !is_over {
             self.kill_rest();
-            let _ = self.child.wait();
+            if let ProcessScope::Group(child, _) | ProcessScope::Supervisor(child, _) = &mut self.scope {
+                let _ = child.wait();
+            }
         }
     }
 }

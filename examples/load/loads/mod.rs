@@ -1,5 +1,6 @@
 //! The loads, one file each.
 
+mod array;
 mod hold;
 mod idle;
 mod info;
@@ -62,6 +63,7 @@ pub async fn run(bench: &Bench, load: &Load) -> anyhow::Result<Vec<Row>> {
         Load::Status(arguments) => status::run(bench, arguments).await,
         Load::Info(arguments) => info::run(bench, arguments).await,
         Load::Memory(arguments) => memory::run(bench, arguments).await,
+        Load::Array(arguments) => array::run(bench, arguments).await,
         Load::Differential(_) | Load::Random(_) | Load::Bidding(_) | Load::Soak(_) | Load::Table => Ok(Vec::new()),
     }
 }

@@ -1,5 +1,7 @@
 //! Rows of applications and their containers.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{ToSql, Transaction, params};
 
 use crate::api::applications::ContainerState;
@@ -21,13 +23,40 @@ pub(super) fn record(
     number: FactNumber,
     changes: &[ApplicationChange],
 ) -> rusqlite::Result<()> {
-    for change in changes {
+    let overtaken = overtaken(changes);
+    let written = changes.iter().enumerate().filter(|(place, _)| !overtaken.contains(place));
+    for (_, change) in written {
         record_change(transaction, missed_updates, number, change)?;
         if let Some(point) = point_after(change) {
             point.pass();
         }
     }
     Ok(())
+}
+
+/// The places of changes that a later one of the same step replaces: many grants of one type lower the same row.
+fn overtaken(changes: &[ApplicationChange]) -> BTreeSet<usize> {
+    let (mut rows, mut items) = (BTreeSet::new(), BTreeSet::new());
+    let mut overtaken = BTreeSet::new();
+    for (at, change) in changes.iter().enumerate().rev() {
+        let is_overtaken = match change {
+            ApplicationChange::RowSet { application, request, place, .. } => {
+                !rows.insert((*application, *request, place))
+            }
+            ApplicationChange::ItemsTaken { application, request, .. } => !items.insert((*application, *request)),
+            ApplicationChange::TypeDropped { .. } | ApplicationChange::LaunchSet { .. } => {
+                // What comes before them is about other rows.
+                rows.clear();
+                items.clear();
+                false
+            }
+            _ => false,
+        };
+        if is_overtaken {
+            overtaken.insert(at);
+        }
+    }
+    overtaken
 }
 
 /// The point at which a change is written.
@@ -56,6 +85,7 @@ fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
         | ApplicationChange::ContextDropped { .. }
         | ApplicationChange::SpecNamed { .. }
         | ApplicationChange::Blacklisted { .. }
+        | ApplicationChange::Charged { .. }
         | ApplicationChange::Stamped(_)
         | ApplicationChange::ApplicationStamped { .. } => return None,
     })
@@ -316,4 +346,33 @@ fn name_in(
 fn type_columns(request: RequestType) -> [i64; 4] {
     let RequestType { priority, request_id, capability } = request;
     [priority.into(), request_id.cast_signed(), capability.memory_mb.into(), capability.vcores.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::applications::Placement;
+    use crate::model::Capability;
+
+    #[test]
+    fn of_several_changes_of_a_row_in_one_step_the_last_is_written() {
+        let application = ApplicationId::new(1, 1);
+        let request = RequestType { priority: 1, request_id: 0, capability: Capability::new(512, 1) };
+        let other = RequestType { priority: 2, ..request };
+        let row =
+            |request, place, count| ApplicationChange::RowSet { application, request, place, count, relaxes: true };
+        let taken = |taken| ApplicationChange::ItemsTaken { application, request, taken };
+        let any = || Placement::Any;
+        let changes = [
+            row(request, any(), 9),
+            taken(1),
+            row(other, any(), 8),
+            row(request, Placement::Host("h".to_owned()), 7),
+            row(request, any(), 6),
+            taken(2),
+        ];
+        assert_eq!(overtaken(&changes), BTreeSet::from([0, 1]));
+        let dropped = ApplicationChange::TypeDropped { application, request };
+        assert!(overtaken(&[row(request, any(), 9), dropped, row(request, any(), 6)]).is_empty());
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
+use crate::supervisor::Supervision;
 use crate::supervisor::process::THIS_PROGRAM;
 
 use super::super::job_user::{Identity, SharedChannel};
@@ -51,7 +52,7 @@ fn run(channel: &Arc<SharedChannel>) -> io::Result<FromContainer> {
     let container = ContainerRun {
         order: &order,
         control: &control,
-        supervisor: Some(Path::new(THIS_PROGRAM)),
+        supervision: Supervision::Own(Path::new(THIS_PROGRAM)),
         looks: &ProcessLooks::default(),
         on_started: &on_started,
     };

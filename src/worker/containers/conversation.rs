@@ -27,6 +27,17 @@ struct SentBeat {
     change: u64,
 }
 
+/// What there is to say that no beat has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing.
+    Nothing,
+    /// That containers have come and run: their ends often follow at once.
+    Started,
+    /// An end, which makes room; or the worker is ill or well again.
+    Urgent,
+}
+
 /// The beats of one connection.
 #[derive(Debug, Default)]
 pub struct Conversation {
@@ -46,9 +57,14 @@ pub struct Conversation {
 // === impl Conversation ===
 
 impl Conversation {
-    /// Whether there is something to say that no beat has said.
-    pub fn has_news(&self, table: &ContainerTable, unhealthy: Option<&str>) -> bool {
-        self.number == 0 || table.last_change() > self.sent_change || self.sent_unhealthy.as_deref() != unhealthy
+    /// What there is to say that no beat has said.
+    pub fn news(&self, table: &ContainerTable, unhealthy: Option<&str>) -> News {
+        let is_urgent = table.last_end() > self.sent_change || self.sent_unhealthy.as_deref() != unhealthy;
+        match table.last_change() > self.sent_change {
+            _ if self.number == 0 || is_urgent => News::Urgent,
+            true => News::Started,
+            false => News::Nothing,
+        }
     }
 
     /// The next beat: all there is in the first, then what no answered beat has said.
@@ -97,7 +113,8 @@ mod tests {
     use super::super::control::ContainerControl;
     use super::super::table::ContainerEvent;
     use super::*;
-    use crate::model::{ApplicationId, Capability};
+    use crate::api::ContainerEnd;
+    use crate::model::{ApplicationId, Capability, ContainerExit};
 
     fn identity() -> BeatIdentity {
         let declared = DeclaredBag { capability: Capability::new(8_192, 8), slot: Capability::new(1_024, 1) };
@@ -112,14 +129,15 @@ mod tests {
         let control = Arc::new(ContainerControl::new().unwrap());
         table.launch(ids[0], control.clone(), Duration::ZERO);
         let mut conversation = Conversation::default();
-        assert!(conversation.has_news(&table, None));
+        assert_eq!(conversation.news(&table, None), News::Urgent);
         let first = conversation.next_beat(&identity, &table, None);
         assert!(first.is_full && first.declared.is_some() && first.number == 1 && first.containers.len() == 1);
         conversation.on_sent(0);
-        assert!(!conversation.has_news(&table, None) && conversation.has_news(&table, Some("full")));
+        assert_eq!(conversation.news(&table, None), News::Nothing);
+        assert_eq!(conversation.news(&table, Some("full")), News::Urgent);
         // A change while the first is held.
         table.launch(ids[1], control, Duration::ZERO);
-        assert!(conversation.has_news(&table, None));
+        assert_eq!(conversation.news(&table, None), News::Started);
         let second = conversation.next_beat(&identity, &table, None);
         assert!(!second.is_full && second.declared.is_none() && second.number == 2);
         assert_eq!(second.containers.len(), 2, "the first was not answered yet");
@@ -129,5 +147,11 @@ mod tests {
         table.apply((ids[0], ContainerEvent::Started { pid: 1, started_ms: 1 }));
         let third = conversation.next_beat(&identity, &table, None);
         assert_eq!(third.containers.iter().map(|container| container.id).collect::<Vec<_>>(), [ids[0]]);
+        let (exit, diagnostics) = (ContainerExit::SUCCESS, String::new());
+        let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 };
+        table.apply((ids[0], ContainerEvent::Ended(end)));
+        assert_eq!(conversation.news(&table, None), News::Urgent, "it makes room");
+        conversation.next_beat(&identity, &table, None);
+        assert_eq!(conversation.news(&table, None), News::Nothing, "it was said");
     }
 }

@@ -3,7 +3,7 @@
 //! `service` beats with the daemon over a connection of their own (`conversation` is what it says), and keeps the `table`.
 //! `runner` runs each container on a thread of its own: `run` takes it from its launch to its end, in the worker's process or,
 //! where commands run as their users, in one with the user's ids (`user_container`, `container_process`, `user_message`).
-//! `prepared` makes ready what it needs: `resources` and `archive` bring its files, `item_value` its item, `environment` its
+//! `own_folders` has a folder for each; `prepared` makes ready what it needs: `resources` and `archive` bring its files, `item_value` its item, `environment` its
 //! variables; `fault` is why it did not start. `output_log` and `logs` keep its output. `control_groups` or `memory_watch` hold it
 //! to its memory. `bag` is what the worker declares.
 //!
@@ -24,6 +24,7 @@ mod logs;
 pub mod memory_watch;
 pub mod order;
 mod output_log;
+mod own_folders;
 mod prepared;
 mod resource_cache;
 mod resource_copy;

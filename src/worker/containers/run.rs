@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 use crate::api::ContainerEnd;
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, LogOverflow};
+use crate::supervisor::Supervision;
 use crate::supervisor::command::{CommandEnds, open_null};
 use crate::supervisor::command_end::{CommandEnd, signal_name};
 use crate::supervisor::running_command::RunningCommand;
@@ -34,8 +34,8 @@ pub struct ContainerRun<'a> {
     pub order: &'a ContainerOrder,
     /// Whether it is to end.
     pub control: &'a ContainerControl,
-    /// The supervisor program; without one only the process group is killed.
-    pub supervisor: Option<&'a Path>,
+    /// Who watches over it; without a supervisor only the process group is killed.
+    pub supervision: Supervision<'a>,
     /// Measures it.
     pub looks: &'a ProcessLooks,
     /// Called once its process runs, with its number and the time, epoch ms.
@@ -95,7 +95,7 @@ impl ContainerRun<'_> {
             stderr: self.lead(stderr, stderr_log, &mut outputs).map_err(LaunchFault::System)?,
         };
         let context = &self.order.launch.context;
-        let started = RunningCommand::start(&spec, ends, self.supervisor, pause);
+        let started = RunningCommand::start(&spec, ends, self.supervision, pause);
         let command = started
             .map_err(|error| LaunchFault::of_start(context.command.first().map_or("", String::as_str), error))?;
         let now = Instant::now();

@@ -2,28 +2,24 @@
 //! commands run as their users.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::accounts::LoginUser;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
-use crate::fs::{FolderHandle, FsError, remove_below};
 use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, LogKey, ResourceKind};
-use crate::streaming::private_files::FOLDER_MODE;
+use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
 
-use super::super::local_folders::LocalFolders;
 use super::super::run_as::RunAs;
 use super::control::ContainerControl;
 use super::control_groups::{ContainerGroup, ControlGroups};
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
+use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
 use super::run::{ContainerRun, over_memory, whole_mb};
 use super::table::{ContainerEvent, ContainerMessage};
@@ -31,22 +27,18 @@ use super::user_container::UserContainer;
 
 /// Longest text about an end, bytes: beats have a limit.
 const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
-/// On each disk, with a folder for each container.
-const FOLDER: &str = "containers";
-/// Of it: users reach what is theirs, and see nothing else.
-const REACHABLE_MODE: u32 = 0o711;
 
 /// What the threads of all containers share.
 #[derive(Debug)]
 pub struct ContainerRunner {
-    /// The disks.
-    pub folders: Arc<LocalFolders>,
+    /// Their folders.
+    pub folders: OwnFolders,
     /// Their logs.
     pub logs: ContainerLogs,
     /// The worker's environment.
     pub environment: BTreeMap<String, String>,
-    /// The supervisor program.
-    pub supervisor: Option<PathBuf>,
+    /// Watch over commands, unless each is watched over by a process of its user.
+    pub keepers: Option<Arc<Keepers>>,
     /// Which user they run as.
     pub run_as: RunAs,
     /// The worker's `host:web port`.
@@ -106,11 +98,15 @@ impl ContainerRunner {
         self.logs.remove_old(&|name| live.contains(name));
     }
 
-    /// Removes what an ended container has left on the disks, but for its logs.
-    pub fn clear(&self, id: ContainerId) {
-        for disk in self.folders.all() {
-            // Whatever its user has put there. The next start removes the rest.
-            let _ = remove_below(disk, &Path::new(FOLDER).join(id.to_string()));
+    /// Removes what ended containers have left on the disks, but for their logs. Nothing waits for it.
+    pub fn clear_later(&self, ended: impl IntoIterator<Item = ContainerId>) {
+        ended.into_iter().for_each(|id| self.folders.clear_later(id));
+    }
+
+    /// Ends the keepers that had no command for so long.
+    pub fn end_idle_keepers(&self, time: Duration) {
+        if let Some(keepers) = &self.keepers {
+            keepers.end_idle(time);
         }
     }
 
@@ -124,11 +120,11 @@ impl ContainerRunner {
         };
         let id = launch.id;
         let has_files = shares_files(&launch.context);
-        let disk = self.folders.next();
+        let disk = self.folders.next_disk();
         if has_files {
             self.caches.trim(disk);
         }
-        let made = make_folder(disk, id, user.as_ref()).and_then(|folder| {
+        let made = self.folders.make(disk, id, user.as_ref()).and_then(|folder| {
             let shared_files = if has_files { self.caches.folder_of(disk, user.as_ref())? } else { None };
             let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
             Ok((folder, shared_files, logs))
@@ -158,8 +154,9 @@ impl ContainerRunner {
         let on_started = |pid, started_ms| self.send(id, ContainerEvent::Started { pid, started_ms });
         let mut end = match &user {
             None => {
-                let (supervisor, looks) = (self.supervisor.as_deref(), &self.looks);
-                ContainerRun { order: &order, control, supervisor, looks, on_started: &on_started }.run(logs)
+                let supervision = self.keepers.as_ref().map_or(Supervision::Absent, Supervision::Keeper);
+                let looks = &self.looks;
+                ContainerRun { order: &order, control, supervision, looks, on_started: &on_started }.run(logs)
             }
             Some(user) => {
                 let group = group_of_process;
@@ -174,17 +171,6 @@ impl ContainerRunner {
         }
         end
     }
-}
-
-/// Makes the folder of a container on a disk, for its user.
-fn make_folder(disk: &Path, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
-    let all = FolderHandle::open(disk)?.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
-    let folder = all.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
-    if let Some(user) = user {
-        // Last: from then on the user decides what lies in it.
-        folder.give(user.uid, Some(user.gid))?;
-    }
-    Ok(folder.path().to_owned())
 }
 
 /// Whether the files of its context may be those that other containers of its user have too.

@@ -1,6 +1,7 @@
 //! The worker's side of containers: beats with the daemon over a connection of their own, and what its answers ask for.
 //!
-//! A change is said at once, while the beat before may still be held. A daemon that does not know the protocol, as the Java
+//! An end is said at once, while the beat before may still be held; that a container runs waits a moment for its end: short commands
+//! take one beat, not three. A daemon that does not know the protocol, as the Java
 //! JobTracker, gets no more than one connection a minute; containers are then not for this worker.
 
 use std::convert::Infallible;
@@ -19,7 +20,7 @@ use crate::wire::Text;
 use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value};
 
 use super::control::ContainerControl;
-use super::conversation::{BeatIdentity, Conversation};
+use super::conversation::{BeatIdentity, Conversation, News};
 use super::runner::ContainerRunner;
 use super::table::{ContainerMessage, ContainerTable};
 
@@ -33,6 +34,10 @@ const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks at the free room on the disks.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// That a container runs is said so much later, with whatever else there is by then.
+const TOGETHER: Duration = Duration::from_millis(20);
+/// Keepers that had no command for so long end.
+const MOST_IDLE: Duration = Duration::from_secs(30);
 /// Unanswered beats: the one that is held, and the one that ends its wait.
 const MOST_UNANSWERED: usize = 2;
 /// Beyond the longest grace, for the ends of containers and their reports, when the worker stops.
@@ -170,14 +175,21 @@ impl ContainerService {
         let mut conversation = Conversation::default();
         let mut give_up_at = Instant::now() + ANSWER_TIMEOUT;
         let mut look_at = Instant::now() + HEALTH_INTERVAL;
+        // When starts that wait for more news are said.
+        let mut say_at = None;
         loop {
             if self.is_done() {
                 return Ok(());
             }
             let unhealthy = self.unhealthy();
             let may_send = client.unanswered() < MOST_UNANSWERED;
-            let has_news = conversation.has_news(&self.table, unhealthy.as_deref());
-            if client.unanswered() == 0 || (may_send && has_news) {
+            let is_due = match conversation.news(&self.table, unhealthy.as_deref()) {
+                News::Nothing => false,
+                News::Urgent => true,
+                News::Started => *say_at.get_or_insert_with(|| Instant::now() + TOGETHER) <= Instant::now(),
+            };
+            if client.unanswered() == 0 || (may_send && is_due) {
+                say_at = None;
                 let beat = conversation.next_beat(&self.identity, &self.table, unhealthy);
                 let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
                 let call = Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) });
@@ -203,7 +215,11 @@ impl ContainerService {
                     }
                 }
                 Ok(()) = self.registered.changed() => return Ok(()),
-                () = sleep_until(look_at) => look_at = Instant::now() + HEALTH_INTERVAL,
+                () = sleep_until(say_at.unwrap_or(look_at)), if may_send && say_at.is_some() => {}
+                () = sleep_until(look_at) => {
+                    look_at = Instant::now() + HEALTH_INTERVAL;
+                    self.runner.end_idle_keepers(MOST_IDLE);
+                }
                 () = sleep_until(give_up_at) => return Err(IpcError::Timeout(ANSWER_TIMEOUT)),
             }
         }
@@ -223,12 +239,8 @@ impl ContainerService {
     fn obey(&mut self, answer: BeatAnswer) {
         let BeatAnswer { launches, kills, noted } = answer;
         let forgotten: Vec<ContainerId> = noted.into_iter().filter(|id| self.table.forget(*id)).collect();
-        if !forgotten.is_empty() {
-            let runner = self.runner.clone();
-            // Beats do not wait for a disk. Without a thread the next start removes the folders.
-            let clear = move || forgotten.into_iter().for_each(|id| runner.clear(id));
-            let _ = std::thread::Builder::new().name("removal".to_owned()).spawn(clear);
-        }
+        // Beats do not wait for a disk.
+        self.runner.clear_later(forgotten);
         launches.into_iter().for_each(|launch| self.launch(launch));
         kills.into_iter().for_each(|kill| self.table.kill(kill));
     }

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
 use crate::model::hex;
+use crate::supervisor::Keepers;
 
 use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;
@@ -16,6 +17,7 @@ use super::super::settings::TaskTrackerSettings;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
+use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
 use super::runner::ContainerRunner;
 use super::service::ContainerService;
@@ -74,10 +76,10 @@ impl StartedContainers {
         let incarnation = incarnation.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         let (events, received) = mpsc::unbounded_channel();
         let runner = Arc::new(ContainerRunner {
-            folders: surroundings.folders.clone(),
+            folders: OwnFolders::new(surroundings.folders.clone()),
             logs: ContainerLogs::new(surroundings.logs.clone()),
             environment: surroundings.environment.clone(),
-            supervisor: surroundings.supervisor.clone(),
+            keepers: surroundings.supervisor.clone().map(|program| Arc::new(Keepers::new(program))),
             run_as: settings.run_as.clone(),
             node_id: format!("{}:{}", settings.host, surroundings.http_port),
             log_limit_bytes: of_containers.log_limit_bytes,

@@ -32,6 +32,8 @@ pub struct ContainerTable {
     containers: BTreeMap<ContainerId, TrackedContainer>,
     /// Number of the last change of a state; counts from 1.
     last_change: u64,
+    /// Number of the last end.
+    last_end: u64,
 }
 
 #[derive(Debug)]
@@ -79,6 +81,9 @@ impl ContainerTable {
         if let Some(state) = next_state(&container.state, event) {
             self.last_change += 1;
             (container.state, container.changed) = (state, self.last_change);
+            if container.has_ended() {
+                self.last_end = self.last_change;
+            }
         }
     }
 
@@ -118,6 +123,11 @@ impl ContainerTable {
     /// The number of the last change; 0 before the first.
     pub fn last_change(&self) -> u64 {
         self.last_change
+    }
+
+    /// The number of the last change that was an end; 0 before the first.
+    pub fn last_end(&self) -> u64 {
+        self.last_end
     }
 
     /// Whether there is none, not even one whose end was not noted.

@@ -1,11 +1,14 @@
-//! Containers under the program's own supervisor: nothing of them is left, and what they used is counted.
+//! Containers under a supervisor of their own, and under a keeper that has kept others: nothing of them is left, and what they used
+//! is counted.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jobtracker::api::{ContainerEnd, ContainerLaunch};
 use jobtracker::model::{ApplicationId, Capability, ContainerExit, LaunchContext};
+use jobtracker::supervisor::{Keepers, Supervision};
 use jobtracker::worker::containers::control::{ContainerControl, KillWish};
 use jobtracker::worker::containers::memory_watch::ProcessLooks;
 use jobtracker::worker::containers::order::ContainerOrder;
@@ -18,6 +21,16 @@ struct Stage {
     scratch: tempfile::TempDir,
     order: ContainerOrder,
     control: ContainerControl,
+    /// None: it gets a supervisor of its own.
+    keepers: Option<Arc<Keepers>>,
+}
+
+/// The script under a supervisor of its own, and under a keeper that has kept another command.
+fn stages(script: &str) -> [Stage; 2] {
+    let keepers = Arc::new(Keepers::new(built_program()));
+    let before = Stage { keepers: Some(keepers.clone()), ..Stage::new("sleep 1000 & exit 3") };
+    assert_eq!(before.run().exit, ContainerExit(3));
+    [Stage::new(script), Stage { keepers: Some(keepers), ..Stage::new(script) }]
 }
 
 impl Stage {
@@ -45,7 +58,7 @@ impl Stage {
             group: None,
             watches_memory: true,
         };
-        Self { scratch, order, control: ContainerControl::new().unwrap() }
+        Self { scratch, order, control: ContainerControl::new().unwrap(), keepers: None }
     }
 
     fn run_then(&self, started: &dyn Fn()) -> ContainerEnd {
@@ -54,7 +67,7 @@ impl Stage {
         ContainerRun {
             order: &self.order,
             control: &self.control,
-            supervisor: Some(&program),
+            supervision: self.keepers.as_ref().map_or(Supervision::Own(&program), Supervision::Keeper),
             looks: &ProcessLooks::default(),
             on_started: &|_, _| started(),
         }
@@ -89,61 +102,98 @@ const LEAVE: &str = "setsid sh -c 'trap \"\" TERM HUP; echo $$; exec >/dev/null 
 
 #[test]
 fn what_leaves_its_session_ends_with_the_container() {
-    let stage = Stage::new(&format!("{LEAVE} exit 3"));
-    let end = stage.run();
-    assert_eq!((end.exit, end.diagnostics.as_str()), (ContainerExit(3), "exit code 3"));
-    assert!(!is_there(stage.printed_pid()));
+    for stage in stages(&format!("{LEAVE} exit 3")) {
+        let end = stage.run();
+        assert_eq!((end.exit, end.diagnostics.as_str()), (ContainerExit(3), "exit code 3"));
+        assert!(!is_there(stage.printed_pid()));
+    }
 }
 
 #[test]
 fn a_kill_reaches_what_ignores_it_after_the_grace() {
-    let stage = Stage::new(&format!("trap '' TERM; {LEAVE} while :; do sleep 0.01; done"));
-    let end = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while std::fs::read_to_string(stage.at("stdout")).unwrap_or_default().is_empty() {
-                std::thread::yield_now();
-            }
-            let (exit, diagnostics) = (ContainerExit::PREEMPTED, "preempted".to_owned());
-            stage.control.kill(KillWish { exit, diagnostics, grace: Duration::from_millis(50) });
+    for stage in stages(&format!("trap '' TERM; {LEAVE} while :; do sleep 0.01; done")) {
+        let end = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while std::fs::read_to_string(stage.at("stdout")).unwrap_or_default().is_empty() {
+                    std::thread::yield_now();
+                }
+                let (exit, diagnostics) = (ContainerExit::PREEMPTED, "preempted".to_owned());
+                stage.control.kill(KillWish { exit, diagnostics, grace: Duration::from_millis(50) });
+            });
+            stage.run()
         });
-        stage.run()
-    });
-    assert_eq!(end.exit, ContainerExit::PREEMPTED);
-    assert!(!is_there(stage.printed_pid()));
+        assert_eq!(end.exit, ContainerExit::PREEMPTED);
+        assert!(!is_there(stage.printed_pid()));
+    }
 }
 
 #[test]
 fn a_signal_differs_from_the_code_that_shells_write_for_it() {
-    let by_signal = Stage::new("kill -KILL $$").run();
-    assert_eq!((by_signal.exit.0, by_signal.diagnostics.contains("signal 9 KILL")), (137, true));
-    let by_code = Stage::new("exit 137").run();
-    assert_eq!((by_code.exit.0, by_code.diagnostics.as_str()), (137, "exit code 137"));
+    for by_signal in stages("kill -KILL $$").map(|stage| stage.run()) {
+        assert_eq!((by_signal.exit.0, by_signal.diagnostics.contains("signal 9 KILL")), (137, true));
+    }
+    for by_code in stages("exit 137").map(|stage| stage.run()) {
+        assert_eq!((by_code.exit.0, by_code.diagnostics.as_str()), (137, "exit code 137"));
+    }
 }
 
 #[test]
 fn a_command_that_kills_its_supervisor_leaves_nothing_behind() {
     // One that is killed before it has reported the start has started nothing.
     let wait = "while [ ! -e ../started ]; do sleep 0.01; done";
-    let stage = Stage::new(&format!("sh -c 'echo $$; exec sleep 1000' & {wait}; kill -KILL $PPID; exec sleep 1000"));
-    let end = stage.run_then(&|| drop(File::create(stage.order.folder.join("started")).unwrap()));
-    assert_eq!(end.exit.0, 137, "{}", end.diagnostics);
-    if let Ok(pid) = stage.stdout().trim().parse() {
-        wait_until_gone(pid);
+    for stage in stages(&format!("sh -c 'echo $$; exec sleep 1000' & {wait}; kill -KILL $PPID; exec sleep 1000")) {
+        let end = stage.run_then(&|| drop(File::create(stage.order.folder.join("started")).unwrap()));
+        assert_eq!(end.exit.0, 137, "{}", end.diagnostics);
+        if let Ok(pid) = stage.stdout().trim().parse() {
+            wait_until_gone(pid);
+        }
     }
 }
 
 #[test]
 fn memory_of_all_its_processes_counts_wherever_they_went() {
-    let stage = Stage::new("setsid dd if=/dev/zero of=/dev/null bs=128M & wait; exec sleep 1000");
-    let end = stage.run();
-    assert_eq!(end.exit, ContainerExit::KILLED_EXCEEDED_MEMORY, "{}", end.diagnostics);
-    assert!(end.diagnostics.contains("more than its 64 MB"), "{}", end.diagnostics);
+    for stage in stages("setsid dd if=/dev/zero of=/dev/null bs=128M & wait; exec sleep 1000") {
+        let end = stage.run();
+        assert_eq!(end.exit, ContainerExit::KILLED_EXCEEDED_MEMORY, "{}", end.diagnostics);
+        assert!(end.diagnostics.contains("more than its 64 MB"), "{}", end.diagnostics);
+    }
 }
 
 #[test]
 fn its_processor_time_is_counted() {
-    let end = Stage::new("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done").run();
-    assert!(end.exit == ContainerExit::SUCCESS && end.cpu_ms > 20 && end.peak_memory_mb > 0, "{end:?}");
+    for stage in stages("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done") {
+        let end = stage.run();
+        assert!(end.exit == ContainerExit::SUCCESS && end.cpu_ms > 20 && end.peak_memory_mb > 0, "{end:?}");
+    }
+}
+
+#[test]
+fn one_keeper_keeps_one_command_after_another_and_is_replaced_when_it_was_killed() {
+    let keepers = Arc::new(Keepers::new(built_program()));
+    let keeper_of = |script: &str| {
+        let stage = Stage { keepers: Some(keepers.clone()), ..Stage::new(script) };
+        let end = stage.run();
+        assert_eq!((end.exit, end.cpu_ms < 1_000), (ContainerExit::SUCCESS, true), "{}", end.diagnostics);
+        stage.printed_pid()
+    };
+    // The second command does not count what the first took, nor gets what it left.
+    let keeper = keeper_of("echo $PPID; sleep 1000 & i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
+    assert_eq!(keeper_of("echo $PPID"), keeper);
+    let refused = Stage { keepers: Some(keepers.clone()), ..Stage::new("exec nothing-has-this-name") };
+    assert_eq!(refused.run().exit.0, 127);
+    assert_eq!(keeper_of("echo $PPID"), keeper);
+    let Some(pid) = rustix::process::Pid::from_raw(keeper) else { panic!("no process") };
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let other = loop {
+        // Until its end is seen it may be taken for one that waits.
+        let stage = Stage { keepers: Some(keepers.clone()), ..Stage::new("echo $PPID") };
+        if stage.run().exit == ContainerExit::SUCCESS {
+            break stage.printed_pid();
+        }
+    };
+    assert_ne!(other, keeper);
+    keepers.end_idle(Duration::ZERO);
+    assert!(!is_there(other));
 }
 
 #[test]

@@ -104,7 +104,10 @@ impl Applications {
         if before.is_none() && !beat.is_full {
             return Err(NoFirstBeat);
         }
-        self.lose_other_incarnations(name, beat.incarnation, &place, now);
+        // Nothing was granted to another one since this one came.
+        if before.is_none() {
+            self.lose_other_incarnations(name, beat.incarnation, &place, now);
+        }
         let WorkerPlace { tracker, node, host, rack } = place;
         let declared = beat.declared.map(|declared| declared.capability);
         let is_new = beat.is_full || !self.workers.contains_key(name);

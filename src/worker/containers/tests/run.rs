@@ -73,7 +73,7 @@ impl Stage {
         let run = ContainerRun {
             order: &self.order,
             control: &self.control,
-            supervisor: None,
+            supervision: Supervision::Absent,
             looks: &looks,
             on_started: &on_started,
         };

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::super::logs::ContainerLogs;
 use super::super::memory_watch::ProcessLooks;
+use super::super::own_folders::OwnFolders;
 use super::super::resource_cache::ResourceCaches;
 use super::*;
 use crate::api::{BeatContainerState, ContainerKill, DeclaredBag, WorkerBeat};
@@ -150,10 +151,10 @@ impl Worker {
         let (registrations, registered) = watch::channel(0);
         let path = std::env::var("PATH").unwrap();
         let runner = Arc::new(ContainerRunner {
-            folders: Arc::new(folders),
+            folders: OwnFolders::new(Arc::new(folders)),
             logs: ContainerLogs::new(AttemptLogs { folder: logs, limit_bytes: None, retain: Duration::from_secs(1) }),
             environment: [("PATH".to_owned(), path)].into(),
-            supervisor: None,
+            keepers: None,
             run_as: RunAs::Worker,
             node_id: "h:50060".to_owned(),
             log_limit_bytes: 1 << 20,
@@ -230,7 +231,7 @@ async fn a_repeated_launch_is_done_once_and_an_end_is_said_until_it_is_noted() {
     let mut worker = Worker::new(&daemon.address);
     let ran = worker.scratch.path().join("ran");
     let once = launch(1, &format!("echo ran >> {}; exit 3", ran.display()));
-    let folder = worker.service.runner.folders.all().next().unwrap().join("containers").join(id(1).to_string());
+    let folder = worker.scratch.path().join("disk").join("tasktracker-1").join("containers").join(id(1).to_string());
     let is_there = folder.clone();
     worker
         .run_while(async move {

@@ -1,0 +1,108 @@
+//! What granting a container costs the engine: on the beat of a worker whose containers have ended, and on the call of an
+//! application. A thousand workers, a hundred applications. Time is that of the processor, of this thread alone.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod container_world;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use container_world::{ContainerWorld, Program};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+use jobtracker::engine::{BeatReply, PolicyConfig, Reply};
+use jobtracker::scheduler::FifoOptions;
+
+const WORKERS: usize = 1_000;
+const APPLICATIONS: usize = 100;
+/// Containers that a worker has room for.
+const ROOM: u32 = 16;
+/// Containers that end on one beat, or are asked for by one call.
+const AT_ONCE: [usize; 2] = [1, 16];
+
+type Named = (&'static str, fn() -> PolicyConfig);
+/// The market is another: it gives containers by quotas.
+const POLICIES: [Named; 1] = [("fifo", || PolicyConfig::Fifo(FifoOptions::default()))];
+
+/// Time that this thread has had a processor for.
+fn cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Each worker beats in turn: some of its containers have ended, and it gets others in their place.
+fn beats(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("container_beat_that_ends_and_gets");
+    for (policy, config) in POLICIES {
+        for count in AT_ONCE {
+            let mut world = ContainerWorld::new(config(), APPLICATIONS, WORKERS, ROOM);
+            for user in 0..APPLICATIONS {
+                world.submit_items(user, 10_000_000);
+            }
+            world.tick();
+            world.fill();
+            group.throughput(Throughput::Elements((WORKERS * count) as u64));
+            group.bench_function(BenchmarkId::new(policy, count), |bencher| {
+                bencher.iter_custom(|rounds| (0..rounds).map(|_| round_of_beats(&mut world, count)).sum());
+            });
+        }
+    }
+    group.finish();
+}
+
+fn round_of_beats(world: &mut ContainerWorld, count: usize) -> Duration {
+    let events: Vec<_> = (0..WORKERS).map(|number| world.ends(number, count)).collect();
+    let mut steps = Vec::with_capacity(WORKERS);
+    let before = cpu();
+    for event in events {
+        let step = world.step(event);
+        black_box(&step.facts);
+        steps.push(step.reply);
+    }
+    let took = cpu() - before;
+    for (number, reply) in steps.into_iter().enumerate() {
+        let Reply::Beat(BeatReply::Answer(answer)) = reply else { panic!("{reply:?}") };
+        assert_eq!((answer.noted.len(), answer.launches.len()), (count, count));
+        world.obey(number, &answer);
+    }
+    took
+}
+
+/// Each application calls in turn: it gives back what it has and asks for as many.
+fn calls(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("allocate_call_that_releases_and_gets");
+    for (policy, config) in POLICIES {
+        for count in AT_ONCE {
+            let mut world = ContainerWorld::new(config(), APPLICATIONS, WORKERS, ROOM);
+            let mut programs: Vec<Program> = (0..APPLICATIONS).map(|user| world.register(user)).collect();
+            world.tick();
+            group.throughput(Throughput::Elements((APPLICATIONS * count) as u64));
+            group.bench_function(BenchmarkId::new(policy, count), |bencher| {
+                bencher
+                    .iter_custom(|rounds| (0..rounds).map(|_| round_of_calls(&mut world, &mut programs, count)).sum());
+            });
+        }
+    }
+    group.finish();
+}
+
+fn round_of_calls(world: &mut ContainerWorld, programs: &mut [Program], count: usize) -> Duration {
+    let wanted = u32::try_from(count).unwrap();
+    let events: Vec<_> = programs.iter_mut().enumerate().map(|(user, program)| program.call(user, wanted)).collect();
+    let mut steps = Vec::with_capacity(APPLICATIONS);
+    let before = cpu();
+    for event in events {
+        let step = world.step(event);
+        black_box(&step.facts);
+        steps.push(step.reply);
+    }
+    let took = cpu() - before;
+    for (program, reply) in programs.iter_mut().zip(steps) {
+        assert_eq!(program.read(&reply), count);
+    }
+    took
+}
+
+criterion_group!(benches, beats, calls);
+criterion_main!(benches);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""pages.py PROGRAM [--whole] [--server HOST:PORT]
+"""pages.py PROGRAM [--whole] [--server HOST:PORT] [PAGE]...
 
 Every command of docs/run-commands.md, docs/write-an-application.md and docs/applications-api.md, pasted line by line in the order of the page,
 and compared with what the page says comes of it; and every body that they show, sent. Each page has a network of its own (a namespace) with a JobTracker and a worker that its own
 lines start; with `--server` it has those of that address, and lines that start them are left out. Commands within lines of text are pasted
-too. Arrays of a thousand have 20 items, with `--whole` a thousand. Ends with a line `N passed, N failed`; prints a line `SKIPPED what: reason`
+too. Arrays of a thousand have 20 items, with `--whole` a thousand. PAGE is one of them, without its ending. Ends with a line `N passed, N failed`; prints a line `SKIPPED what: reason`
 for what cannot be tried here.
 """
 
@@ -46,9 +46,10 @@ VARIES = [(r"localhost:\d+", "NODE"), (r"worker-\d:\d+", "NODE")]
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("program", type=pathlib.Path)
+arguments.add_argument("pages", nargs="*", default=PAGES, metavar="PAGE")
 arguments.add_argument("--whole", action="store_true")
 arguments.add_argument("--server")
-options = arguments.parse_args()
+options = arguments.parse_intermixed_args()
 program = options.program.resolve()
 server = options.server or "127.0.0.1:50030"
 verdicts = {True: 0, False: 0}
@@ -246,7 +247,7 @@ why_not = "" if options.server else refusal()
 if why_not:
     print(f"SKIPPED the commands of the pages: {why_not}", flush=True)
     sys.exit(1 if os.environ.get("CI") == "true" else 0)
-for each in PAGES:
+for each in options.pages:
     run_page(each)
 print(f"{verdicts[True]} passed, {verdicts[False]} failed")
 sys.exit(1 if verdicts[False] else 0)

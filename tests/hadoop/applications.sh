@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# applications.sh [--whole]: containers beside a stock TaskTracker, which gets none. From a fresh clone of this repository: every command of
-# docs/run-commands.md, docs/write-an-application.md and docs/applications-api.md, among them both Python examples, on a built-in worker, while
-# the stock TaskTracker works on a stock job. `--whole` as for pages.py. Against ours only: the Java one knows no containers.
+# applications.sh [--whole] [PAGE]...: containers beside a stock TaskTracker, which gets none. From a fresh clone of this repository: every
+# command of the pages about applications, among them both Python examples, on a built-in worker, while the stock TaskTracker works on a stock
+# job. `--whole` and PAGE as for pages.py. Against ours only: the Java one knows no containers.
 # Ends with a line `N passed, N failed`.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 . "$LIVE_DIR/market.sh"
+
+STOCK_MAPS=12
 
 "$LIVE_DIR/fetch-jars.sh"
 cluster_create jobtracker.tasktracker.memory.mb=8192 jobtracker.tasktracker.vcores=8
@@ -63,24 +65,29 @@ for app in json.load(sys.stdin)["apps"]["app"]:
         assert container["nodeId"].startswith("worker-2:"), container
         count += 1
 print(count, "containers")
-assert count > 100' "127.0.0.1:$HTTP_PORT" "$(id -un)"
+assert count > 10' "127.0.0.1:$HTTP_PORT" "$(id -un)"
 }
 
 stock_job_ran_on_the_stock_tracker() {
-    wait "$stock_job" || return
-    local job
+    local job logs
     job=$(sed -n 's/.*Running job: \(job_[0-9_]*\).*/\1/p' "$CLUSTER/stock-job.log")
-    grep -E 'Launched (map|reduce) tasks|Job complete' "$CLUSTER/stock-job.log"
-    grep -q "Launched map tasks=60" "$CLUSTER/stock-job.log" && [[ $(find "$CLUSTER/worker-1/log/userlogs/$job" -mindepth 1 -maxdepth 1 -name 'attempt_*_m_*' | wc -l) -ge 60 ]]
+    logs=$CLUSTER/worker-1/log/userlogs/$job
+    tail -n 30 "$CLUSTER/stock-job.log"
+    ls "$logs"
+    # With the attempts that set it up and clean up.
+    grep -q "Launched map tasks=$STOCK_MAPS" "$CLUSTER/stock-job.log" && (($(find "$logs" -mindepth 1 -maxdepth 1 -name 'attempt_*_m_*' | wc -l) >= STOCK_MAPS))
 }
 
 wait_until 30 "the room of worker-2" room_is_declared
 check "both nodes are listed, the stock one without memory and cores" nodes_are_listed
-hadoop alice org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" sleep -m 60 -r 1 -mt 300 -rt 300 >"$CLUSTER/stock-job.log" 2>&1 &
+hadoop alice org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" sleep -m "$STOCK_MAPS" -r 1 -mt 200 -rt 200 >"$CLUSTER/stock-job.log" 2>&1 &
 stock_job=$!
 check "every command of the pages and both examples, from a fresh clone" pages "$@"
 check "every container ran on the built-in worker" every_container_ran_on_the_builtin_worker
-check "the stock job meanwhile ran on the stock TaskTracker" stock_job_ran_on_the_stock_tracker
+stock_status=0
+wait "$stock_job" || stock_status=$?
+check "the stock job meanwhile succeeded" test "$stock_status" = 0
+check "it ran on the stock TaskTracker" stock_job_ran_on_the_stock_tracker
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -142,7 +142,8 @@ def place_of(folder):
     for name, text in FILES.items():
         (work / name).write_text(text)
         (work / name).chmod(0o755)
-    (work / "python").symlink_to(ROOT / "python")
+    # Examples write beside their plan.
+    shutil.copytree(ROOT / "python", work / "python", ignore=shutil.ignore_patterns("__pycache__"))
     programs = folder / "bin"
     programs.mkdir()
     jobtracker = programs / "jobtracker"
@@ -185,10 +186,8 @@ def install(block, folder, environment):
     """A line that installs the package, into an environment of its own; it needs the network of the machine."""
     said = subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], capture_output=True, text=True)
     if said.returncode == 0:
-        copy = folder / "copy"
-        shutil.copytree(ROOT / "python", copy / "python", ignore=shutil.ignore_patterns("__pycache__"))
         path = {**environment, "PATH": f"{folder}/venv/bin:{environment['PATH']}"}
-        said = subprocess.run(["sh", "-c", block.code], cwd=copy, env=path, capture_output=True, text=True)
+        said = subprocess.run(["sh", "-c", block.code], cwd=folder / "work", env=path, capture_output=True, text=True)
     if said.returncode == 0:
         verdict(f"write-an-application: {block.code.strip()}", True)
         environment["PATH"] = path["PATH"]

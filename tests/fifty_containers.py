@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from jobtracker_apps import Capability, Client, Content, LaunchContext, LocalFile, Session, Unsigned  # noqa: E402
+from jobtracker_apps import Capability, Client, Content, LaunchContext, LocalFile, Session  # noqa: E402
 
 LIMIT_S = 100
 LOG_LIMIT = 16 << 10
@@ -272,7 +272,7 @@ def look_at(case, client, run):
 
 
 began = time.monotonic()
-client = Client(options.server, Unsigned(options.user)) if options.user else Client.find(options.server)
+client = Client.find(options.server, options.user)
 capability = Capability.from_json(client.info()["minimum"])
 wanted = list(cases())
 verdict("fifty containers", len(wanted) == 50, len(wanted))

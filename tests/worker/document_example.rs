@@ -68,9 +68,14 @@ impl Example {
         Self { cluster, http, user, master, _topology: topology }
     }
 
-    /// Starts a worker under a name of the example, with room for so many MB.
+    /// Starts a worker under a name of the example, with room for so many MB, on a host whose rack is known: the script runs once the first
+    /// worker of a host has registered, and what that one is granted meanwhile counts on the default rack.
     fn join(&mut self, host: &str, memory_mb: u32) {
         let before = self.nodes().len();
+        self.cluster.add_worker(&[&format!("slave.host.name={host}"), "jobtracker.tasktracker.containers=false"]);
+        while !self.has_rack(host) {
+            std::thread::yield_now();
+        }
         self.cluster.add_worker(&[
             &format!("slave.host.name={host}"),
             "mapred.tasktracker.map.tasks.maximum=0",
@@ -82,6 +87,13 @@ impl Example {
         while self.nodes().len() == before {
             std::thread::yield_now();
         }
+    }
+
+    /// Whether the rack of a host is known.
+    fn has_rack(&mut self, host: &str) -> bool {
+        let answer = self.user.done(self.http, "GET", "/nodes", None);
+        let nodes = answer["nodes"]["node"].as_array().unwrap();
+        nodes.iter().any(|node| node["nodeHostName"] == host && node["rack"] != "/default-rack")
     }
 
     /// The nodes that have declared room: name, rack, free MB.

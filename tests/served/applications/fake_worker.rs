@@ -41,11 +41,22 @@ impl FakeWorker {
 
     /// The same on a host of that name.
     pub fn on_host(rpc: SocketAddr, host: &str, room: u32) -> Self {
+        let mut worker = Self::registered(rpc, host);
+        worker.declare(room);
+        worker
+    }
+
+    /// One that has registered and has not declared its room.
+    pub fn registered(rpc: SocketAddr, host: &str) -> Self {
         let mut worker = Self::unregistered(rpc, host);
         worker.heartbeat();
         worker.heartbeat();
-        worker.send(Vec::new(), Some(DeclaredBag { capability: SLOT.times(room), slot: SLOT }));
         worker
+    }
+
+    /// Declares room for so many containers of one slot's size.
+    pub fn declare(&mut self, room: u32) {
+        self.send(Vec::new(), Some(DeclaredBag { capability: SLOT.times(room), slot: SLOT }));
     }
 
     fn unregistered(rpc: SocketAddr, host: &str) -> Self {

@@ -48,8 +48,20 @@ impl Example {
         self.serving.http
     }
 
+    /// A worker that declares its room once its rack is known: the script runs after its registration, and what it is granted meanwhile
+    /// counts on the default rack.
     fn worker(&self, host: &str) -> FakeWorker {
-        FakeWorker::on_host(self.serving.rpc(), host, ROOM)
+        let mut worker = FakeWorker::registered(self.serving.rpc(), host);
+        let has_rack = || {
+            let answer = done(self.http(), "GET", "/nodes", None);
+            let nodes = answer["nodes"]["node"].as_array().unwrap();
+            nodes.iter().any(|node| node["nodeHostName"] == host && node["rack"] != "/default-rack")
+        };
+        while !has_rack() {
+            std::thread::yield_now();
+        }
+        worker.declare(ROOM);
+        worker
     }
 
     /// What a call is answered: the levels and racks of what was granted.

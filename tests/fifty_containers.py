@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""fifty_containers.py --server HOST:PORT --folder FOLDER [--user NAME] [--local FOLDER] [--groups FOLDER]
+"""fifty_containers.py --server HOST:PORT --folder FOLDER [--user NAME] [--local FOLDER] [--groups FOLDER] [--at-once N]
 
 Fifty containers of one application, each with an end of its own: files written, every kind of exit status, files brought with checksums
 right and wrong, floods of output, kills, releases, and processes that leave their session. What each wrote, how it ended and what is left is
 compared with what must be.
 
-FOLDER is where the containers write; their user must own it. `--user` is who asks, without a key, in place of who runs this. `--local` is the worker's folder of containers, `--groups` the control group
-that was delegated to the worker: what is left there is looked at where they are given. The worker has `jobtracker.containers.log.limit.kb`
-16, and room for fifty of the smallest containers. Who runs it sees all processes of the machine. Ends with a line `N passed, N failed`.
+FOLDER is where the containers write; their user must own it. `--user` is who asks, in place of who runs this. `--local` is the worker's
+folder of containers, `--groups` the control group that was delegated to the worker: what is left there is looked at where they are given.
+`--at-once` is for slow machines: so many start at a time. The worker has `jobtracker.containers.log.limit.kb` 16, and room for fifty of the
+smallest containers. Who runs it sees all processes of the machine. Ends with a line `N passed, N failed`.
 """
 
 import argparse
@@ -39,6 +40,7 @@ arguments.add_argument("--folder", required=True, type=pathlib.Path)
 arguments.add_argument("--user")
 arguments.add_argument("--local", type=pathlib.Path)
 arguments.add_argument("--groups", type=pathlib.Path)
+arguments.add_argument("--at-once", type=int, default=50)
 options = arguments.parse_args()
 folder = options.folder.resolve()
 verdicts = {True: 0, False: 0}
@@ -291,7 +293,12 @@ launches = [
     {"container-id": case.id, "spec": "item", "item": case.how["item"]}
     for case in wanted
 ]
-run.call(release=[unused], specs={"item": of_item.context.to_json()}, launch=launches)
+run.call(release=[unused], specs={"item": of_item.context.to_json()})
+for first in range(0, len(wanted), options.at_once):
+    run.call(launch=launches[first : first + options.at_once])
+    started = [case for case in wanted[first : first + options.at_once] if not case.how.keys() & {"kill", "release"}]
+    if len(launches) > options.at_once:
+        run.call_until(lambda started=started: all(case.id in run.ended for case in started))
 for case in wanted:
     if "kill" in case.how or "release" in case.how:
         await_that(f"{case.how} has begun", is_there(case.how["left"][0]))

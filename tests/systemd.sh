@@ -433,7 +433,7 @@ if has_controllers "$base"; then
     printf '[Service]\nUser=mapred\nDelegate=no\n' >"$root/etc/systemd/system/jobtracker-tasktracker.service.d/undelegated.conf"
     set_key jobtracker.worker.run-as self
     on systemctl daemon-reload
-    check "where nothing is delegated, require refuses to start" worker_refuses 'is not delegated to this process'
+    check "where nothing is delegated, require refuses to start" worker_refuses 'give this worker a group of its own (systemd: Delegate=yes)'
     rm "$root/etc/systemd/system/jobtracker-tasktracker.service.d/undelegated.conf"
     on systemctl daemon-reload
     set_key jobtracker.worker.run-as job-user

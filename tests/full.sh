@@ -3,12 +3,12 @@
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
 # clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
 # under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers whose workers are killed, too,
-# and at every passing of each fault point, and for three minutes
-# (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten
-# thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames,
-# a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and
-# a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when
-# any failed.
+# and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under
+# stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array beside HyperQueue, three bidders on stock
+# TaskTrackers, ten thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten million
+# mutated frames, a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each
+# fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line
+# `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -189,6 +189,20 @@ simulate() {
     "$sim" simulate "$@" | tail -1
 }
 
+# loud_step NAME SCRIPT [ARG]...: a step whose script may print lines `SKIPPED what: reason`; what it skips counts as skipped.
+loud_step() {
+    local what reason
+    step "$1" with_log "${@:2}"
+    while IFS=: read -r what reason; do
+        skip_step "$1: $what" "${reason# }"
+    done < <(sed -n 's/^SKIPPED //p' "$target/loud.log")
+}
+
+with_log() {
+    "$@" | tee "$target/loud.log"
+    return "${PIPESTATUS[0]}"
+}
+
 # debian_package NAME SCRIPT: installed in a clean Debian root, which needs root's rights and a mirror of Debian.
 debian_package() {
     if [[ $(id -u) != 0 ]] || ! command -v debootstrap >/dev/null; then
@@ -198,7 +212,7 @@ debian_package() {
     if ! command -v cargo-deb >/dev/null; then
         cargo install --quiet --locked cargo-deb || return 1
     fi
-    step "$1" "$2"
+    loud_step "$1" "$2"
 }
 
 # several_users NAME [OPTION]...
@@ -266,6 +280,8 @@ step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
 step "a deadline bought in the market while we are killed" tests/orders.py "$sim" 50
 step "stock jobs while we are upgraded" upgraded_jobs
 step "arrays of containers while daemon and workers are killed" killed_arrays
+loud_step "the pages about applications, arrays of a thousand" tests/pages.py "$quick" --whole
+loud_step "containers beside a stock TaskTracker" tests/hadoop/applications.sh --whole
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points

@@ -50,6 +50,9 @@ fn run(script: &str, arguments: &[&str]) -> String {
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script} ended with {}\n{said}\n{complained}", output.status);
+    for (what, reason) in said.lines().filter_map(|line| line.strip_prefix("SKIPPED ")?.split_once(": ")) {
+        skip::report_skipped(what, reason);
+    }
     said.lines().last().unwrap_or_default().to_owned()
 }
 
@@ -135,6 +138,19 @@ fn the_python_client_signs_asks_and_tells_errors_apart() {
 fn the_python_package_for_applications_and_its_examples_work() {
     run("python/run_tests.py", &[]);
     run("python/live_tests.py", &[]);
+}
+
+#[test]
+fn every_command_of_the_pages_about_applications_does_what_they_say() {
+    run("tests/pages.py", &[env!("CARGO_BIN_EXE_jobtracker")]);
+}
+
+#[test]
+fn containers_run_beside_a_stock_task_tracker_that_gets_none() {
+    if skip("containers_run_beside_a_stock_task_tracker_that_gets_none") {
+        return;
+    }
+    assert_eq!(run("tests/hadoop/applications.sh", &["write-an-application"]), "5 passed, 0 failed");
 }
 
 #[test]

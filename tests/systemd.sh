@@ -1,34 +1,102 @@
 #!/usr/bin/env bash
 # Installs the Debian package on a machine with a systemd of its own (namespaces of this machine, in a clean Debian root) and runs it as the
 # package's units have it: first as shipped, then with the market by docs/install.md, whose lines are looked up before they are run. Checks that
-# the units' restrictions are in force, users' jobs and who owns their output, reload, restart, kill, watchdog, refused configurations, a topology
-# script, the drop-in for stock clients, an update of the package, a reboot and a removal. Needs root, debootstrap, cargo-deb and a kernel with
-# cgroup2; PROFILE, MIRROR, SUITE and PACKAGE as for package.sh. Ends with 1 when anything was wrong; prints a line `SKIPPED what: reason`
-# when it cannot be tried here.
+# the units' restrictions are in force, that the kernel keeps containers to what they asked for, users' jobs and who owns their output, reload,
+# restart, kill, watchdog, refused configurations, a topology script, the drop-in for stock clients, an update of the package, a reboot and a
+# removal. Needs root, debootstrap, cargo-deb and a kernel with cgroup2. Where its cgroup2 lacks the controllers that containers need, as beside
+# cgroup1, all of it runs on a kernel that is a process (Linux in user mode: Debian's package user-mode-linux); without that one, the part about
+# them is skipped. PROFILE, MIRROR, SUITE and PACKAGE as for package.sh; ON=process or ON=namespaces chooses. Ends with 1 when anything was
+# wrong; prints a line `SKIPPED what: reason` when it, or that part, cannot be tried here.
 set -Eeuo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 profile=${PROFILE:-quick}
 suite=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+namespaces=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
 
+# has_controllers FOLDER: the cgroup2 mounted there has what containers need.
+has_controllers() {
+    local name
+    for name in cpu memory pids; do
+        grep --quiet --word-regexp "$name" "$1/cgroup.controllers" || return
+    done
+}
+
+# What a kernel that is a process starts with: nothing is mounted but this machine's files. It is left by its poweroff.
+inside_process() {
+    export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+    mount -t proc proc /proc
+    mount -t sysfs sysfs /sys
+    mount -t tmpfs tmpfs /run
+    mkdir -p /dev/pts /dev/shm
+    mount -t devpts devpts /dev/pts
+    mount -t tmpfs tmpfs /dev/shm
+    ln -s /proc/self/fd /dev/fd
+    # What is given is read from this machine's folder of scratch files; what is made stays in memory.
+    mkdir /run/scratch
+    mount -t tmpfs tmpfs /run/scratch
+    cp -a "$ROOT" /run/scratch/root
+    status=0
+    ON="" ROOT=/run/scratch/root TMPDIR=/run/scratch "${namespaces[@]}" tests/systemd.sh --inside || status=$?
+    echo "$status" >"$STATUS"
+    echo o >/proc/sysrq-trigger
+    sleep 60
+}
+
+# The clean root, made with the network of this machine.
+make_root() {
+    "${namespaces[@]}" debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,sudo,procps,python3 "$suite" "$scratch/root" \
+        ${MIRROR:+"$MIRROR"} >"$scratch/debootstrap.log" 2>&1 || {
+        tail -5 "$scratch/debootstrap.log" >&2
+        exit 1
+    }
+}
+
+if [[ ${ON:-} == inside-process ]]; then
+    inside_process
+fi
 if [[ ${1:-} != --inside ]]; then
     ((EUID == 0)) || { echo "SKIPPED systemd: only root may make namespaces" && exit 0; }
     for tool in unshare nsenter setpriv pivot_root pgrep debootstrap; do
         command -v "$tool" >/dev/null || { echo "SKIPPED systemd: $tool is missing" && exit 0; }
     done
-    namespaces=(unshare --mount --propagation private --pid --fork --kill-child --mount-proc)
     "${namespaces[@]}" --cgroup sh -c 'mount -t cgroup2 cgroup2 /mnt' 2>/dev/null || { echo "SKIPPED systemd: no namespaces or no cgroup2 here" && exit 0; }
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-systemd-root.XXXXXX")
+    # What was wrong is kept to be looked at.
+    trap '(($?)) || rm -rf --one-file-system "$scratch"' EXIT
     package=${PACKAGE:-}
     if [[ -z $package ]]; then
         cargo build --quiet --profile "$profile" --bins
         package=$(etc/debian/build.sh "$profile")
     fi
-    PACKAGE=$package exec "${namespaces[@]}" "$0" --inside
+    if [[ -n ${MADE_ROOT:-} ]]; then
+        cp -a "$MADE_ROOT" "$scratch/root"
+    else
+        make_root
+    fi
+    on=${ON:-namespaces}
+    if [[ -z ${ON:-} ]] && ! "${namespaces[@]}" sh -c 'mount -t cgroup2 cgroup2 /mnt && cat /mnt/cgroup.controllers' >"$scratch/cgroup.controllers" 2>/dev/null ||
+        ! has_controllers "$scratch"; then
+        command -v linux.uml >/dev/null && on=process
+    fi
+    export PACKAGE=$package ROOT=$scratch/root
+    case $on in
+    namespaces) "${namespaces[@]}" tests/systemd.sh --inside ;;
+    process)
+        echo "on a kernel of its own: $(linux.uml --version)"
+        # What it is given by name is the environment of its first process. It prints on descriptor 1.
+        linux.uml mem="${MEMORY:-3G}" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet con=null con0=fd:0,fd:1 "init=$PWD/tests/systemd.sh" \
+            ON=inside-process "PACKAGE=$package" "ROOT=$ROOT" "STATUS=$scratch/status" </dev/null 2>"$scratch/kernel.log"
+        exit "$(cat "$scratch/status")"
+        ;;
+    *) echo "ON=$on: process or namespaces" >&2 && exit 2 ;;
+    esac
+    exit
 fi
 
 base=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-systemd.XXXXXX")
 chmod 755 "$base"
-root=$base/root
+root=$ROOT
 cgroup=$base/cgroup/jobtracker-systemd-$(basename "$base")
 # Of an administrator.
 home=/root
@@ -37,16 +105,20 @@ exec 3>&1
 
 . tests/verdicts.sh
 
-# shellcheck disable=SC2317
-clean_up() {
-    [[ -z $init ]] || kill -KILL "$init" 2>/dev/null || true
-    wait 2>/dev/null || true
-    # Its processes may need a moment to leave it.
+# That of the machine, whose processes may need a moment to leave it.
+remove_cgroup() {
     local tries
     for ((tries = 0; tries < 100; tries++)); do
         [[ -d $cgroup ]] || break
         find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
     done
+}
+
+# shellcheck disable=SC2317
+clean_up() {
+    [[ -z $init ]] || kill -KILL "$init" 2>/dev/null || true
+    wait 2>/dev/null || true
+    remove_cgroup
     umount "$base/cgroup" 2>/dev/null || true
     if ((wrong)); then
         echo "kept for you to look at: $base"
@@ -72,12 +144,7 @@ fails() {
 
 # --- the machine
 
-make_root() {
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,sudo,procps,python3-minimal "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$base/debootstrap.log" 2>&1 || {
-        tail -5 "$base/debootstrap.log" >&2
-        wrong=1
-        exit 1
-    }
+prepare_root() {
     echo master >"$root/etc/hostname"
     # What is asked to end and does not is killed soon.
     install -d "$root/etc/systemd/system.conf.d"
@@ -90,7 +157,11 @@ make_root() {
 boot() {
     mkdir -p "$base/cgroup"
     mountpoint -q "$base/cgroup" || mount -t cgroup2 cgroup2 "$base/cgroup"
+    # A group that gave controllers to others takes no process.
+    remove_cgroup
     mkdir -p "$cgroup"
+    # Where this kernel has them for cgroup2.
+    ! has_controllers "$base/cgroup" || echo "+cpu +memory +pids" >"$base/cgroup/cgroup.subtree_control"
     # shellcheck disable=SC2016
     unshare --net --uts --ipc --mount --propagation private --pid --fork --kill-child bash -c '
         set -e
@@ -181,6 +252,48 @@ within() {
     on nsenter --target "$(of jobtracker MainPID)" --mount "$@"
 }
 
+# --- containers
+
+# set_key KEY VALUE: in the conf folder, in place of another value of that key.
+set_key() {
+    local line="<property><name>$1</name><value>$2</value></property>" file=$root/etc/jobtracker/mapred-site.xml
+    sed -i -e "\\|<name>${1//./\\.}</name>|d" -e "s|</configuration>|$line\n</configuration>|" "$file"
+}
+
+# The worker has started with the configuration as it is, and says this of its containers.
+worker_says() {
+    local since
+    since=$(date +'%F %T')
+    on systemctl restart jobtracker-tasktracker
+    await "the worker is back" healthy
+    on journalctl --unit jobtracker-tasktracker --since "$since" | grep --quiet -F -- "$1"
+}
+
+# Fifty containers of alice's, all of whose ends are looked at by root.
+fifty_containers() {
+    local work=/home/alice/fifty
+    on rm -rf "$work"
+    as alice install -d -m 755 "$work"
+    on /opt/check/tests/fifty_containers.py --server 127.0.0.1:50030 --user alice --folder "$work" --at-once 10 \
+        --local /var/lib/jobtracker-tasktracker/tasktracker-50060/containers "$@" >"$base/fifty.log" 2>&1 || {
+        cat "$base/fifty.log"
+        return 1
+    }
+    sed -n 's/^fifty/ok: fifty/p' "$base/fifty.log"
+}
+
+# Why the worker, which its configuration forbids to start without control groups, has not started.
+worker_refuses() {
+    # It counts as started once its program runs; that ends with a status after which systemd does not try again.
+    on systemctl restart jobtracker-tasktracker 2>/dev/null || true
+    await "it has ended" is jobtracker-tasktracker ActiveState failed
+    is jobtracker-tasktracker ExecMainStatus 2 && on journalctl --unit jobtracker-tasktracker --lines 20 >"$base/refused.log" &&
+        grep --quiet -F -- "$1" "$base/refused.log" || {
+        on journalctl --no-pager --unit jobtracker-tasktracker --lines 10
+        return 1
+    }
+}
+
 # --- what a person types
 
 # line_of_docs LINE: the page has it, alone or before a comment.
@@ -249,6 +362,10 @@ has_restarted() {
     is jobtracker NRestarts "$1" && is jobtracker ActiveState active && healthy
 }
 
+nothing_is_staged() {
+    [[ -z $(on ls "/data/hadoop/mapred/staging/$1/.staging") ]]
+}
+
 has_paid() {
     as alice jobtracker queue statement | grep --quiet charge
 }
@@ -262,8 +379,8 @@ balance_of_bob() {
     as bob jobtracker queue info bob | awk '$1 == "bob" { print $2 }'
 }
 
-part "make a clean Debian root ($suite) and boot it"
-make_root
+part "boot a clean Debian root ($suite)"
+prepare_root
 boot
 cp "$PACKAGE" "$root$home/jobtracker.deb"
 
@@ -291,6 +408,46 @@ check "its system calls are filtered" kernel_says jobtracker 'Seccomp:\s+2'
 check "those of the worker are, too" kernel_says jobtracker-tasktracker 'Seccomp:\s+2'
 check "in the daemon's mounts there are no homes" fails within test -e /home/alice
 check "/usr and /etc are read-only there, even to root" fails within sh -c 'touch /usr/written || touch /etc/written' 2>/dev/null
+
+part "containers and their control groups"
+install -d "$root/opt/check/python" "$root/opt/check/tests"
+cp tests/fifty_containers.py "$root/opt/check/tests"
+cp -r python/jobtracker_apps "$root/opt/check/python"
+cp "$root/etc/jobtracker/mapred-site.xml" "$base/shipped.xml"
+chmod 711 "$root/home/alice"
+set_key jobtracker.containers.minimum.memory.mb 64
+set_key jobtracker.tasktracker.memory.mb 8192
+set_key jobtracker.tasktracker.vcores 60
+set_key jobtracker.containers.log.limit.kb 16
+on systemctl restart jobtracker
+of_unit=/sys/fs/cgroup/system.slice/jobtracker-tasktracker.service
+on cat /sys/fs/cgroup/cgroup.controllers >"$base/cgroup.controllers"
+if has_controllers "$base"; then
+    for choice in auto require; do
+        set_key jobtracker.tasktracker.cgroup "$choice"
+        check "with $choice, the worker divides the group of its unit" worker_says 'control groups keep each to its memory, processes and share of the cores'
+        check "with $choice, fifty containers end as they must, and the kernel kills for memory" fifty_containers --groups "$of_unit"
+    done
+    check "the worker itself is in a leaf" test "$(on cat "$of_unit/worker/cgroup.procs")" = "$(of jobtracker-tasktracker MainPID)"
+    on install -d /etc/systemd/system/jobtracker-tasktracker.service.d
+    printf '[Service]\nUser=mapred\nDelegate=no\n' >"$root/etc/systemd/system/jobtracker-tasktracker.service.d/undelegated.conf"
+    set_key jobtracker.worker.run-as self
+    on systemctl daemon-reload
+    check "where nothing is delegated, require refuses to start" worker_refuses 'give this worker a group of its own (systemd: Delegate=yes)'
+    rm "$root/etc/systemd/system/jobtracker-tasktracker.service.d/undelegated.conf"
+    on systemctl daemon-reload
+    set_key jobtracker.worker.run-as job-user
+else
+    echo "SKIPPED systemd, control groups: the cgroup2 of this kernel lacks cpu, memory or pids; install user-mode-linux"
+    set_key jobtracker.tasktracker.cgroup require
+    check "without its controllers, require refuses to start" worker_refuses "$of_unit has no controller"
+fi
+set_key jobtracker.tasktracker.cgroup off
+check "with off, memory is looked at" worker_says 'looked at from time to time, and cores are not limited: jobtracker.tasktracker.cgroup is off'
+check "with off, fifty containers end as they must" fifty_containers
+check "and none has a group" test -z "$(on find "$of_unit" -mindepth 1 -type d)"
+cp "$base/shipped.xml" "$root/etc/jobtracker/mapred-site.xml"
+on systemctl restart jobtracker jobtracker-tasktracker
 
 part "the market by the docs"
 type_on 'sudo install -d -m 1777 /data/hadoop'
@@ -393,7 +550,7 @@ check "bob stages as a stock client does" test "$(on sh -c 'stat -c %U:%a /data/
 on systemctl reload jobtracker
 check "they are kept by a reload" kernel_says jobtracker 'CapEff:\s+0+6'
 check "the job succeeds" open_gate
-check "the daemon has removed what bob staged" test -z "$(on ls /data/hadoop/mapred/staging/bob/.staging)"
+await "the daemon has removed what bob staged" nothing_is_staged bob
 
 part "the watchdog"
 restarts=$(of jobtracker NRestarts)

@@ -76,7 +76,8 @@ impl TaskTrackerFailure {
     pub fn exit_code(&self) -> u8 {
         use crate::worker::HeartbeatError;
         match self {
-            Self::Config(_) => 2,
+            // A key demands what the machine does not give: a restart does not help either.
+            Self::Config(_) | Self::Run(TaskTrackerError::NoControlGroup(_)) => 2,
             Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
             Self::Run(_) => 1,
         }

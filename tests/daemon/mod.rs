@@ -9,5 +9,6 @@ pub mod gated_store;
 pub mod in_process;
 pub mod process_usage;
 pub mod scripted_tracker;
+pub mod signer;
 pub mod skip;
 pub mod small_disk;

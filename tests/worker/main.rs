@@ -13,6 +13,9 @@ mod containers;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 mod demo;
+mod document_example;
+mod fifty_containers;
+mod hostile_containers;
 mod job_client;
 mod job_user;
 mod program;

@@ -32,7 +32,7 @@ pub struct LogsArguments {
     /// Print the log of this container, such as container_1700000000000_0001_00_000001
     #[arg(long, value_name = "CONTAINER")]
     container: Option<ContainerId>,
-    /// Print what is added to the log of one container until it has ended
+    /// Print what is added to the log of one container until it has ended; an item that has none yet is waited for
     #[arg(long, conflicts_with = "json")]
     follow: bool,
     /// Print the standard error output instead of the standard output
@@ -81,7 +81,7 @@ async fn chosen(
     client: &ApplicationClient,
     arguments: &LogsArguments,
 ) -> Result<Vec<ContainerReport>, AppCommandError> {
-    let LogsArguments { application, item, container, .. } = arguments;
+    let LogsArguments { application, item, container, follow, .. } = arguments;
     if let Some(container) = container {
         if container.application != *application {
             return Err(AppCommandError::Argument(format!("--container {container} is not of {application}")));
@@ -89,10 +89,7 @@ async fn chosen(
         return Ok(vec![client.container(*container).await?]);
     }
     if let Some(item) = item {
-        let query = ContainerQuery { item: Some(*item), ..ContainerQuery::default() };
-        let last = client.containers(*application, query).await?.pop();
-        let missing = || AppCommandError::Argument(format!("--item {item}: {application} has no container of it yet"));
-        return Ok(vec![last.ok_or_else(missing)?]);
+        return Ok(vec![last_of_item(client, *application, *item, *follow).await?]);
     }
     let first_two = ContainerQuery { limit: Some(2), ..ContainerQuery::default() };
     let first = client.containers(*application, first_two).await?;
@@ -101,6 +98,28 @@ async fn chosen(
     }
     let failed = ContainerQuery { failed_only: true, limit: Some(MOST_CONTAINERS), ..ContainerQuery::default() };
     Ok(client.containers(*application, failed).await?)
+}
+
+/// The last container of an item; `waits` for the first one for as long as the application may start it.
+async fn last_of_item(
+    client: &ApplicationClient,
+    application: ApplicationId,
+    item: u32,
+    waits: bool,
+) -> Result<ContainerReport, AppCommandError> {
+    loop {
+        // Asked before: one that starts meanwhile is then found.
+        let may_come = waits && !client.report(application).await?.state.is_over();
+        let query = ContainerQuery { item: Some(item), ..ContainerQuery::default() };
+        match client.containers(application, query).await?.pop() {
+            Some(container) => return Ok(container),
+            None if may_come => sleep(PAUSE).await,
+            None => {
+                let text = format!("--item {item}: {application} has no container of it");
+                return Err(AppCommandError::Argument(text));
+            }
+        }
+    }
 }
 
 /// Prints a log as it grows, until its container has ended.

@@ -40,7 +40,7 @@ const MOST_FORGOTTEN: u32 = 5;
 pub fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCommandError> {
     let form = arguments.market.form();
     let submission = arguments.submission(&std::env::current_dir()?)?;
-    let client = client_of(&arguments.market)?;
+    let client = client_of(&arguments.market)?.awaiting_start();
     let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
     let outputs = Outputs { stdout: &mut stdout, stderr: &mut stderr };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

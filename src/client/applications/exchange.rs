@@ -22,6 +22,10 @@ const MOST_REPEATS: usize = 60;
 /// Pause before a call is sent again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How often a server that starts is asked, and the pause between: ten seconds in all, as by the Python package.
+const START_REPEATS: usize = 50;
+const START_PAUSE: Duration = Duration::from_millis(200);
+
 /// A client of one server for one user.
 #[derive(Debug)]
 pub struct ApplicationClient {
@@ -34,6 +38,8 @@ pub struct ApplicationClient {
     is_believed: AtomicBool,
     /// Whether the server has answered.
     has_answered: AtomicBool,
+    /// How often a server that has never answered is asked again.
+    start_repeats: usize,
     pub(super) pause: Duration,
 }
 
@@ -49,8 +55,14 @@ impl ApplicationClient {
             clock: SigningClock::new(wall_ms),
             is_believed: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
+            start_repeats: 0,
             pause: PAUSE,
         }
+    }
+
+    /// The same, with some patience for a server that was started just now.
+    pub fn awaiting_start(self) -> Self {
+        Self { start_repeats: START_REPEATS, ..self }
     }
 
     /// Without pauses.
@@ -78,7 +90,7 @@ impl ApplicationClient {
         })
     }
 
-    /// Sends a call, again if its answer is lost. A server that has never answered must be there at once.
+    /// Sends a call, again if its answer is lost. A server that has never answered must be there at once, unless its start is awaited.
     pub(super) async fn send(&self, call: &Call) -> Result<BytesAnswer, ApplicationClientError> {
         let mut repeats = 0;
         loop {
@@ -87,11 +99,12 @@ impl ApplicationClient {
                 answer => return answer,
             };
             let is_absent = matches!(error, ApplicationClientError::Unreachable { is_refused: true, .. });
-            if is_absent && !self.has_answered.load(Ordering::Relaxed) {
+            let may_start = is_absent && !self.has_answered.load(Ordering::Relaxed);
+            if may_start && repeats >= self.start_repeats {
                 return Err(error);
             }
             repeats += 1;
-            sleep(self.pause).await;
+            sleep(if may_start { self.pause.min(START_PAUSE) } else { self.pause }).await;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{DumpableBehavior, Gid, Uid, getegid, geteuid, getgid, getuid, set_dumpable_behavior};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_thread_groups, set_thread_res_gid,
@@ -45,6 +46,9 @@ impl Identity {
         if threads != 1 {
             return Err(failed(format!("the process has {threads} threads; expected one")));
         }
+        // By these `/proc/PID/stat` counts. Before Linux 6.4 they are read from a file of the process itself, which it may not open once it
+        // is private.
+        let _ = (page_size(), clock_ticks_per_second());
         let groups: Vec<Gid> = self.groups.iter().map(|group| Gid::from_raw(*group)).collect();
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         // Groups first, while it may.

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, DeclaredBag, WorkerBeat};
+use jobtracker::api::{
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, DeclaredBag, WorkerBeat,
+};
 use jobtracker::fake_tracker::FakeTracker;
 use jobtracker::model::{Capability, ContainerExit, ContainerId, PerKind};
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
@@ -34,16 +36,33 @@ pub struct FakeWorker {
 impl FakeWorker {
     /// One that has registered, with room for so many containers of one slot's size.
     pub fn new(rpc: SocketAddr, room: u32) -> Self {
-        let mut worker = Self::unregistered(rpc);
-        worker.heartbeat();
-        worker.heartbeat();
-        worker.send(Vec::new(), Some(DeclaredBag { capability: SLOT.times(room), slot: SLOT }));
+        Self::on_host(rpc, "n1", room)
+    }
+
+    /// The same on a host of that name.
+    pub fn on_host(rpc: SocketAddr, host: &str, room: u32) -> Self {
+        let mut worker = Self::registered(rpc, host);
+        worker.declare(room);
         worker
     }
 
-    fn unregistered(rpc: SocketAddr) -> Self {
+    /// One that has registered and has not declared its room.
+    pub fn registered(rpc: SocketAddr, host: &str) -> Self {
+        let mut worker = Self::unregistered(rpc, host);
+        worker.heartbeat();
+        worker.heartbeat();
+        worker
+    }
+
+    /// Declares room for so many containers of one slot's size.
+    pub fn declare(&mut self, room: u32) {
+        self.send(Vec::new(), Some(DeclaredBag { capability: SLOT.times(room), slot: SLOT }));
+    }
+
+    fn unregistered(rpc: SocketAddr, host: &str) -> Self {
+        let name = format!("tracker_{host}:streaming_only/127.0.0.1:1");
         Self {
-            tracker: FakeTracker::new("tracker_n1:streaming_only/127.0.0.1:1", "n1", PerKind::new(0, 0)),
+            tracker: FakeTracker::new(&name, host, PerKind::new(0, 0)),
             heartbeats: Client::of(rpc, Protocol::InterTracker),
             beats: beats(rpc),
             received: Vec::new(),
@@ -54,7 +73,7 @@ impl FakeWorker {
 
     /// One that knows the name alone.
     pub fn stranger(rpc: SocketAddr) -> Self {
-        let mut worker = Self::unregistered(rpc);
+        let mut worker = Self::unregistered(rpc, "n1");
         worker.secret = "f".repeat(64);
         worker
     }
@@ -130,6 +149,17 @@ impl FakeWorker {
             found.extend(fresh);
         }
         found
+    }
+
+    /// The kill of a container, once it is ordered.
+    pub fn kill_of(&mut self, id: ContainerId) -> ContainerKill {
+        loop {
+            let answer = self.receive().1.unwrap();
+            self.beat(Vec::new());
+            if let Some(kill) = answer.kills.into_iter().find(|kill| kill.id == id) {
+                return kill;
+            }
+        }
     }
 
     /// Says that a container has ended so; completes when that is noted.

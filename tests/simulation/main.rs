@@ -42,7 +42,7 @@ const KEPT: [(PolicyChoice, u64, u64, &str); 8] = [
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
-    RunOptions { seed, events, policy, cuts: Cuts::default() }
+    RunOptions { seed, events, policy, has_containers: false, cuts: Cuts::default() }
 }
 
 /// Plays a run that must break nothing.

@@ -176,7 +176,8 @@ impl World<'_> {
                 worker.delayed_answer = Some(DelayedAnswer { wait_for: step.wait_for, answer });
                 Ok(self.until_sent_ms())
             }
-            BeatReply::Refused(BeatRefusal::NotRegistered | BeatRefusal::NoFirstBeat) => {
+            // An ill tracker does not say what its worker's secret is.
+            BeatReply::Refused(BeatRefusal::NotRegistered | BeatRefusal::NoFirstBeat | BeatRefusal::WrongSecret) => {
                 worker.lose_connection();
                 Ok(100 + worker.random.below(2_900))
             }

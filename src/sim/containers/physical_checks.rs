@@ -35,9 +35,11 @@ impl World<'_> {
     /// Slots that a heartbeat has left free, no more than the bag of the node has room for. Containers that the heartbeat
     /// itself has granted came after its tasks.
     pub(in crate::sim) fn within_bag(&self, tracker: &SimTracker, free: PerKind<u32>, step: &Step) -> PerKind<u32> {
-        let Some(worker) = tracker.worker.as_ref().filter(|worker| worker.is_known(self.daemon.number)) else {
-            return free;
-        };
+        let Some(worker) = &tracker.worker else { return free };
+        if !worker.is_known(self.daemon.number) {
+            // Whether its slots are limited, and by what, is not known here.
+            return PerKind::default();
+        }
         let (mut memory_mb, mut vcores) = self.checker.held_on(&tracker.fake.name, worker.fake.incarnation);
         for change in changes_of(step) {
             let ApplicationChange::Container(container) = change else { continue };

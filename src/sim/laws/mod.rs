@@ -292,6 +292,7 @@ impl LawChecker {
         engine: &Engine,
         now: Now,
     ) -> Result<(), Violation> {
+        self.work.set_applications(self.containers.left().0 > 0);
         let limited = self.work.limits_hold(&step.facts, engine).map_err(|text| (Law::Limit, text));
         let worked = limited.and_then(|()| {
             self.work.after_heartbeat(outcome, &step.facts, engine, now).map_err(|text| (Law::Work, text))

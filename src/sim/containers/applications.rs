@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::applications::{AllocateCall, FinalStatus, RegisterCall, UnregisterCall};
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
-    Caller, ContainerSignal, Event, Reply, Step,
+    Caller, ContainerSignal, Event, Fact, Reply, Step,
 };
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId};
 use crate::sim::cuts::Part;
@@ -340,7 +340,7 @@ impl World<'_> {
         let question = ApplicationQuestion::Allocate { application: id, call: Box::new(call), digest };
         let (answered, step) = self.ask_for(application, question, ApplicationIntent::Nothing)?;
         match answered {
-            Ok(ApplicationAnswer::Allocated(again)) if again == body && step.facts.is_empty() => Ok(()),
+            Ok(ApplicationAnswer::Allocated(again)) if again == body && changes_nothing(&step) => Ok(()),
             other => {
                 let text = format!("a call of {id} comes again and is answered by {other:?}, {:?}", step.facts);
                 Err(self.violation(Law::Lives, text))
@@ -369,7 +369,7 @@ impl World<'_> {
             Err(ApplicationRefusal::InvalidResourceRequest(_)) => kind >= 3,
             _ => false,
         };
-        if is_refused && step.facts.is_empty() {
+        if is_refused && changes_nothing(&step) {
             return Ok(());
         }
         let text = format!("a call of {id} that is wrong is answered by {answered:?}, {:?}", step.facts);
@@ -500,6 +500,11 @@ impl World<'_> {
         }
         hosts
     }
+}
+
+/// Whether a step changes nothing of applications. Other facts may come with any step.
+pub(super) fn changes_nothing(step: &Step) -> bool {
+    !step.facts.iter().any(|fact| matches!(fact, Fact::Applications(_)))
 }
 
 /// The numbers by which the world knows its applications.

@@ -12,6 +12,7 @@ use crate::sim::laws::{Intent, Law, Violation};
 use crate::sim::tracker::SimTracker;
 use crate::sim::world::World;
 
+use super::applications::changes_nothing;
 use super::sim_worker::SimWorker;
 
 /// How long the daemon holds a beat, ms.
@@ -275,7 +276,7 @@ impl World<'_> {
         }
         let step = self.step_beat(WorkerBeatEvent::Came { beat: Box::new(beat), address: Some(address) })?;
         match step.reply {
-            Reply::Beat(BeatReply::Refused(_)) if step.facts.is_empty() => Ok(()),
+            Reply::Beat(BeatReply::Refused(_)) if changes_nothing(&step) => Ok(()),
             reply => Err(self.violation(Law::Order, format!("a stranger's beat is answered by {reply:?}"))),
         }
     }

@@ -148,8 +148,9 @@ impl ContainerBooks {
 
     /// Why a worker cannot be given a container to launch.
     pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
-        let book = self.applications.get(&id.application).and_then(|book| book.containers.get(&id.number));
-        let Some(book) = book else { return Some("it was never granted".to_owned()) };
+        // An answer may have been on its way while its application ended with all containers.
+        let application = self.applications.get(&id.application)?;
+        let Some(book) = application.containers.get(&id.number) else { return Some("it was never granted".to_owned()) };
         let text = match () {
             () if book.launch.is_none() => "nobody has launched it",
             () if *book.tracker != *tracker => "it belongs to another node",

@@ -124,15 +124,6 @@ impl World<'_> {
                 true => self.within_bag(tracker, left, &step),
                 false => PerKind::default(),
             };
-            if std::env::var("DBG").is_ok() {
-                let id = self.engine.inspect().tracker_id_of(&tracker.fake.name);
-                let room = id.and_then(|id| self.engine.inspect().scheduler().room_on(id));
-                eprintln!(
-                    "{} {} left {left:?} free {free:?} busy {busy:?} engine room {room:?}",
-                    self.tally().events,
-                    tracker.fake.name
-                );
-            }
             self.checker.after_heartbeat(
                 HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free },
                 &step,

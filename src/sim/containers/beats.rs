@@ -54,7 +54,7 @@ impl World<'_> {
             if worker.held_until_ms.is_none() || !is_connected || world.daemon.is_down() {
                 return Ok(None);
             }
-            world.ask_again(place, tracker, worker, false).map(Some)
+            world.ask_again(tracker, worker, false).map(Some)
         })
     }
 
@@ -104,7 +104,7 @@ impl World<'_> {
             return Ok(self.until_sent_ms());
         }
         match worker.held_until_ms {
-            Some(until_ms) if self.now.mono_ms >= until_ms => self.ask_again(place, tracker, worker, true),
+            Some(until_ms) if self.now.mono_ms >= until_ms => self.ask_again(tracker, worker, true),
             Some(until_ms) if !worker.fake.has_news() => Ok(until_ms - self.now.mono_ms),
             _ => self.send_beat(place, tracker, worker),
         }
@@ -145,7 +145,6 @@ impl World<'_> {
     /// The held beat asks again.
     fn ask_again(
         &mut self,
-        _place: usize,
         tracker: &mut SimTracker,
         worker: &mut SimWorker,
         is_over: bool,

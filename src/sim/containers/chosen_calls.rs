@@ -231,8 +231,7 @@ pub(super) fn last_call(application: &SimApplication, hosts: &[String]) -> Alloc
         1 => call.ask.push(row(7, 0, LARGEST, 1)),
         _ => {}
     }
-    for (id, known) in application.held.iter().filter(|(_, known)| !known.is_launched) {
-        let _ = known;
+    for (id, _) in application.held.iter().filter(|(_, known)| !known.is_launched) {
         let source = LaunchSource::Context(Box::new(LaunchContext::of_command(vec!["true".to_owned()])));
         call.launch.push(ContainerStart { container_id: *id, source, item: None });
     }

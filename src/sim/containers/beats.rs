@@ -143,12 +143,7 @@ impl World<'_> {
     }
 
     /// The held beat asks again.
-    fn ask_again(
-        &mut self,
-        tracker: &mut SimTracker,
-        worker: &mut SimWorker,
-        is_over: bool,
-    ) -> Result<u64, Violation> {
+    fn ask_again(&mut self, tracker: &mut SimTracker, worker: &mut SimWorker, is_over: bool) -> Result<u64, Violation> {
         worker.held_until_ms = worker.held_until_ms.filter(|_| !is_over);
         let incarnation = worker.fake.incarnation;
         let asked = WorkerBeatEvent::Waited { tracker: tracker.fake.name.clone(), incarnation, is_over };

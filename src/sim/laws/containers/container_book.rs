@@ -16,6 +16,8 @@ pub(super) struct ContainerBook {
     pub(super) rows: Vec<Placement>,
     /// How it ended.
     pub(super) exit: Option<ContainerExit>,
+    /// Whether it is to be killed.
+    pub(super) is_killed: bool,
     pub(super) is_named: bool,
     pub(super) is_reported: bool,
 }
@@ -39,6 +41,7 @@ impl ContainerBook {
             launch: container.launch,
             rows,
             exit: None,
+            is_killed: false,
             is_named: false,
             is_reported: false,
         }
@@ -74,6 +77,7 @@ impl ContainerBook {
         }
         self.state = next.state;
         self.launch = next.launch;
+        self.is_killed = next.kill.is_some();
         self.exit = next.end.as_ref().map(|end| end.exit);
         Ok(())
     }

@@ -181,6 +181,12 @@ impl ContainerBooks {
         self.compare_rows()?;
         let done: Vec<ApplicationId> = changes.iter().filter_map(|change| change.application()).collect();
         for id in done {
+            let kept = self.applications.get(&id).filter(|book| book.is_over()).and_then(|book| {
+                book.containers.iter().find(|(_, container)| container.is_live() && !container.is_killed)
+            });
+            if let Some((number, _)) = kept {
+                return refuse(Law::End, format!("{id} is over and keeps its container {number}"));
+            }
             let is_done = self
                 .applications
                 .get(&id)

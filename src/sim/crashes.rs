@@ -262,7 +262,7 @@ impl World<'_> {
             self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
         }
         self.checker.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.daemon.clock_offset_ms)?;
-        self.check_what_was_told()?;
+        self.check_what_was_said()?;
         self.collect_start_facts(facts);
         if crashes_again && matches!(self.daemon.state, State::Up) {
             self.stop_commits(random.below(1_000), None);

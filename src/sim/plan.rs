@@ -93,8 +93,13 @@ impl Plan {
                 *slots = PerKind::new(slots.map.max(1), slots.reduce.max(1));
             }
         }
-        let containers = has_containers.then(|| ContainerPlan::new(seed, &mut trackers));
+        let slots = trackers.iter().map(|tracker| tracker.slots);
+        let containers = has_containers.then(|| ContainerPlan::new(seed, slots));
         if let Some(containers) = &containers {
+            // By their names trackers are built-in workers.
+            for (tracker, _) in trackers.iter_mut().zip(&containers.bags).filter(|(_, bag)| bag.is_some()) {
+                tracker.name = tracker.name.replacen("localhost", crate::wire::STREAMING_ONLY, 1);
+            }
             engine.containers = containers.settings.clone();
         }
         Self {

@@ -1,13 +1,11 @@
 //! Applications: they are submitted, their programs ask, lower, release, launch, repeat themselves, lie, vanish and come back.
 
-use std::collections::BTreeMap;
-
 use crate::api::applications::{AllocateCall, FinalStatus, RegisterCall, UnregisterCall};
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
     Caller, ContainerSignal, Event, Fact, Reply, Step,
 };
-use crate::model::{ApplicationId, ApplicationSecret, ContainerId};
+use crate::model::{ApplicationSecret, ContainerId};
 use crate::sim::cuts::Part;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{ApplicationIntent, Intent, Law, Violation};
@@ -143,11 +141,11 @@ impl World<'_> {
         }
     }
 
-    /// What programs were told is still so after a start.
-    pub(in crate::sim) fn check_what_was_told(&self) -> Result<(), Violation> {
+    /// What programs know is still so after a start.
+    pub(in crate::sim) fn check_what_was_said(&self) -> Result<(), Violation> {
         for application in self.applications.values() {
             if let Some(id) = application.known().find(|id| !self.checker.knows_container(*id)) {
-                let text = format!("{id} was told, and a restart has lost it");
+                let text = format!("{id} was named, and a restart has lost it");
                 return Err(self.violation(Law::Lives, text));
             }
         }
@@ -239,7 +237,7 @@ impl World<'_> {
             Ok(ApplicationAnswer::Registered(answer)) => {
                 application.forget_unacknowledged();
                 if !self.is_sent(step.wait_for) {
-                    // It registers again: nobody knows of the attempt.
+                    // It registers again: no program knows of the attempt.
                     application.attempt = 0;
                     return Ok(());
                 }
@@ -506,6 +504,3 @@ impl World<'_> {
 pub(super) fn changes_nothing(step: &Step) -> bool {
     !step.facts.iter().any(|fact| matches!(fact, Fact::Applications(_)))
 }
-
-/// The numbers by which the world knows its applications.
-pub(in crate::sim) type ApplicationNumbers = BTreeMap<ApplicationId, u64>;

@@ -2,7 +2,6 @@
 
 use crate::engine::ContainerSettings;
 use crate::model::{Capability, PerKind};
-use crate::sim::plan::TrackerPlan;
 use crate::sim::random::Random;
 
 /// What a run has for containers.
@@ -32,8 +31,8 @@ pub(in crate::sim) const LARGEST: Capability = Capability::new(4_096, 4);
 // === impl ContainerPlan ===
 
 impl ContainerPlan {
-    /// That of a seed. Trackers with a bag become built-in workers by their names.
-    pub(in crate::sim) fn new(seed: u64, trackers: &mut [TrackerPlan]) -> Self {
+    /// That of a seed, for nodes with these slots.
+    pub(in crate::sim) fn new(seed: u64, slots: impl Iterator<Item = PerKind<u32>>) -> Self {
         let mut random = Random::stream(seed, STREAM);
         let settings = ContainerSettings {
             launch_expiry_ms: random.between(2_000, 60_000),
@@ -43,16 +42,13 @@ impl ContainerPlan {
             ..ContainerSettings::default()
         };
         let mut bags = Vec::new();
-        for (place, tracker) in trackers.iter_mut().enumerate() {
-            let bag = bag(&mut random, tracker.slots, settings.slot);
+        for (place, slots) in slots.enumerate() {
+            let bag = bag(&mut random, slots, settings.slot);
             // The first node can run everything, and is never left out.
             let bag = match place {
                 0 => Some(Capability::new(bag.memory_mb.max(LARGEST.memory_mb), bag.vcores.max(LARGEST.vcores))),
                 _ => (!random.one_in(4)).then_some(bag),
             };
-            if bag.is_some() {
-                tracker.name = tracker.name.replacen("localhost", crate::wire::STREAMING_ONLY, 1);
-            }
             bags.push(bag);
         }
         Self {

@@ -8,8 +8,7 @@ mod physical_checks;
 mod sim_application;
 mod sim_worker;
 
-pub(super) use applications::ApplicationNumbers;
 pub(super) use beats::address_of;
 pub(super) use container_plan::ContainerPlan;
-pub(super) use sim_application::{SimApplication, items_of};
+pub(super) use sim_application::{ApplicationNumbers, SimApplication, items_of};
 pub(super) use sim_worker::SimWorker;

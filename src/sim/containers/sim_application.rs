@@ -1,4 +1,4 @@
-//! An application and its program, as they see themselves: what was asked, what was told.
+//! An application and its program, as they see themselves: what was asked, what was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sim::random::Random;
 pub(in crate::sim) enum ApplicationKind {
     /// A program calls.
     Program,
-    /// Nobody calls.
+    /// No program calls.
     Unattended,
     /// A program calls, beside a master that the daemon starts.
     Master,
@@ -63,11 +63,11 @@ pub(in crate::sim) struct SimApplication {
     pub(in crate::sim) last: Option<(AllocateCall, Arc<[u8]>)>,
     /// Containers that are still wanted, as the program sees it.
     pub(in crate::sim) wanted: BTreeMap<RequestType, u32>,
-    /// Containers that were told and not said to be complete.
+    /// Containers that were named and not said to be complete.
     pub(in crate::sim) held: BTreeMap<ContainerId, KnownContainer>,
     /// Types that had items in this attempt: of them items count, not numbers.
     with_items: BTreeSet<RequestType>,
-    told: BTreeSet<ContainerId>,
+    named: BTreeSet<ContainerId>,
     completed: BTreeSet<ContainerId>,
     /// How far the end of the run has brought it.
     pub(in crate::sim) farewell: u32,
@@ -98,7 +98,7 @@ impl SimApplication {
             wanted: BTreeMap::new(),
             held: BTreeMap::new(),
             with_items: BTreeSet::new(),
-            told: BTreeSet::new(),
+            named: BTreeSet::new(),
             completed: BTreeSet::new(),
             farewell: 0,
         }
@@ -124,7 +124,7 @@ impl SimApplication {
             if self.completed.contains(&id) {
                 return Err(format!("{id} lives, and was said to be complete"));
             }
-            self.told.insert(id);
+            self.named.insert(id);
             let is_launched = matches!(container.state.as_deref(), Some("LAUNCHING" | "RUNNING"));
             self.held.insert(id, KnownContainer { is_launched });
         }
@@ -162,11 +162,11 @@ impl SimApplication {
                 held.is_launched = true;
             }
         }
-        let mut told: BTreeMap<RequestType, u32> = BTreeMap::new();
+        let mut named: BTreeMap<RequestType, u32> = BTreeMap::new();
         for container in &answer.allocated_containers {
             let id = container.container_id;
-            if !self.told.insert(id) {
-                return Err(format!("{id} is told twice"));
+            if !self.named.insert(id) {
+                return Err(format!("{id} is named twice"));
             }
             let request = RequestType {
                 priority: container.priority,
@@ -177,24 +177,24 @@ impl SimApplication {
             self.held.insert(id, KnownContainer { is_launched });
             // What an earlier attempt wanted is not known here.
             if id.attempt == self.attempt {
-                *told.entry(request).or_default() += 1;
+                *named.entry(request).or_default() += 1;
             }
         }
-        for (request, told) in told {
-            // What was granted before the number was lowered is told nevertheless.
+        for (request, named) in named {
+            // What was granted before the number was lowered is named nevertheless.
             let most = self.wanted.get(&request).max(before.get(&request)).copied().unwrap_or(0);
-            if told > most && !self.with_items.contains(&request) {
-                return Err(format!("{told} containers of {request} are told, and {most} were wanted"));
+            if named > most && !self.with_items.contains(&request) {
+                return Err(format!("{named} containers of {request} are named, and {most} were wanted"));
             }
             if let Some(wanted) = self.wanted.get_mut(&request) {
-                *wanted = wanted.saturating_sub(told);
+                *wanted = wanted.saturating_sub(named);
             }
         }
         for status in &answer.completed_container_statuses {
             let id = status.container_id;
             // An answer to an earlier attempt may have been lost.
-            if !self.told.contains(&id) && id.attempt >= self.attempt {
-                return Err(format!("{id} is complete, and was never told"));
+            if !self.named.contains(&id) && id.attempt >= self.attempt {
+                return Err(format!("{id} is complete, and was never named"));
             }
             if !self.completed.insert(id) {
                 return Err(format!("{id} is said to be complete twice"));
@@ -230,3 +230,6 @@ pub(in crate::sim) fn items_of(text: &str) -> Vec<u32> {
 pub(in crate::sim) fn digest_of(body: &impl std::fmt::Debug) -> [u8; 32] {
     Sha256::digest(format!("{body:?}")).into()
 }
+
+/// The numbers by which the world knows its applications.
+pub(in crate::sim) type ApplicationNumbers = BTreeMap<ApplicationId, u64>;

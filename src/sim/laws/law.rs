@@ -25,7 +25,7 @@ pub enum Law {
     Room,
     /// No container is given that was not asked for, there, then.
     Requests,
-    /// A container is told of, launched and ended once, and nothing of that is lost.
+    /// A container is named, launched and ended once, and nothing of that is lost.
     Lives,
 }
 

@@ -157,7 +157,7 @@ impl LawChecker {
 
     /// Says why the next step happens, as far as applications are concerned.
     pub(super) fn expect_of_applications(&mut self, intent: ApplicationIntent) {
-        self.containers.expect(intent);
+        self.containers.note_intent(intent);
     }
 
     /// Whether an application is there and not over.

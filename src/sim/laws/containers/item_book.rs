@@ -51,7 +51,7 @@ impl ItemBook {
         launch: Option<Launched>,
     ) -> Result<(), String> {
         let (Some(wanted), launch) = (&mut book.launch, launch) else {
-            return launch.map_or(Ok(()), |launch| Err(format!("nobody has asked for {launch:?}")));
+            return launch.map_or(Ok(()), |launch| Err(format!("{launch:?} was not asked for")));
         };
         let Some(launch) = launch else { return Err("it does not start".to_owned()) };
         let next = match &mut wanted.items {

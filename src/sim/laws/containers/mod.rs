@@ -116,7 +116,7 @@ impl ContainerBooks {
     }
 
     /// Says why the next step happens.
-    pub(super) fn expect(&mut self, intent: ApplicationIntent) {
+    pub(super) fn note_intent(&mut self, intent: ApplicationIntent) {
         self.intent = intent;
     }
 
@@ -152,7 +152,7 @@ impl ContainerBooks {
         let application = self.applications.get(&id.application)?;
         let Some(book) = application.containers.get(&id.number) else { return Some("it was never granted".to_owned()) };
         let text = match () {
-            () if book.launch.is_none() => "nobody has launched it",
+            () if book.launch.is_none() => "it was not launched",
             () if *book.tracker != *tracker => "it belongs to another node",
             () if book.incarnation != incarnation => "it belongs to another process",
             () => return None,
@@ -212,15 +212,17 @@ impl ContainerBooks {
         }
         let is_unknown = |container: &&ContainerId| {
             let known = book.containers.get(&container.number).filter(|_| container.application == *id);
-            // One that is told of twice in one call ends with the first.
+            // One that stands twice in one call ends with the first.
             !known.is_some_and(ContainerBook::is_live)
         };
         let unknown: Vec<ContainerId> = call.release.iter().filter(is_unknown).copied().collect();
         let is_repeated = |place: usize| call.release[..place].contains(&call.release[place]);
         let has_repeated = (0..call.release.len()).any(is_repeated);
         if !has_repeated && unknown != taken_in.unknown_releases {
-            let text =
-                format!("{id} releases {unknown:?}, which are unknown, and is told {:?}", taken_in.unknown_releases);
+            let text = format!(
+                "{id} releases {unknown:?}, which are unknown, and the answer says {:?}",
+                taken_in.unknown_releases
+            );
             return refuse(Law::Lives, text);
         }
         let unnamed = book.unnamed();
@@ -278,7 +280,7 @@ impl ContainerBooks {
                 for number in containers {
                     let named = book.containers.get_mut(number).filter(|container| !container.is_named);
                     let Some(named) = named else {
-                        return refuse(Law::Lives, format!("{id} is told of its container {number} twice, or of none"));
+                        return refuse(Law::Lives, format!("{id} is sent its container {number} twice, or of none"));
                     };
                     named.is_named = true;
                     if named.state == ContainerState::Allocated {
@@ -293,7 +295,7 @@ impl ContainerBooks {
                     let Some(ended) = ended else {
                         return refuse(
                             Law::Lives,
-                            format!("{id} is told of the end of container {number} twice, or too soon"),
+                            format!("{id} is sent the end of container {number} twice, or too soon"),
                         );
                     };
                     ended.is_reported = true;
@@ -330,7 +332,7 @@ impl ContainerBooks {
     ) -> Judged {
         let id = submitted.id;
         let ApplicationIntent::Submission(submission) = intent else {
-            return refuse(Law::Order, format!("{id} is there, and nobody has submitted it"));
+            return refuse(Law::Order, format!("{id} is there, and was not submitted"));
         };
         let mut requests = RequestBook::default();
         requests.ask(submission.unattended.as_deref().unwrap_or_default(), &[], self.minimum);

@@ -1,7 +1,7 @@
 //! Runs with containers: no law is broken under any scheduler, the seeds of bugs that were found stay good, and the books
 //! notice what is forged.
 
-use jobtracker::api::applications::{ContainerState, Locality, Placement};
+use jobtracker::api::applications::{ContainerState, Locality};
 use jobtracker::engine::{ApplicationChange, Container, Fact, Step};
 use jobtracker::sim::{Law, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
 use jobtracker::store::InMemoryStore;
@@ -144,13 +144,14 @@ fn a_number_of_wanted_containers_that_changes_by_itself_is_noticed() {
     let violation = violation_of_step(|step| {
         step.facts.iter_mut().any(|fact| {
             let Fact::Applications(changes) = fact else { return false };
-            changes.iter_mut().rev().any(|change| match change {
-                ApplicationChange::RowSet { count, place: Placement::Any, .. } if *count > 0 => {
-                    *count += 1;
-                    true
-                }
-                _ => false,
-            })
+            if changes.iter().any(|change| matches!(change, ApplicationChange::TypeDropped { .. })) {
+                return false;
+            }
+            let last = changes.iter_mut().rev().find_map(|change| match change {
+                ApplicationChange::RowSet { count, .. } => Some(count),
+                _ => None,
+            });
+            last.map(|count| *count += 1).is_some()
         })
     });
     assert_eq!(violation.law, Law::Requests, "{violation}");

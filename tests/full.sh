@@ -164,8 +164,8 @@ fuzz_target() {
         -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1
 }
 
-# Half of the events under the market, a tenth under each other scheduler and under all by turns; a law that breaks ends a run with the
-# command that shows it again.
+# Half of the events under the market, a tenth under each other scheduler and under all by turns, and of these half as many again with
+# containers; a law that breaks ends a run with the command that shows it again.
 simulated_events() {
     local events_of_seed=100000 seeds others status=0
     seeds=$((${SIMULATED_EVENTS:-100000000} / events_of_seed))
@@ -180,6 +180,7 @@ simulate_other_schedulers() {
     local policy status=0
     for policy in fifo capacity fair constraint mixed; do
         simulate --policy "$policy" --seeds "$1" --events "$2" | sed "s/^/$policy/" || status=1
+        simulate --policy "$policy" --containers --seeds $(($1 / 2 + 1)) --events "$2" | sed "s/^/$policy, containers/" || status=1
     done
     return "$status"
 }

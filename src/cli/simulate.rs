@@ -24,6 +24,10 @@ pub struct SimulateArguments {
     /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among all of them
     #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
+    /// Give nodes memory and cores, and let applications ask for containers. Without it runs are as they were before there
+    /// were containers
+    #[arg(long)]
+    containers: bool,
     /// Parts to leave out, as a failing seed prints them
     #[arg(long, value_delimiter = ',')]
     without: Vec<Part>,
@@ -53,6 +57,7 @@ pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
         "hours",
         "jobs",
         "attempts",
+        "containers",
         "preempted",
         "rounds",
         "ticks",
@@ -95,7 +100,7 @@ impl SimulateArguments {
             Policy::Dynamic => PolicyChoice::Dynamic,
         };
         let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };
-        RunOptions { seed, events: self.events, policy, cuts }
+        RunOptions { seed, events: self.events, policy, has_containers: self.containers, cuts }
     }
 
     fn explain(&self, options: &RunOptions, violation: Violation) -> String {
@@ -119,14 +124,16 @@ fn play(options: &RunOptions) -> Run {
     })
 }
 
-fn row(name: &str, tally: &Tally) -> [String; 12] {
-    let Tally { events, time_ms, jobs, attempts, preempted, ticks, rounds, crashes, issued, charged, hash } = tally;
+fn row(name: &str, tally: &Tally) -> [String; 13] {
+    let Tally { events, time_ms, jobs, attempts, containers, preempted, ticks, rounds, crashes, issued, charged, hash } =
+        tally;
     [
         name.to_owned(),
         events.to_string(),
         (time_ms / 3_600_000).to_string(),
         jobs.to_string(),
         attempts.to_string(),
+        containers.to_string(),
         preempted.to_string(),
         rounds.to_string(),
         ticks.to_string(),
@@ -144,6 +151,7 @@ fn add(sums: &mut Tally, tally: &Tally) {
         time_ms: sums.time_ms + tally.time_ms,
         jobs: sums.jobs + tally.jobs,
         attempts: sums.attempts + tally.attempts,
+        containers: sums.containers + tally.containers,
         preempted: sums.preempted + tally.preempted,
         ticks: sums.ticks + tally.ticks,
         rounds: sums.rounds + tally.rounds,

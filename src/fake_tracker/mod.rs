@@ -1,4 +1,5 @@
-//! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does.
+//! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does; and the
+//! part of a built-in worker that runs containers.
 //!
 //! The simulator, the tests of the engine and over sockets, the load generator and the benchmarks drive it. They decide what each
 //! attempt does next and how it is reported.
@@ -7,6 +8,8 @@ mod attempt;
 #[cfg(test)]
 mod tests;
 mod tracker;
+mod worker;
 
 pub use attempt::{AttemptStep, FakeAttempt, Role};
 pub use tracker::{FakeTracker, Obeyed};
+pub use worker::{FakeContainer, FakeWorker};

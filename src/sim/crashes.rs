@@ -8,7 +8,7 @@ use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
 use crate::model::{FactNumber, Identifier, Now};
 
 use super::cuts::Part;
-use super::daemon_run::{CRASH_TRIGGERS, CrashTrigger, PendingCrash, State};
+use super::daemon_run::{CONTAINER_TRIGGERS, CRASH_TRIGGERS, CrashTrigger, PendingCrash, State};
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Law, LawChecker, Violation};
 use super::random::Random;
@@ -135,6 +135,10 @@ impl World<'_> {
             _ => {
                 let trigger = random.pick(&CRASH_TRIGGERS).copied().unwrap_or(CrashTrigger::Launch);
                 let loses_step = random.one_in(2);
+                let trigger = match self.plan.containers.is_some() && random.one_in(2) {
+                    true => random.pick(&CONTAINER_TRIGGERS).copied().unwrap_or(trigger),
+                    false => trigger,
+                };
                 self.daemon.state = State::Armed { trigger, loses_step, steps_left: MAX_STEPS_TO_CRASH };
                 Ok(())
             }
@@ -191,14 +195,17 @@ impl World<'_> {
             let delayed = tracker.delayed_answer.take().filter(|delayed| has_received && delayed.wait_for <= durable);
             let applied = delayed.map_or(Ok(()), |delayed| self.apply_heartbeat_answer(&mut tracker, &delayed.answer));
             tracker.connection = self.new_connection();
+            let obeyed = self.deliver_before_crash(&mut tracker, durable, has_received);
             self.trackers[place] = Some(tracker);
             applied?;
+            obeyed?;
         }
         for submission in std::mem::take(&mut self.submissions).into_values() {
             if random.one_in(2) {
                 self.resubmissions.push(submission);
             }
         }
+        self.end_waits_of_applications();
         let longest_ms = match random.below(4) {
             0 => 100,
             1 | 2 => 10_000,
@@ -255,6 +262,7 @@ impl World<'_> {
             self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
         }
         self.checker.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.daemon.clock_offset_ms)?;
+        self.check_what_was_said()?;
         self.collect_start_facts(facts);
         if crashes_again && matches!(self.daemon.state, State::Up) {
             self.stop_commits(random.below(1_000), None);

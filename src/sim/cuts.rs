@@ -59,6 +59,18 @@ pub enum Part {
     Crashes,
     /// Switches of the scheduler.
     Switches,
+    /// Applications that ask for containers.
+    Applications,
+    /// Beats that are lost, doubled, late or missing, and nodes without room on their disks.
+    WorkerFaults,
+    /// Containers that fail.
+    FailingContainers,
+    /// Calls and beats that must be refused.
+    HostileCalls,
+    /// Calls that are repeated.
+    RepeatedCalls,
+    /// Programs that fall silent, and others that take over.
+    VanishingPrograms,
     /// One tracker, by its place.
     Tracker(usize),
     /// One user, by its place.
@@ -70,7 +82,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 26] = [
+const NAMED: [(Part, &str); 32] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -97,6 +109,12 @@ const NAMED: [(Part, &str); 26] = [
     (Part::LateTimers, "late-timers"),
     (Part::Crashes, "crashes"),
     (Part::Switches, "switches"),
+    (Part::Applications, "applications"),
+    (Part::WorkerFaults, "worker-faults"),
+    (Part::FailingContainers, "failing-containers"),
+    (Part::HostileCalls, "hostile-calls"),
+    (Part::RepeatedCalls, "repeated-calls"),
+    (Part::VanishingPrograms, "vanishing-programs"),
 ];
 
 /// A name that stands for no part.
@@ -136,6 +154,9 @@ impl Part {
             | Part::StoreStalls => Some(Part::Faults),
             Part::HostileBids | Part::Replays | Part::TimedBids | Part::Orders => Some(Part::Bidders),
             Part::QueueChanges => Some(Part::Administrator),
+            Part::FailingContainers | Part::HostileCalls | Part::RepeatedCalls | Part::VanishingPrograms => {
+                Some(Part::Applications)
+            }
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! One run of the simulated daemon, from its start to its crash.
 
-use crate::engine::{Fact, Step};
+use crate::engine::{ApplicationChange, Fact, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{AttemptState, FactNumber, Identifier};
@@ -70,6 +70,10 @@ pub(super) enum CrashTrigger {
     Kill,
     JobEnd,
     Loss,
+    ContainerGranted,
+    ContainerEnded,
+    CallTakenIn,
+    CallAnswered,
 }
 
 pub(super) const CRASH_TRIGGERS: [CrashTrigger; 9] = [
@@ -82,6 +86,14 @@ pub(super) const CRASH_TRIGGERS: [CrashTrigger; 9] = [
     CrashTrigger::Kill,
     CrashTrigger::JobEnd,
     CrashTrigger::Loss,
+];
+
+/// Those that are drawn as well where there are containers.
+pub(super) const CONTAINER_TRIGGERS: [CrashTrigger; 4] = [
+    CrashTrigger::ContainerGranted,
+    CrashTrigger::ContainerEnded,
+    CrashTrigger::CallTakenIn,
+    CrashTrigger::CallAnswered,
 ];
 
 /// An answer that waits for the store.
@@ -117,6 +129,9 @@ impl DaemonRun {
 impl CrashTrigger {
     pub(super) fn is_matched_by(self, step: &Step) -> bool {
         let has = |is_one: fn(&Fact) -> bool| step.facts.iter().any(is_one);
+        let changes = |is_one: fn(&ApplicationChange) -> bool| {
+            step.facts.iter().any(|fact| matches!(fact, Fact::Applications(changes) if changes.iter().any(is_one)))
+        };
         match self {
             CrashTrigger::Tick => has(|fact| matches!(fact, Fact::Market(MarketFact::Tick(_)))),
             CrashTrigger::Launch => has(|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { .. }))),
@@ -136,6 +151,16 @@ impl CrashTrigger {
             CrashTrigger::JobEnd => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobAcknowledged { .. }))
             }
+            CrashTrigger::ContainerGranted => changes(
+                |change| matches!(change, ApplicationChange::Container(container) if container.started_ms.is_none()),
+            ),
+            CrashTrigger::ContainerEnded => {
+                changes(|change| matches!(change, ApplicationChange::Container(container) if !container.is_live()))
+            }
+            CrashTrigger::CallTakenIn => changes(
+                |change| matches!(change, ApplicationChange::Stands { standing, .. } if standing.taken_in.is_some()),
+            ),
+            CrashTrigger::CallAnswered => changes(|change| matches!(change, ApplicationChange::Answered { .. })),
             CrashTrigger::Loss => has(|fact| match fact {
                 Fact::Job(JobFact::AttemptEnded(ended)) => ended.state != AttemptState::Succeeded,
                 Fact::TrackerForgotten { .. } => true,

@@ -36,6 +36,16 @@ pub(super) enum SimEvent {
     Switch,
     /// An administrator gives allowances or moves money between queues.
     Treasurer,
+    /// A worker advances its containers or beats.
+    Worker(usize),
+    /// The daemon has something to say to a worker.
+    WorkerNews(usize),
+    /// An application does what it does next.
+    Application(u64),
+    /// The daemon has something to say to an application.
+    ApplicationNews(u64),
+    /// A user submits an application.
+    ApplicationSubmission,
 }
 
 /// Scheduled events, earliest first; events of one time in the order of scheduling.

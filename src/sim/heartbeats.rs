@@ -4,6 +4,7 @@ use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillRequest};
 use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
+use super::containers::address_of;
 use super::cuts::Part;
 use super::daemon_run::DelayedAnswer;
 use super::event_queue::SimEvent;
@@ -37,6 +38,9 @@ impl SimTracker {
         self.refuses_work = false;
         self.free_disk_bytes = None;
         self.fake.attempts.iter_mut().for_each(|attempt| attempt.plan.finish_soon(now_mono_ms));
+        if let Some(worker) = &mut self.worker {
+            worker.recover(now_mono_ms);
+        }
     }
 
     /// An attempt that the step preempts although it was no longer at work when the tracker sent its heartbeat.
@@ -58,7 +62,7 @@ impl SimTracker {
 impl World<'_> {
     pub(super) fn run_tracker(&mut self, place: usize) -> Result<(), Violation> {
         let Some(mut tracker) = self.trackers.get_mut(place).and_then(Option::take) else { return Ok(()) };
-        let outcome = self.call(&mut tracker);
+        let outcome = self.call(place, &mut tracker);
         self.trackers[place] = Some(tracker);
         let pause_ms = outcome?;
         self.schedule_in(pause_ms, SimEvent::Tracker(place));
@@ -66,7 +70,7 @@ impl World<'_> {
     }
 
     /// Sends a tracker's next heartbeat; returns when the tracker acts again, ms from now.
-    fn call(&mut self, tracker: &mut SimTracker) -> Result<u64, Violation> {
+    fn call(&mut self, place: usize, tracker: &mut SimTracker) -> Result<u64, Violation> {
         if self.daemon.is_down() {
             return Ok(self.on_connection_refused(tracker));
         }
@@ -93,9 +97,12 @@ impl World<'_> {
         let kept = may_wait.then(|| request.clone());
         let busy = PerKind::new(tracker.fake.busy(Kind::Map), tracker.fake.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
-        let event = Event::Heartbeat { request, connection: tracker.connection, address: None };
+        let is_well = request.status.health.healthy && !tracker.refuses_work;
+        let address = tracker.worker.as_ref().map(|_| address_of(place));
+        let event = Event::Heartbeat { request, connection: tracker.connection, address };
         let step = self.step(event, &Intent::Other)?;
         self.check_losses_of(tracker, &step)?;
+        self.check_containers_of(tracker, &step)?;
         tracker.last_call_mono_ms = self.now.mono_ms;
         let Reply::Heartbeat(answer) = &step.reply else {
             // A stock tracker that is refused exits, and is started again.
@@ -111,8 +118,10 @@ impl World<'_> {
             );
         }
         if !repeats {
+            let left = free_slots(tracker, busy, &step);
+            self.check_idle_room(tracker, left, is_well)?;
             let free = match takes_work && !self.engine.is_in_safe_mode() {
-                true => free_slots(tracker, busy, &step),
+                true => self.within_bag(tracker, left, &step),
                 false => PerKind::default(),
             };
             self.checker.after_heartbeat(
@@ -165,6 +174,7 @@ impl World<'_> {
         let launched = tracker.apply_answer(answer, self.now.mono_ms, self.fault_model());
         let launched = launched.map_err(|text| self.violation(Law::Order, text))?;
         tracker.last_daemon_run = self.daemon.number;
+        self.check_room_of(tracker)?;
         match launched.into_iter().find(|id| !self.delivered.insert(*id)) {
             None => Ok(()),
             Some(id) => {

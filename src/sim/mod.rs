@@ -7,6 +7,7 @@
 mod attempt;
 mod bidders;
 mod clients;
+mod containers;
 mod crashes;
 mod cuts;
 mod daemon_run;

@@ -4,9 +4,11 @@ use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 
+use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
 use super::policy_choice::PolicyChoice;
 use super::random::Random;
+use super::run_options::RunOptions;
 
 /// One machine that runs tasks.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub struct Plan {
     pub crash_pause_ms: Option<u64>,
     /// Typical time between two switches of the scheduler, ms; none: it stays.
     pub switch_pause_ms: Option<u64>,
+    /// What there is for containers; none: no node has anything for them.
+    pub(super) containers: Option<ContainerPlan>,
 }
 
 /// The stream of chance that decides whether the JobTracker of a seed crashes.
@@ -75,20 +79,31 @@ const EIGHTH: i128 = 125_000_000_000;
 // === impl Plan ===
 
 impl Plan {
-    /// The world of a seed.
-    pub fn new(seed: u64, policy: PolicyChoice) -> Self {
+    /// The world of a run's seed.
+    pub fn new(options: &RunOptions) -> Self {
+        let RunOptions { seed, policy, has_containers, .. } = *options;
         let mut random = Random::stream(seed, 0);
         let start = Now { mono_ms: random.between(1, 100_000_000), wall_ms: 1_795_252_000_000 };
         let mut trackers = plan_trackers(&mut random);
         let users = plan_users(&mut random);
-        let engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
+        let mut engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
         if engine.policy.is_compatible() || policy == PolicyChoice::Mixed {
             // As under 1.2.1, a task that has failed may wait for ever for a host that has no slots of its kind.
             for TrackerPlan { slots, .. } in &mut trackers {
                 *slots = PerKind::new(slots.map.max(1), slots.reduce.max(1));
             }
         }
+        let slots = trackers.iter().map(|tracker| tracker.slots);
+        let containers = has_containers.then(|| ContainerPlan::new(seed, slots));
+        if let Some(containers) = &containers {
+            // By their names trackers are built-in workers.
+            for (tracker, _) in trackers.iter_mut().zip(&containers.bags).filter(|(_, bag)| bag.is_some()) {
+                tracker.name = tracker.name.replacen("localhost", crate::wire::STREAMING_ONLY, 1);
+            }
+            engine.containers = containers.settings.clone();
+        }
         Self {
+            containers,
             start,
             trackers,
             users,

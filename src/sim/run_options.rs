@@ -12,6 +12,8 @@ pub struct RunOptions {
     pub events: u64,
     /// Which scheduler.
     pub policy: PolicyChoice,
+    /// Whether nodes have memory and cores for containers, and applications ask for them.
+    pub has_containers: bool,
     /// What is left out.
     pub cuts: Cuts,
 }
@@ -21,7 +23,7 @@ pub struct RunOptions {
 /// The arguments of `jobtracker simulate` that play this run again.
 impl std::fmt::Display for RunOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seed, events, policy, cuts } = self;
+        let Self { seed, events, policy, has_containers, cuts } = self;
         let policy = match policy {
             PolicyChoice::Fifo => " --policy fifo",
             PolicyChoice::Capacity => " --policy capacity",
@@ -30,6 +32,7 @@ impl std::fmt::Display for RunOptions {
             PolicyChoice::Mixed => " --policy mixed",
             PolicyChoice::Dynamic => "",
         };
-        write!(formatter, "--seed {seed} --events {events}{policy}{cuts}")
+        let containers = if *has_containers { " --containers" } else { "" };
+        write!(formatter, "--seed {seed} --events {events}{policy}{containers}{cuts}")
     }
 }

@@ -48,7 +48,7 @@ pub fn shrink(
 /// All that may be left out of a run, in an order in which neighbours belong together. The first tracker stays: one
 /// tracker must be able to run every kind of task.
 fn parts_of(options: &RunOptions) -> Vec<Part> {
-    let plan = Plan::new(options.seed, options.policy);
+    let plan = Plan::new(options);
     let stretches = (0..STRETCHES).map(Part::Stretch);
     let users = (0..plan.users.len()).map(Part::User);
     Part::kinds().chain(stretches).chain((1..plan.trackers.len()).map(Part::Tracker)).chain(users).collect()

@@ -7,6 +7,7 @@ use crate::model::AttemptId;
 use crate::wire::{HeartbeatRequest, ResourceStatus};
 
 use super::attempt::{self, AttemptPlan, FaultModel};
+use super::containers::SimWorker;
 use super::daemon_run::DelayedAnswer;
 use super::plan::TrackerPlan;
 use super::random::Random;
@@ -31,6 +32,8 @@ pub(super) struct SimTracker {
     pub(super) refuses_work: bool,
     /// Free disk space, bytes; none: not reported.
     pub(super) free_disk_bytes: Option<i64>,
+    /// Its containers; none: it is a stock tracker.
+    pub(super) worker: Option<SimWorker>,
 }
 
 /// Longest pause between heartbeats that a tracker follows, ms.
@@ -52,6 +55,7 @@ impl SimTracker {
             is_healthy: true,
             refuses_work: false,
             free_disk_bytes: None,
+            worker: None,
         }
     }
 
@@ -60,6 +64,9 @@ impl SimTracker {
         self.connection = connection;
         self.delayed_answer = None;
         self.fake.restart();
+        if let Some(worker) = &mut self.worker {
+            worker.restart();
+        }
     }
 
     /// Builds the next heartbeat, or repeats the unanswered one.
@@ -78,7 +85,11 @@ impl SimTracker {
         request.restarted = request.initial_contact;
         request.accept_new_tasks &= !self.refuses_work;
         request.status.health.healthy = self.is_healthy;
-        request.status.health.report = if self.is_healthy { "".into() } else { "it is ill".into() };
+        request.status.health.report = match &self.worker {
+            _ if !self.is_healthy => "it is ill".into(),
+            Some(worker) => worker.fake.health_report().as_str().into(),
+            None => "".into(),
+        };
         request
     }
 
@@ -95,7 +106,11 @@ impl SimTracker {
         }
         self.interval_ms = u64::try_from(response.interval_ms).unwrap_or(0).clamp(1, LONGEST_PAUSE_MS);
         self.fake.attempts.iter_mut().for_each(attempt::acknowledge);
+        let was_registered = self.fake.is_registered;
         let launched = self.fake.obey(response, |task| AttemptPlan::new(task, now_mono_ms, model)).launched;
+        if let Some(worker) = self.worker.as_mut().filter(|_| !was_registered || !self.fake.is_registered) {
+            worker.lose_connection();
+        }
         self.check_launches(&launched)?;
         self.fake.commit_permitted();
         let ordinary = launched.into_iter().filter(|(_, role)| *role != Role::TaskCleanup);

@@ -6,10 +6,11 @@ use rustc_hash::FxHashSet;
 
 use crate::engine::{Caller, Engine, Event, Restored, Step};
 use crate::market::Acl;
-use crate::model::{AttemptId, FactNumber, JobId, Now};
+use crate::model::{AttemptId, ContainerId, FactNumber, JobId, Now};
 
 use super::ADMINISTRATOR;
 use super::attempt::FaultModel;
+use super::containers::{ApplicationNumbers, SimApplication, SimWorker};
 use super::cuts::{Part, STRETCHES};
 use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
@@ -53,6 +54,13 @@ pub(super) struct World<'a> {
     pub(super) crashes: Random,
     /// Chance of the operator who switches the scheduler.
     pub(super) switches: Random,
+    /// Chance of users who submit applications.
+    pub(super) submitters: Random,
+    pub(super) applications: BTreeMap<u64, SimApplication>,
+    pub(super) application_numbers: ApplicationNumbers,
+    pub(super) last_application: u64,
+    /// Containers whose launch has reached a worker.
+    pub(super) launched: BTreeSet<ContainerId>,
     pub(super) daemon: DaemonRun,
     pub(super) journal: &'a mut dyn Journal,
     /// While the store stalls: until when, and its last durable fact.
@@ -72,9 +80,11 @@ const FAULT_STREAM: u64 = 3;
 const CRASH_STREAM: u64 = 4;
 const SWITCH_STREAM: u64 = 5;
 const TREASURER_STREAM: u64 = 6;
+const SUBMITTER_STREAM: u64 = 7;
 const TRACKER_STREAM: u64 = 1_000;
 const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
+const WORKER_STREAM: u64 = 4_000;
 
 /// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and
 /// launches takes, ms.
@@ -89,7 +99,7 @@ impl<'a> World<'a> {
         journal: &'a mut dyn Journal,
         tamper: &'a mut dyn FnMut(&mut Step),
     ) -> Self {
-        let plan = Plan::new(options.seed, options.policy);
+        let plan = Plan::new(options);
         let now = plan.start;
         let mut engine = Engine::new(plan.engine.clone(), Restored::default(), now);
         engine.seed_budgets(plan.budget_lines(), now);
@@ -99,7 +109,12 @@ impl<'a> World<'a> {
         let trackers = plan.trackers.iter().enumerate().map(|(place, tracker)| {
             let random = stream(TRACKER_STREAM + place as u64);
             // The first one has slots of both kinds: without it no job might end.
-            (place == 0 || has(Part::Tracker(place))).then(|| SimTracker::new(tracker, random, place as u64))
+            let worker = plan.containers.as_ref().and_then(|containers| {
+                let random = stream(WORKER_STREAM + place as u64);
+                Some(SimWorker::new(containers.bags[place]?, containers.settings.slot, random, place as u64))
+            });
+            (place == 0 || has(Part::Tracker(place)))
+                .then(|| SimTracker { worker, ..SimTracker::new(tracker, random, place as u64) })
         });
         let user = |(place, user): (usize, &super::plan::UserPlan)| {
             has(Part::User(place)).then(|| User {
@@ -132,6 +147,11 @@ impl<'a> World<'a> {
             faults: stream(FAULT_STREAM),
             crashes: stream(CRASH_STREAM),
             switches: stream(SWITCH_STREAM),
+            submitters: stream(SUBMITTER_STREAM),
+            applications: BTreeMap::new(),
+            application_numbers: ApplicationNumbers::new(),
+            last_application: 0,
+            launched: BTreeSet::new(),
             daemon: DaemonRun::first(plan.engine.identifier),
             journal,
             store_stall: None,
@@ -212,6 +232,8 @@ impl<'a> World<'a> {
         if !is_exclusion {
             self.check_losses(&step)?;
         }
+        self.check_containers_of_step(&step)?;
+        self.wake_those_with_news(&step);
         self.collect_facts(&step, before);
         self.update_timer();
         Ok(step)
@@ -256,6 +278,12 @@ impl<'a> World<'a> {
         if self.has_crashes() {
             self.schedule_in(1_500, SimEvent::Crash);
         }
+        if self.plan.containers.is_some() {
+            self.schedule_in(300, SimEvent::ApplicationSubmission);
+            for place in 0..self.trackers.len() {
+                self.schedule_in(90 + 11 * place as u64, SimEvent::Worker(place));
+            }
+        }
     }
 
     /// Processes the next event; false when there is none.
@@ -288,6 +316,11 @@ impl<'a> World<'a> {
             SimEvent::Resubmission => self.resubmit()?,
             SimEvent::Switch => self.switch_scheduler()?,
             SimEvent::Treasurer => self.run_treasurer()?,
+            SimEvent::Worker(place) => self.run_worker(place)?,
+            SimEvent::WorkerNews(place) => self.wake_worker(place)?,
+            SimEvent::Application(number) => self.run_application(number)?,
+            SimEvent::ApplicationNews(number) => self.wake_application(number)?,
+            SimEvent::ApplicationSubmission => self.submit_some_application()?,
         }
         Ok(true)
     }
@@ -325,6 +358,7 @@ impl<'a> World<'a> {
             }
             self.schedule_in(1 + 7 * place as u64, SimEvent::Tracker(place));
         }
+        self.drain_containers();
         let began_mono_ms = self.now.mono_ms;
         let longest_pause_ms = LONGEST_PAUSE_MS + 4 * self.plan.engine.tracker_expiry_ms;
         let mut last_progress = (self.progress(), began_mono_ms);
@@ -338,8 +372,9 @@ impl<'a> World<'a> {
             }
             let pause_ms = self.now.mono_ms - last_progress.1;
             if pause_ms > longest_pause_ms || self.now.mono_ms - began_mono_ms > LONGEST_END_MS {
-                let culprit = self.checker.oldest_live_job();
-                let culprit = culprit.map_or("a pending KILL_JOB".to_owned(), |job| job.to_string());
+                let job = self.checker.oldest_live_job().map(|job| job.to_string());
+                let culprit = job.or_else(|| self.checker.oldest_application());
+                let culprit = culprit.unwrap_or_else(|| "a pending KILL_JOB".to_owned());
                 let text = format!("{culprit} does not end, nothing has happened for {pause_ms} ms");
                 return Err(self.violation(Law::End, text));
             }
@@ -348,11 +383,15 @@ impl<'a> World<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.checker.live_jobs() == 0 && self.engine.inspect().pending_kill_jobs() == 0
+        self.checker.live_jobs() == 0
+            && self.engine.inspect().pending_kill_jobs() == 0
+            && self.checker.applications_left() == (0, 0)
+            && self.applications.is_empty()
     }
 
-    fn progress(&self) -> (usize, usize, u64) {
-        (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.tally().attempts)
+    fn progress(&self) -> (usize, usize, u64, u64) {
+        let Tally { attempts, containers, .. } = self.tally();
+        (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), attempts, containers)
     }
 }
 

@@ -94,8 +94,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ),
     ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
     // Reached by the simulator, tests, load and benchmarks.
-    ("fake_tracker", &["model", "wire"]),
-    ("sim", &["engine", "fake_tracker", "mapreduce", "market", "model", "scheduler", "wire"]),
+    ("fake_tracker", &["api", "model", "wire"]),
+    ("sim", &["api", "engine", "fake_tracker", "mapreduce", "market", "model", "scheduler", "wire"]),
     (
         "demo",
         &["api", "client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "supervisor", "worker"],

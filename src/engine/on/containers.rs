@@ -99,7 +99,13 @@ impl Engine {
                     rows.push((*application, self.asked_row(*application, *request, &Placement::Any, 0, true)));
                     continue;
                 }
-                _ => self.ask_scheduler(std::mem::take(&mut rows)),
+                ApplicationChange::Submitted { .. }
+                | ApplicationChange::Stands { .. }
+                | ApplicationChange::Blacklisted { .. }
+                | ApplicationChange::Container(_) => self.ask_scheduler(std::mem::take(&mut rows)),
+                // The scheduler knows nothing of it. Rows before and after it stay together: a type without its row for
+                // any node would lose the others.
+                _ => continue,
             }
             self.pass_on_change(change);
         }

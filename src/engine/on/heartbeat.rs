@@ -137,7 +137,7 @@ impl Engine {
         let is_known = freshness != ReportFreshness::MaybeStale;
         let is_drained = self.trackers.get(id).is_some_and(|tracker| tracker.is_drained);
         let offers = request.accept_new_tasks && request.status.health.healthy && !is_drained;
-        let accepts = offers && !self.is_in_safe_mode() && is_known;
+        let accepts = offers && !self.is_in_safe_mode() && is_known && !self.awaits_bag(id);
         let reported = freshness.reported_attempts(&request.status.tasks);
         let mut orders = self.process_reports(id, request.status.tasks, freshness, now);
         if freshness == ReportFreshness::FirstFresh {
@@ -153,6 +153,15 @@ impl Engine {
         // Slots are granted first; containers begin by a beat of their own.
         self.offer_to_containers(id, now);
         answer
+    }
+
+    /// Whether containers of an earlier run live on a tracker whose worker has not said since what it has for them and tasks
+    /// together: what is free beside them is not known. No look-up by name for stock trackers.
+    fn awaits_bag(&self, id: TrackerId) -> bool {
+        let is_builtin = self.cluster.nodes.get(id).is_some_and(|info| info.streaming_only);
+        is_builtin
+            && self.cluster.scheduler.slot_room(id).is_none()
+            && self.trackers.get(id).is_some_and(|tracker| self.applications.containers_on(&tracker.name) > 0)
     }
 
     /// Most unknown attempts that are processed in one heartbeat of a tracker.

@@ -27,11 +27,12 @@ impl Engine {
         let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
         let host_id = topology.move_host(host, rack);
         if host_id != before {
-            let rack = topology.rack_of(host_id);
+            let id = topology.rack_of(host_id);
             let here: Vec<_> = self.cluster.nodes.trackers_on(before).collect();
             for tracker in here {
                 self.cluster.scheduler.move_node(tracker, host_id);
-                self.cluster.nodes.move_tracker(tracker, host_id, rack);
+                self.cluster.nodes.move_tracker(tracker, host_id, id);
+                self.applications.move_worker(tracker, rack);
                 self.cluster.scheduler.topology_mut().hold_for_node(host_id);
                 self.cluster.scheduler.topology_mut().release(before);
             }

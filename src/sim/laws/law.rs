@@ -21,6 +21,12 @@ pub enum Law {
     Replay,
     /// No queue or pool holds more than its maximum.
     Limit,
+    /// What containers and tasks of a node take is no more than it has.
+    Room,
+    /// No container is given that was not asked for, there, then.
+    Requests,
+    /// A container is named, launched and ended once, and nothing of that is lost.
+    Lives,
 }
 
 /// A broken law.
@@ -50,6 +56,9 @@ impl Law {
             Law::End => 5,
             Law::Replay => 7,
             Law::Limit => 8,
+            Law::Room => 9,
+            Law::Requests => 10,
+            Law::Lives => 11,
         }
     }
 }
@@ -65,6 +74,9 @@ impl fmt::Display for Law {
             Law::End => "every job ends once slots are free for it",
             Law::Replay => "the same events give the same decisions",
             Law::Limit => "no queue or pool holds more than its maximum",
+            Law::Room => "a node has room for all that it is given",
+            Law::Requests => "each container was asked for",
+            Law::Lives => "each container is known, launched and ended once",
         };
         write!(formatter, "law {}, {text}", self.number())
     }

@@ -25,11 +25,11 @@ pub(super) struct Limits<'a> {
 // === impl Limits ===
 
 impl<'a> Limits<'a> {
-    pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind) -> Self {
+    pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind, has_applications: bool) -> Self {
         let inspection = engine.inspect();
         let cluster_slots = inspection.scheduler().totals().slots[kind];
         let admitted = match policy {
-            PolicyConfig::Fair(fair) => admitted(inspection, fair),
+            PolicyConfig::Fair(fair) => admitted(inspection, fair, has_applications),
             _ => BTreeSet::new(),
         };
         Self { inspection, policy, kind, cluster_slots, admitted }
@@ -168,7 +168,8 @@ fn pools_of(inspection: Inspection<'_>, fair: &FairConfig, job: &Job) -> Vec<Str
     std::iter::successors(pool, parent).collect()
 }
 
-fn admitted(inspection: Inspection<'_>, fair: &FairConfig) -> BTreeSet<JobId> {
+/// Jobs that may run, for certain. Applications stand in the same line: with some of them, only what no number limits may.
+fn admitted(inspection: Inspection<'_>, fair: &FairConfig, has_applications: bool) -> BTreeSet<JobId> {
     let ids = inspection.live_jobs().values().flatten();
     let mut line: Vec<&Job> = ids.filter_map(|id| inspection.jobs().get(*id)).collect();
     line.retain(|job| !job.is_over_or_ending());
@@ -183,7 +184,7 @@ fn admitted(inspection: Inspection<'_>, fair: &FairConfig) -> BTreeSet<JobId> {
             limits.push(((true, pool), max));
         }
         let has_room = |(name, max): &((bool, String), Option<u32>)| {
-            max.is_none_or(|max| counts.get(name).copied().unwrap_or(0) < max)
+            max.is_none_or(|max| !has_applications && counts.get(name).copied().unwrap_or(0) < max)
         };
         if limits.iter().all(has_room) {
             limits.into_iter().for_each(|(name, _)| *counts.entry(name).or_default() += 1);

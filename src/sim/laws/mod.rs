@@ -5,6 +5,7 @@
 
 mod allowances;
 mod attempts;
+mod containers;
 mod digest;
 mod heartbeat_outcome;
 mod law;
@@ -16,13 +17,15 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 
 use attempts::AttemptModel;
+use containers::ContainerBooks;
+pub(super) use containers::{ApplicationIntent, NodeRoom};
 use digest::Digest;
 use money::Auditor;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
+use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, FactNumber, JobId, Now, PerKind, PerPool};
 
 use super::plan::{Plan, tick_interval_ms};
 pub(super) use heartbeat_outcome::HeartbeatOutcome;
@@ -54,6 +57,8 @@ pub struct Tally {
     pub charged: Credits,
     /// Crashes and stops of the JobTracker.
     pub crashes: u64,
+    /// Containers that ended.
+    pub containers: u64,
     /// Hash of all facts and replies.
     pub hash: u64,
 }
@@ -67,6 +72,7 @@ pub(super) struct LawChecker {
     last_fact: FactNumber,
     digest: Digest,
     attempts: AttemptModel,
+    containers: ContainerBooks,
     money: Option<Auditor>,
     work: WorkChecker,
     preemption: Option<PreemptionChecker>,
@@ -92,6 +98,7 @@ impl LawChecker {
             last_fact: FactNumber(0),
             digest: Digest::default(),
             attempts: AttemptModel::default(),
+            containers: ContainerBooks::new(engine.containers.minimum, engine.containers.slot),
             money,
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
@@ -146,6 +153,56 @@ impl LawChecker {
         money.map_err(|text| self.violation(Law::Money, text))?;
         self.apply_facts(first, facts, &Intent::Restart, now, engine)?;
         self.compare(engine)
+    }
+
+    /// Says why the next step happens, as far as applications are concerned.
+    pub(super) fn expect_of_applications(&mut self, intent: ApplicationIntent) {
+        self.containers.note_intent(intent);
+    }
+
+    /// Whether an application is there and not over.
+    pub(super) fn is_application_live(&self, id: ApplicationId) -> bool {
+        self.containers.is_live(id)
+    }
+
+    /// Whether a container of an application that is not over is known.
+    pub(super) fn knows_container(&self, id: ContainerId) -> bool {
+        self.containers.knows(id)
+    }
+
+    /// Why a worker cannot be given a container to launch.
+    pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
+        self.containers.cannot_launch(id, tracker, incarnation)
+    }
+
+    /// Memory, MB, and cores that live containers of a worker's process hold.
+    pub(super) fn held_on(&self, tracker: &str, incarnation: u64) -> (u64, u64) {
+        self.containers.held_on(tracker, incarnation)
+    }
+
+    /// Checks that containers which wait use the room of a node at its heartbeat.
+    pub(super) fn containers_use_room(
+        &self,
+        node: NodeRoom<'_>,
+        plan: &Plan,
+        engine: &Engine,
+    ) -> Result<(), Violation> {
+        // It sells slots of maps and reduces alone.
+        if self.work.policy().is_market() {
+            return Ok(());
+        }
+        let most = plan.engine.containers.max_per_application;
+        self.containers.uses_room(node, most, engine).map_err(|text| self.violation(Law::Work, text))
+    }
+
+    /// Applications that are not over, and live containers.
+    pub(super) fn applications_left(&self) -> (usize, usize) {
+        self.containers.left()
+    }
+
+    /// An application that is not over or has live containers, in words.
+    pub(super) fn oldest_application(&self) -> Option<String> {
+        self.containers.oldest()
     }
 
     /// Whether the job of an attempt still needs its work on this tracker.
@@ -235,6 +292,7 @@ impl LawChecker {
         engine: &Engine,
         now: Now,
     ) -> Result<(), Violation> {
+        self.work.set_applications(self.containers.left().0 > 0);
         let limited = self.work.limits_hold(&step.facts, engine).map_err(|text| (Law::Limit, text));
         let worked = limited.and_then(|()| {
             self.work.after_heartbeat(outcome, &step.facts, engine, now).map_err(|text| (Law::Work, text))
@@ -256,9 +314,9 @@ impl LawChecker {
         self.compare(engine)?;
         let inspection = engine.inspect();
         let totals = inspection.scheduler().totals();
-        let none = PerKind::default();
-        if (totals.running.slots(), totals.waiting.slots(), totals.occupied) != (none, none, none) {
-            return Err(self.violation(Law::End, format!("no job is left, but {totals:?}")));
+        let (none, no_slots) = (PerPool::default(), PerKind::default());
+        if (totals.running, totals.waiting, totals.occupied) != (none, none, no_slots) {
+            return Err(self.violation(Law::End, format!("nothing is left to do, but {totals:?}")));
         }
         if inspection.pending_kill_jobs() > 0 {
             return Err(self.violation(Law::End, "a tracker has not received a job's end".to_owned()));
@@ -284,6 +342,8 @@ impl LawChecker {
         }
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
+        let booked = self.containers.apply_step(facts);
+        booked.map_err(|(law, text)| self.violation(law, text))?;
         for fact in facts {
             self.digest.fact(fact);
             self.count(fact);
@@ -329,6 +389,7 @@ impl LawChecker {
 
     fn count(&mut self, fact: &Fact) {
         match fact {
+            Fact::Applications(changes) => self.tally.containers += containers::ends_in(changes),
             Fact::Job(JobFact::Accepted(_)) => self.tally.jobs += 1,
             Fact::Job(JobFact::AttemptLaunched { .. }) => self.tally.attempts += 1,
             Fact::Job(JobFact::AttemptKillRequested { request: crate::mapreduce::KillRequest::Preempt, .. }) => {
@@ -347,6 +408,7 @@ impl LawChecker {
             let text = format!("the sums over the cluster are kept as {kept:?}, and a recount gives {counted:?}");
             return Err(self.violation(Law::Order, text));
         }
+        self.containers.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
         let Some(auditor) = &self.money else { return Ok(()) };
         auditor.compare(engine).map_err(|text| self.violation(Law::Money, text))
     }

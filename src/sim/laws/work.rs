@@ -25,6 +25,8 @@ pub(super) struct WorkChecker {
     /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the
     /// first, ms.
     held_back: BTreeMap<(TrackerId, Kind), (JobId, u64)>,
+    /// Whether there are applications beside the jobs.
+    has_applications: bool,
 }
 
 /// How much later than due an update may be, ms.
@@ -34,18 +36,23 @@ const LATEST_UPDATE_MS: u64 = 4_000;
 
 impl WorkChecker {
     pub(super) fn new(policy: PolicyConfig) -> Self {
-        Self { policy, held_back: BTreeMap::new() }
+        Self { policy, held_back: BTreeMap::new(), has_applications: false }
     }
 
     pub(super) fn policy(&self) -> &PolicyConfig {
         &self.policy
     }
 
+    /// Says whether there are applications beside the jobs.
+    pub(super) fn set_applications(&mut self, are_there: bool) {
+        self.has_applications = are_there;
+    }
+
     /// No queue or pool that a heartbeat gave a task holds more than its maximum.
     pub(super) fn limits_hold(&self, facts: &[Fact], engine: &Engine) -> Result<(), String> {
         let jobs = engine.inspect().jobs();
         for (kind, job) in launched(facts) {
-            let limits = Limits::new(engine, &self.policy, kind);
+            let limits = Limits::new(engine, &self.policy, kind, self.has_applications);
             if let Some(text) = jobs.get(job).and_then(|job| limits.exceeded(job)) {
                 return Err(format!("{job} gets a {kind:?} slot: {text}"));
             }
@@ -146,7 +153,7 @@ impl WorkChecker {
             return None;
         }
         let fits = |job: &Job| job.slots_per_task(kind) <= outcome.free[kind];
-        let limits = Limits::new(engine, &self.policy, kind);
+        let limits = Limits::new(engine, &self.policy, kind, self.has_applications);
         let could_use =
             |job: &Job| fits(job) && can_use(job, kind, tracker, inspection) && limits.permit(job, &outcome);
         live.find_map(|ids| first(ids, &could_use)).map(|job| WaitingWork { job, is_housekeeping: false })

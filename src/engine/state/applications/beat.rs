@@ -53,20 +53,29 @@ impl Applications {
         self.note_what_it_has(&name, &beat);
         let mut notes = BeatNotes::default();
         let mut listed = BTreeSet::new();
-        let mut running = Vec::new();
-        // Ends first: they make room.
+        let (mut ended, mut running) = (Vec::new(), Vec::new());
         for BeatContainer { id, state } in beat.containers {
             listed.insert(id);
             match state {
-                BeatContainerState::Ended(end) => {
-                    if self.is_here(id, &name, beat.incarnation) {
-                        self.end_container(id, end, now);
-                    }
-                    notes.noted.push(id);
-                }
+                BeatContainerState::Ended(end) => ended.push((id, end)),
                 BeatContainerState::Launching => running.push((id, None)),
                 BeatContainerState::Running { started_ms, .. } => running.push((id, Some(started_ms))),
             }
+        }
+        // An end may kill others of its application: what the worker has of them must be known then.
+        for (id, _) in &running {
+            if self.is_here(*id, &name, beat.incarnation)
+                && let Some(worker) = self.workers.get_mut(&name)
+            {
+                worker.has.insert(*id);
+            }
+        }
+        // Ends first: they make room.
+        for (id, end) in ended {
+            if self.is_here(id, &name, beat.incarnation) {
+                self.end_container(id, end, now);
+            }
+            notes.noted.push(id);
         }
         for (id, started_ms) in running {
             if !self.is_here(id, &name, beat.incarnation) {
@@ -244,6 +253,14 @@ impl Applications {
             let Some(container) = self.container(id) else { continue };
             let node = node.clone().unwrap_or_else(|| Arc::clone(&container.node.id));
             self.end_without_report(id, ContainerExit::ABORTED, lost_text(&node), now);
+        }
+    }
+
+    /// The rack of a node is resolved: what is granted there from now on is there.
+    pub fn move_worker(&mut self, tracker: TrackerId, rack: &str) {
+        let Self { worker_names, workers, .. } = self;
+        if let Some(worker) = worker_names.get(&tracker).and_then(|name| workers.get_mut(name)) {
+            worker.rack = Arc::from(rack);
         }
     }
 

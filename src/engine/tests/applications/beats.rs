@@ -2,10 +2,10 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use crate::api::applications::AllocateCall;
+use crate::api::applications::{AllocateCall, AskRow, Placement};
 use crate::api::{BeatContainerState, WorkerBeat};
 use crate::engine::tests::cluster::Fate;
-use crate::engine::{BeatRefusal, BeatReply, Effect};
+use crate::engine::{BeatRefusal, BeatReply, Effect, Event};
 use crate::model::{Capability, ContainerExit, ContainerId};
 
 use super::bench::{ADDRESS, Bench, ONE, asking, ended, ids, items_row, launches, launching, refused, row, statuses};
@@ -181,4 +181,34 @@ fn a_released_container_is_killed_and_its_room_is_taken_until_nothing_of_it_is_l
     let answer = program.call(&mut bench, AllocateCall::default());
     assert_eq!((statuses(&answer), ids(&answer).len()), (vec![(1, -100)], 1));
     assert_eq!(answer.completed_container_statuses[0].diagnostics, "released by the application");
+}
+
+/// An end on a whole list may be one too many for its application: the others on that list run, and are killed.
+#[test]
+fn an_end_on_a_whole_list_ends_no_other_container_that_runs() {
+    let mut bench = Bench::new(&[Capability::new(2_048, 2)]);
+    let application = bench.unattended(vec![items_row("1-2", |launch| launch.rules.max_fails = Some(0))]);
+    bench.settle();
+    let [fails, runs] = bench.on_workers()[..] else { panic!("two") };
+    bench.start(runs);
+    bench.settle();
+    bench.workers[0].containers.insert(fails, ended(ContainerExit(1), ""));
+    bench.connect(0);
+    let live: Vec<_> = bench.application(application).live().map(|container| container.id).collect();
+    assert_eq!(live, [runs], "its worker still has to kill it");
+    bench.settle();
+    assert!(bench.application(application).live().next().is_none());
+}
+
+#[test]
+fn a_container_is_in_the_rack_that_its_node_is_in_now() {
+    let mut bench = Bench::new(&[ONE]);
+    bench.cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r".to_owned() });
+    let mut program = bench.register();
+    let near = AskRow { resource_name: Placement::Rack("/r".to_owned()), relax_locality: true, ..row(1, 1) };
+    program.call(&mut bench, asking(vec![near, row(1, 1)]));
+    let container = bench.application(program.application).live().next().unwrap();
+    assert_eq!((&*container.node.rack, container.lowered.rack), ("/r", true));
+    let left = bench.application(program.application).tables.values().flat_map(|table| table.rows.values());
+    assert_eq!(left.map(|row| row.count).sum::<u32>(), 0, "both rows are lowered");
 }

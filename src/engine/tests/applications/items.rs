@@ -1,6 +1,6 @@
 //! Items: launch on grant, retries of unattended applications, and how these end.
 
-use crate::api::applications::{ApplicationReport, AskRow, FinalStatus};
+use crate::api::applications::{ApplicationReport, AskRow, FinalStatus, Locality, Placement};
 use crate::engine::{ApplicationAnswer, ApplicationQuestion};
 use crate::model::{ApplicationId, Capability, ContainerId};
 
@@ -133,4 +133,14 @@ fn an_application_of_nothing_ends_at_once() {
     let application = bench.unattended(vec![none]);
     assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
     assert_eq!(row(1, 0).num_containers, 0);
+}
+
+/// The row for any node changes how containers start: that must not part it from the rows before it.
+#[test]
+fn items_go_where_rows_of_hosts_want_them() {
+    let mut bench = Bench::new(&[ONE, ONE]);
+    let near = AskRow { resource_name: Placement::Host("h1".to_owned()), ..row(1, 1) };
+    let application = bench.unattended(vec![near, items_row("5", |_| {})]);
+    let container = bench.application(application).live().next().unwrap();
+    assert_eq!((&*container.node.host, container.locality), ("h1", Locality::NodeLocal));
 }

@@ -1,8 +1,9 @@
 //! The daemon dies in the middle of everything, and continues as if nothing had happened.
 
 use crate::api::applications::{AllocateCall, ApplicationState, FinalStatus, SubmittedMaster};
+use crate::engine::tests::cluster::{Fate, spec};
 use crate::engine::{ApplicationAnswer, ApplicationRequest};
-use crate::model::Capability;
+use crate::model::{Capability, Kind, PerKind};
 
 use super::bench::{Bench, ONE, asking, context, ids, items_row, launching, read, row, statuses};
 
@@ -144,4 +145,21 @@ fn ids_of_another_run_are_never_given_again() {
     bench.cluster.now.wall_ms -= 1_000_000;
     bench.crash();
     assert!(bench.new_id("alice") > first);
+}
+
+#[test]
+fn no_task_takes_the_room_of_containers_whose_worker_is_not_back() {
+    let mut bench = Bench::new(&[Capability::new(2_048, 2)]);
+    let mut program = bench.register();
+    let answer = program.call(&mut bench, asking(vec![row(1, 1)]));
+    program.call(&mut bench, launching(&ids(&answer), "true"));
+    bench.settle();
+    bench.cluster.trackers[0].slots = PerKind::new(2, 0);
+    bench.cluster.submit(spec("alice", "default", 4, 0)).unwrap();
+    bench.cluster.crash(1_000, |_| Fate::Hang);
+    (0..3).for_each(|_| bench.heartbeat(0));
+    assert_eq!(bench.cluster.trackers[0].busy(Kind::Map), 0, "what is free beside the container is not known");
+    bench.connect(0);
+    bench.heartbeat(0);
+    assert_eq!(bench.cluster.trackers[0].busy(Kind::Map), 1);
 }

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod containers;
+
 use jobtracker::engine::{Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, MarketFact, Reason, Tick};
@@ -42,7 +44,7 @@ const KEPT: [(PolicyChoice, u64, u64, &str); 8] = [
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
-    RunOptions { seed, events, policy, cuts: Cuts::default() }
+    RunOptions { seed, events, policy, has_containers: false, cuts: Cuts::default() }
 }
 
 /// Plays a run that must break nothing.

@@ -1,0 +1,235 @@
+//! An application and its program, as they see themselves: what was asked, what was answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::api::applications::{AllocateAnswer, AllocateCall, Placement, RegisterAnswer, Submission};
+use crate::engine::RequestType;
+use crate::model::{ApplicationId, Capability, ContainerId};
+use crate::sim::random::Random;
+
+/// What an application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) enum ApplicationKind {
+    /// A program calls.
+    Program,
+    /// No program calls.
+    Unattended,
+    /// A program calls, beside a master that the daemon starts.
+    Master,
+}
+
+/// How far the submission of an application is.
+#[derive(Clone, Debug)]
+pub(in crate::sim) enum Phase {
+    /// Its submission has no answer that arrived.
+    Submitting(Box<Submission>),
+    /// It is there.
+    Submitted,
+}
+
+/// A call that has no answer yet.
+#[derive(Clone, Debug)]
+pub(in crate::sim) struct SentCall {
+    pub(in crate::sim) call: AllocateCall,
+    /// When the wait at the daemon is over, by the world's clock, ms; none: it does not wait there.
+    pub(in crate::sim) waits_until_ms: Option<u64>,
+}
+
+/// A container that its program knows of.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct KnownContainer {
+    pub(in crate::sim) is_launched: bool,
+}
+
+/// An application.
+#[derive(Debug)]
+pub(in crate::sim) struct SimApplication {
+    pub(in crate::sim) user: usize,
+    pub(in crate::sim) id: ApplicationId,
+    pub(in crate::sim) kind: ApplicationKind,
+    pub(in crate::sim) phase: Phase,
+    pub(in crate::sim) random: Random,
+    /// When it acts next, by the world's clock, ms; earlier events are void.
+    pub(in crate::sim) due_mono_ms: u64,
+    pub(in crate::sim) expiry_ms: u64,
+    /// 0: it must register.
+    pub(in crate::sim) attempt: u32,
+    pub(in crate::sim) response_id: u64,
+    pub(in crate::sim) pending: Option<SentCall>,
+    /// The last call that was answered, with its answer.
+    pub(in crate::sim) last: Option<(AllocateCall, Arc<[u8]>)>,
+    /// Containers that are still wanted, as the program sees it.
+    pub(in crate::sim) wanted: BTreeMap<RequestType, u32>,
+    /// Containers that were named and not said to be complete.
+    pub(in crate::sim) held: BTreeMap<ContainerId, KnownContainer>,
+    /// Types that had items in this attempt: of them items count, not numbers.
+    with_items: BTreeSet<RequestType>,
+    named: BTreeSet<ContainerId>,
+    completed: BTreeSet<ContainerId>,
+    /// How far the end of the run has brought it.
+    pub(in crate::sim) farewell: u32,
+}
+
+// === impl SimApplication ===
+
+impl SimApplication {
+    pub(in crate::sim) fn new(
+        user: usize,
+        id: ApplicationId,
+        kind: ApplicationKind,
+        submission: Submission,
+        random: Random,
+    ) -> Self {
+        Self {
+            user,
+            id,
+            kind,
+            expiry_ms: submission.expiry_ms,
+            phase: Phase::Submitting(Box::new(submission)),
+            random,
+            due_mono_ms: 0,
+            attempt: 0,
+            response_id: 0,
+            pending: None,
+            last: None,
+            wanted: BTreeMap::new(),
+            held: BTreeMap::new(),
+            with_items: BTreeSet::new(),
+            named: BTreeSet::new(),
+            completed: BTreeSet::new(),
+            farewell: 0,
+        }
+    }
+
+    /// Containers that it knows of, and whose end it does not know.
+    pub(in crate::sim) fn known(&self) -> impl Iterator<Item = ContainerId> {
+        self.held.keys().copied()
+    }
+
+    /// Takes what `register` is answered: nothing is asked for any more, and these live.
+    pub(in crate::sim) fn on_registered(&mut self, answer: &RegisterAnswer) -> Result<(), String> {
+        if answer.attempt <= self.attempt {
+            return Err(format!("attempt {} follows attempt {}", answer.attempt, self.attempt));
+        }
+        (self.attempt, self.response_id) = (answer.attempt, answer.response_id);
+        self.pending = None;
+        self.last = None;
+        self.wanted.clear();
+        self.with_items.clear();
+        for container in &answer.containers {
+            let id = container.container_id;
+            if self.completed.contains(&id) {
+                return Err(format!("{id} lives, and was said to be complete"));
+            }
+            self.named.insert(id);
+            let is_launched = matches!(container.state.as_deref(), Some("LAUNCHING" | "RUNNING"));
+            self.held.insert(id, KnownContainer { is_launched });
+        }
+        Ok(())
+    }
+
+    /// Takes the answer of the call that waits for it.
+    pub(in crate::sim) fn on_answer(
+        &mut self,
+        body: &Arc<[u8]>,
+        minimum: Capability,
+    ) -> Result<AllocateAnswer, String> {
+        let answer: AllocateAnswer = serde_json::from_slice(body).map_err(|error| format!("no answer: {error}"))?;
+        let Some(SentCall { call, .. }) = self.pending.take() else {
+            return Err("an answer without a call".to_owned());
+        };
+        if (answer.attempt, answer.response_id) != (self.attempt, self.response_id + 1) {
+            let text = format!("answer {} of attempt {}", answer.response_id, answer.attempt);
+            return Err(format!("{text} follows answer {} of attempt {}", self.response_id, self.attempt));
+        }
+        self.response_id = answer.response_id;
+        let before = self.wanted.clone();
+        for row in call.ask.iter().filter(|row| row.resource_name == Placement::Any) {
+            let capability = row.capability.rounded_up(minimum);
+            let request = RequestType { priority: row.priority, request_id: row.allocation_request_id, capability };
+            let items = row.launch.as_ref().and_then(|launch| launch.items.as_deref());
+            if items.is_some() {
+                self.with_items.insert(request);
+            }
+            let count = items.map_or(row.num_containers, |items| items_of(items).len() as u32);
+            self.wanted.insert(request, count);
+        }
+        for start in &call.launch {
+            if let Some(held) = self.held.get_mut(&start.container_id) {
+                held.is_launched = true;
+            }
+        }
+        let mut named: BTreeMap<RequestType, u32> = BTreeMap::new();
+        for container in &answer.allocated_containers {
+            let id = container.container_id;
+            if !self.named.insert(id) {
+                return Err(format!("{id} is named twice"));
+            }
+            let request = RequestType {
+                priority: container.priority,
+                request_id: container.allocation_request_id,
+                capability: container.capability,
+            };
+            let is_launched = container.item.is_some();
+            self.held.insert(id, KnownContainer { is_launched });
+            // What an earlier attempt wanted is not known here.
+            if id.attempt == self.attempt {
+                *named.entry(request).or_default() += 1;
+            }
+        }
+        for (request, named) in named {
+            // What was granted before the number was lowered is named nevertheless.
+            let most = self.wanted.get(&request).max(before.get(&request)).copied().unwrap_or(0);
+            if named > most && !self.with_items.contains(&request) {
+                return Err(format!("{named} containers of {request} are named, and {most} were wanted"));
+            }
+            if let Some(wanted) = self.wanted.get_mut(&request) {
+                *wanted = wanted.saturating_sub(named);
+            }
+        }
+        for status in &answer.completed_container_statuses {
+            let id = status.container_id;
+            // An answer to an earlier attempt may have been lost.
+            if !self.named.contains(&id) && id.attempt >= self.attempt {
+                return Err(format!("{id} is complete, and was never named"));
+            }
+            if !self.completed.insert(id) {
+                return Err(format!("{id} is said to be complete twice"));
+            }
+            self.held.remove(&id);
+        }
+        self.last = Some((call, Arc::clone(body)));
+        Ok(answer)
+    }
+
+    /// Statuses that no later call has acknowledged come again after `register`.
+    pub(in crate::sim) fn forget_unacknowledged(&mut self) {
+        let Some((_, body)) = &self.last else { return };
+        let Ok(answer) = serde_json::from_slice::<AllocateAnswer>(body) else { return };
+        for status in &answer.completed_container_statuses {
+            self.completed.remove(&status.container_id);
+        }
+    }
+}
+
+/// The items of a text such as `1-4,7,10-20:5`.
+pub(in crate::sim) fn items_of(text: &str) -> Vec<u32> {
+    let number = |text: &str| text.parse::<u32>().unwrap_or_default();
+    let part = |part: &str| -> Vec<u32> {
+        let Some((first, rest)) = part.split_once('-') else { return vec![number(part)] };
+        let (last, step) = rest.split_once(':').map_or((number(rest), 1), |(last, step)| (number(last), number(step)));
+        (number(first)..=last).step_by(step.max(1) as usize).collect()
+    };
+    text.split(',').flat_map(part).collect()
+}
+
+/// SHA-256 of what stands for a body.
+pub(in crate::sim) fn digest_of(body: &impl std::fmt::Debug) -> [u8; 32] {
+    Sha256::digest(format!("{body:?}")).into()
+}
+
+/// The numbers by which the world knows its applications.
+pub(in crate::sim) type ApplicationNumbers = BTreeMap<ApplicationId, u64>;

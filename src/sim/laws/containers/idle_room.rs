@@ -1,0 +1,74 @@
+//! Law 2 for containers: no room stays free across a heartbeat that a container could use which waits for it.
+
+use crate::engine::Engine;
+use crate::model::Capability;
+
+use super::request_book::Site;
+use super::{ApplicationBook, ContainerBook, ContainerBooks};
+
+/// A node at the end of its heartbeat.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct NodeRoom<'a> {
+    /// Its tracker.
+    pub(in crate::sim) tracker: &'a str,
+    /// Its host.
+    pub(in crate::sim) host: &'a str,
+    /// What it has.
+    pub(in crate::sim) declared: Capability,
+    /// What of it is free.
+    pub(in crate::sim) free: Capability,
+}
+
+// === impl ContainerBooks: room that stays free ===
+
+impl ContainerBooks {
+    /// Checks a node that takes containers. Exceptions: what locality delays, and a node that is kept for a larger container.
+    pub(in crate::sim::laws) fn uses_room(
+        &self,
+        node: NodeRoom<'_>,
+        most_of_one: u32,
+        engine: &Engine,
+    ) -> Result<(), String> {
+        let inspection = engine.inspect();
+        let Some(id) = inspection.tracker_id_of(node.tracker) else { return Ok(()) };
+        let Some(info) = inspection.nodes().get(id) else { return Ok(()) };
+        let scheduler = inspection.scheduler();
+        if scheduler.reservation_on(id).is_some() {
+            return Ok(());
+        }
+        let site = Site { host: node.host, rack: scheduler.topology().rack_name(info.rack) };
+        for (application, book) in &self.applications {
+            let live = book.containers.values().filter(|container| container.is_live()).count();
+            let is_full = live >= most_of_one as usize;
+            let waits = (!is_full).then(|| book.waits_for(site, node)).flatten();
+            if let Some(waits) = waits {
+                let (name, free) = (node.tracker, node.free);
+                return Err(format!("{free} of {name} stay free while {application} could use them for {waits}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl ApplicationBook ===
+
+impl ApplicationBook {
+    /// What could be granted on a node at once, in words.
+    fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
+        if self.is_over() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
+            return None;
+        }
+        let strict_gates = self.submitted.strict_gates;
+        // The first type that may ever use the node keeps the others from it.
+        let first = self.requests.types.iter().find(|(request, book)| {
+            let live = self
+                .containers
+                .values()
+                .filter(|container: &&ContainerBook| container.is_live() && container.request == **request);
+            book.grantable(live.count() as u32) > 0 && book.is_possible(site, strict_gates)
+        });
+        let (request, book) = first?;
+        let fits = request.capability.fits(node.free) && request.capability.fits(node.declared);
+        (fits && book.is_allowed_at_once(site, strict_gates)).then(|| request.to_string())
+    }
+}

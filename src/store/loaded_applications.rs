@@ -127,6 +127,7 @@ pub(super) fn over_application(
     let submitted = submitted_of(loader, &id, submitted, &secret)?;
     let standing: Standing = parse(loader, "application.standing", standing)?;
     let (totals, last_number) = totals(loader, &standing, &id)?;
+    let cost = cost(loader, &id)?;
     Ok(RestoredApplication {
         contexts: Vec::new(),
         specs: Vec::new(),
@@ -136,6 +137,7 @@ pub(super) fn over_application(
         blacklist: Vec::new(),
         containers: Vec::new(),
         totals,
+        cost,
         last_number,
         stored_through: last_number,
         last_answer: None,

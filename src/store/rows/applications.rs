@@ -87,6 +87,7 @@ fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
         | ApplicationChange::Blacklisted { .. }
         | ApplicationChange::Charged { .. }
         | ApplicationChange::Stamped(_)
+        | ApplicationChange::IdGiven { .. }
         | ApplicationChange::ApplicationStamped { .. } => return None,
     })
 }

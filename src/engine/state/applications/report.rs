@@ -88,9 +88,10 @@ impl Applications {
     }
 }
 
-/// A report on an application that the store alone has.
+/// A report on an application that the store alone has; without a cost if nothing was charged for it.
 pub fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
-    build_report(&restored.into_application(), terms, None, Vec::new(), now)
+    let cost = Some(restored.cost.cost).filter(|cost| *cost > Credits::ZERO);
+    build_report(&restored.into_application(), terms, cost, Vec::new(), now)
 }
 
 fn build_report(

@@ -201,9 +201,9 @@ fn section_4_what_was_not_lowered_is_granted_once_more_and_may_be_returned() {
     let path = format!("/containers/{unwanted}");
     let report = example.user.done(example.http, "GET", &path, None);
     assert_eq!(report["container"]["startedTime"], 0, "{report}");
-    // Asked for again, where the room is.
-    example.lower(&[("h1001", 0), ("*", 1)]);
+    // Asked for again, where the room is: before that, the delay would make any host good enough.
     example.join("h1010", 1_024);
+    example.lower(&[("h1001", 0), ("*", 1)]);
     example.await_grant(3, ["h1010", "NODE_LOCAL", "h1010"]);
 }
 

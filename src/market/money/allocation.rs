@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Credits, Kind, PerKind, PerPool, Pool};
 
 use super::budget_file::MAX_QUEUES;
+use super::container_use::ContainerUse;
 use super::share::Share;
-use super::tick::ContainerUse;
 
 /// Billionths in a slot.
 pub(super) const NANO: i128 = 1_000_000_000;

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
 
 use super::allocation::{Bid, allocate, cost, is_funded, within};
+use super::container_use::ContainerUse;
 use super::share::Share;
 use super::state::Market;
-use super::tick::{ContainerUse, QueueUse};
+use super::tick::QueueUse;
 
 /// The bids of the active queues as the next tick would find them, with one queue marked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerKind, PerPool, QueueName};
 
+use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 
@@ -18,17 +19,6 @@ pub struct QueueUse {
     pub pending: u64,
     /// Its containers.
     pub containers: ContainerUse,
-}
-
-/// Containers of a queue at the time of a tick, in slots (resource requests, section 6: s(c)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainerUse {
-    /// Slots of all that are granted and not complete.
-    pub held: u32,
-    /// Slots of those that a tick charges for: launched ones, and those that were granted before the tick before it.
-    pub chargeable: u32,
-    /// Containers, not slots, that are still wanted.
-    pub wanted: u64,
 }
 
 // === impl QueueUse ===
@@ -47,15 +37,6 @@ impl QueueUse {
     /// Tasks and containers that wait, one by one.
     pub(super) fn waiting(&self) -> u64 {
         self.pending.saturating_add(self.containers.wanted)
-    }
-}
-
-// === impl ContainerUse ===
-
-impl ContainerUse {
-    /// Whether any container is held or wanted.
-    pub fn has_any(&self) -> bool {
-        self.held > 0 || self.wanted > 0
     }
 }
 

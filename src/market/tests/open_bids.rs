@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
-use super::super::tick::ContainerUse;
+use super::super::container_use::ContainerUse;
 use super::OpenBids;
 use crate::market::Charge;
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};

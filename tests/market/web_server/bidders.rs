@@ -75,7 +75,7 @@ async fn standings_are_json() {
     let stage = Stage::new().await;
     let all = asked(&stage, "/scheduler/queues", "root", "queues").await;
     assert_eq!(all.header("content-type"), Some("application/json"));
-    insta::assert_snapshot!(all.body.trim_end(), @r#"{"queues":[{"queue":"alice","budget":"100.0","bid":"0.5","rate":"0.5","share":"0.333333333","quota":{"map":2,"reduce":1},"running":{"map":1,"reduce":0},"pending":3,"lasts_s":4000},{"queue":"bob","budget":"10.0","bid":"1.0","rate":"1.0","share":"0.666666666","quota":{"map":4,"reduce":1},"running":{"map":1,"reduce":0},"pending":3,"lasts_s":200}]}"#);
+    insta::assert_snapshot!(all.body.trim_end(), @r#"{"queues":[{"queue":"alice","budget":"100.0","bid":"0.5","rate":"0.5","share":"0.333333333","quota":{"map":2,"reduce":1,"container":0},"running":{"map":1,"reduce":0,"container":0},"pending":3,"lasts_s":4000},{"queue":"bob","budget":"10.0","bid":"1.0","rate":"1.0","share":"0.666666666","quota":{"map":4,"reduce":1,"container":0},"running":{"map":1,"reduce":0,"container":0},"pending":3,"lasts_s":200}]}"#);
     let own = asked(&stage, "/scheduler/queues", "alice", "queues").await.body;
     assert!(own.contains("\"alice\"") && !own.contains("bob"), "{own}");
     assert_eq!(asked(&stage, "/scheduler/queues", "alice", "queues=alice").await.body, own);

@@ -10,7 +10,6 @@ use crate::applications::http::{ask, done, new_id, place};
 use crate::daemon::answered::Answered;
 use crate::daemon::child::{DaemonFolders, TIMEOUT};
 use crate::daemon::signer::{Signer, exchange, request};
-use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
 
 const MIB: usize = 1 << 20;
 /// So many bodies are never completed.
@@ -214,32 +213,4 @@ fn bodies_that_do_not_come_hinder_no_other_request_and_are_ended() {
         std::thread::yield_now();
     }
     assert_eq!(serving.stop().0, 0);
-}
-
-#[test]
-fn while_the_disk_of_the_state_is_full_nothing_is_taken_in_and_nothing_is_lost() {
-    if skip_without_disks("while_the_disk_of_the_state_is_full_nothing_is_taken_in_and_nothing_is_lost") {
-        return;
-    }
-    let place = place();
-    let on = OnSmallDisk::start(&place, "state");
-    let http = on.serving.http;
-    let id = new_id(http);
-    done(http, "POST", "/apps", Some(&json!({"application-id": id, "application-name": "before"})));
-    done(http, "POST", &format!("/apps/{id}/register"), Some(&json!({})));
-    let allocate = format!("/apps/{id}/allocate");
-    let row =
-        json!({"priority": 1, "resource-name": "*", "capability": {"memory": 512, "vCores": 1}, "num-containers": 3});
-    let call = json!({"attempt": 1, "response-id": 0, "ask": [row]});
-    on.fill();
-    std::thread::scope(|scope| {
-        // Held back until it is durable.
-        let held = scope.spawn(|| ask(http, "POST", &allocate, Some(&call)));
-        on.serving.log.wait_for("state.db cannot be written");
-        assert!(!held.is_finished(), "answered before it is durable");
-        on.make_room();
-        let (status, answer) = held.join().unwrap();
-        assert_eq!((status, &answer["response-id"]), (200, &json!(1)), "{answer}");
-    });
-    assert_eq!(on.serving.stop().0, 0);
 }

@@ -9,8 +9,8 @@ use crate::api::applications::{ContainerState, Placement};
 use crate::model::{ApplicationId, Capability, LaunchContext};
 
 use super::change::ApplicationChange;
-use super::charge::ContainerCost;
 use super::container::{Container, ContainerStep};
+use super::container_cost::ContainerCost;
 use super::container_totals::ContainerTotals;
 use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
 use super::request_table::{RequestRow, RequestTable};

@@ -7,8 +7,8 @@ use crate::api::applications::Placement;
 use crate::market::Stamp;
 use crate::model::{ApplicationId, LaunchContext};
 
-use super::charge::ContainerCost;
 use super::container::Container;
+use super::container_cost::ContainerCost;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 
 /// One change. Those of one step are one fact: they are durable together.

@@ -7,18 +7,8 @@ use crate::market::{Charge, ContainerUse, Tick};
 use crate::model::{ApplicationId, Credits};
 
 use super::change::ApplicationChange;
+use super::container_cost::ContainerCost;
 use super::table::Applications;
-
-/// What the containers of an application have cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainerCost {
-    /// The last tick that charged for them; 0: none.
-    pub tick: u64,
-    /// Charged slots, summed over intervals.
-    pub slots: u64,
-    /// The total.
-    pub cost: Credits,
-}
 
 // === impl Applications: charges ===
 

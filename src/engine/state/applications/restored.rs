@@ -8,8 +8,8 @@ use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
 use super::application::Application;
-use super::charge::ContainerCost;
 use super::container::Container;
+use super::container_cost::ContainerCost;
 use super::container_totals::ContainerTotals;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};

@@ -285,9 +285,9 @@ fn a_limit_on_running_jobs_counts_applications_and_lets_the_next_have_containers
     assert_eq!(stage.held(second), 3);
 }
 
-/// So many maps of 54 minutes each.
+/// So many maps of an hour each.
 fn work(maps: u32) -> JobWork {
-    let map_us = 54 * 60_000_000;
+    let map_us = 3_600_000_000;
     JobWork { maps, map_us: u64::from(maps) * map_us, longest_map_us: map_us, ..JobWork::default() }
 }
 

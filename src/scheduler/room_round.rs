@@ -139,30 +139,43 @@ impl<V: Copy + Ord> RoomRound<V> {
             let Some(room) = nodes.get_mut(&holder.node) else { continue };
             let here = candidates.entry(holder.node).or_default();
             here.push((queue, holder));
-            within_excess(here, &excess);
-            let Some(work) = unserved.first_for(holder.node, &with_all(*room, here)) else { continue };
-            // The last ones in the order are spared first.
-            for index in (0..here.len()).rev() {
-                let spared = here.remove(index);
-                if with_all(*room, here).fits(&unserved.waiting[work].1) {
-                    continue;
+            loop {
+                within_excess(here, &excess);
+                let Some(work) = unserved.first_for(holder.node, &with_all(*room, here)) else { break };
+                for (queue, holder) in take_needed(here, *room, &unserved.waiting[work].1) {
+                    room.add(&holder);
+                    if let Some(kind) = holder.pool.kind() {
+                        excess[queue][kind] = excess[queue][kind].saturating_sub(holder.slots);
+                    }
+                    victims.push(holder);
                 }
-                here.insert(index, spared);
+                unserved.serve(work, holder.node, room);
+                unserved.serve_all(holder.node, room);
             }
-            for (queue, holder) in here.drain(..) {
-                room.add(&holder);
-                if let Some(kind) = holder.pool.kind() {
-                    excess[queue][kind] = excess[queue][kind].saturating_sub(holder.slots);
-                }
-                victims.push(holder);
-            }
-            unserved.serve(work, holder.node, room);
-            unserved.serve_all(holder.node, room);
         }
         spare_needless(&mut victims, &mut nodes);
         let victims = victims.into_iter().map(|holder| holder.victim).collect();
         RoundOutcome { victims, earmarks: unserved.earmarks }
     }
+}
+
+/// Takes those candidates of a node without which it has not all that some work needs. The last ones in the order are
+/// spared first, and stay candidates: what comes later may need them.
+fn take_needed<V: Copy>(
+    here: &mut Vec<(usize, Holder<V>)>,
+    room: NodeRoom,
+    work: &WaitingWork,
+) -> Vec<(usize, Holder<V>)> {
+    let mut needed = std::mem::take(here);
+    for index in (0..needed.len()).rev() {
+        let candidate = needed.remove(index);
+        match with_all(room, &needed).fits(work) {
+            true => here.push(candidate),
+            false => needed.insert(index, candidate),
+        }
+    }
+    here.reverse();
+    needed
 }
 
 /// Spares victims whose nodes have enough without them, since larger ones came after them: those selected last first.

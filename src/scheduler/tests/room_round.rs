@@ -114,6 +114,52 @@ fn what_was_never_launched_goes_first() {
 }
 
 #[test]
+fn what_is_spared_may_go_for_what_comes_later() {
+    let n = nodes(1)[0];
+    let holders = [holder((1, 2), Pool::Container, n, 2, 9), holder((1, 1), Pool::Container, n, 1, 8)];
+    let reduce = Holder { pool: Pool::Reduce, ..holder((1, 0), Pool::Reduce, n, 1, 0) };
+    let round = RoomRound {
+        short: vec![short(PerPool::new(0, 2, 3), &[work(Pool::Reduce, 1, 2, 1), work(Pool::Container, 2, 1, 3)])],
+        nodes: BTreeMap::from([(n, NodeRoom { slots: PerKind::new(0, 1), room: Some(GB.times(0)) })]),
+        over: vec![
+            over(1, &[holder((0, 0), Pool::Map, n, 1, 0)]),
+            OverQueue { excess: PerKind::new(0, 1), holders: [&holders[..], &[reduce]].concat() },
+        ],
+    };
+    // The first container serves a reduce, the reduce the other one, and the two that are left the container.
+    assert_eq!(victims(round), [(1, 2), (1, 0), (1, 1), (0, 0)]);
+}
+
+#[test]
+fn what_is_spared_takes_nothing_of_what_its_queue_may_lose() {
+    let n = nodes(2);
+    let attempts = [(n[0], 1, 9), (n[0], 2, 8), (n[1], 1, 7)];
+    let attempts = [0, 1, 2].map(|one| {
+        let (node, slots, age) = attempts[one];
+        holder((0, one as u32), Pool::Map, node, slots, age)
+    });
+    let round = RoomRound {
+        short: vec![short(FOR_MAPS, &[work(Pool::Map, 1, 1, 2), work(Pool::Map, 2, 1, 1)])],
+        nodes: n.iter().map(|node| (*node, room(0, 0))).collect(),
+        over: vec![over(3, &attempts)],
+    };
+    let outcome = round.decide(|work, node| (work.app == AppId::new(1)) == (node == n[0]));
+    assert_eq!(outcome.victims, [(0, 1), (0, 2)]);
+}
+
+#[test]
+fn a_victim_is_spared_when_a_larger_one_leaves_enough_for_what_it_was_for() {
+    let n = nodes(1)[0];
+    let round = |second| RoomRound {
+        short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 1), work(Pool::Container, 2, 1, 4)])],
+        nodes: BTreeMap::from([(n, room(0, 0))]),
+        over: vec![over(0, &[holder((0, 0), Pool::Container, n, 1, 9), holder((0, 1), Pool::Container, n, second, 1)])],
+    };
+    assert_eq!(victims(round(4)), [(0, 0), (0, 1)]);
+    assert_eq!(victims(round(5)), [(0, 1)]);
+}
+
+#[test]
 fn a_container_beyond_what_is_bought_takes_nothing() {
     let n = nodes(1)[0];
     let round = |need| RoomRound {

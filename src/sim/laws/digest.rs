@@ -207,7 +207,10 @@ impl Digest {
                     self.bytes(queue.as_str().as_bytes());
                     self.units(interval.share.rate().units());
                     self.word(u64::from(interval.quota.map) << 32 | u64::from(interval.quota.reduce));
-                    self.word(u64::from(interval.quota.container));
+                    // As before containers where there are none.
+                    if interval.quota.container > 0 {
+                        self.word(u64::from(interval.quota.container));
+                    }
                     self.word(interval.used);
                     self.word(interval.pending);
                 }

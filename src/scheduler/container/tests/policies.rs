@@ -102,6 +102,20 @@ fn users_of_a_queue_share_it_and_one_that_wants_no_more_leaves_its_part() {
 }
 
 #[test]
+fn a_user_at_the_limit_has_more_as_soon_as_another_one_wants_none() {
+    let mut stage = capacity(vec![queue("a", 100, -1, 50, 1)]);
+    let (one, other) = (stage.add_app_of("a", "u1", 1), stage.add_app_of("a", "u2", 2));
+    // No node is as large as that.
+    stage.set(other, &any(13 * 1_024, 1));
+    stage.set(one, &any(1_024, 99));
+    stage.beat_all();
+    assert_eq!((stage.held(one), stage.held(other)), (18, 0));
+    stage.scheduler.withdraw_rows(other);
+    stage.beat_all();
+    assert_eq!(stage.held(one), SLOTS);
+}
+
+#[test]
 fn the_emptier_queue_is_served_first_by_all_that_it_holds() {
     let mut stage = capacity(vec![queue("a", 50, -1, 100, 9), queue("b", 50, -1, 100, 9)]);
     NODES.iter().for_each(|(host, ..)| stage.scheduler.set_takes_containers(stage.nodes[*host], false));
@@ -285,9 +299,9 @@ fn a_limit_on_running_jobs_counts_applications_and_lets_the_next_have_containers
     assert_eq!(stage.held(second), 3);
 }
 
-/// So many maps of 54 minutes each.
+/// So many maps of an hour each.
 fn work(maps: u32) -> JobWork {
-    let map_us = 54 * 60_000_000;
+    let map_us = 3_600_000_000;
     JobWork { maps, map_us: u64::from(maps) * map_us, longest_map_us: map_us, ..JobWork::default() }
 }
 

@@ -88,29 +88,42 @@ fn applications_are_served_in_submission_order_and_one_that_refuses_is_passed_ov
     assert_eq!(granted(&stage)[2..], [(1, 1)]);
 }
 
+/// The numbers of applications in the order of their grants: each of three queues has one that wants two containers, and
+/// a node has room for all. The first was submitted first, and not added first.
+fn order_of_grants(scheduler: Scheduler) -> Vec<u32> {
+    let mut stage = Stage::under(scheduler, &[("a", "/r1", Capability::new(3_072, 8))]);
+    for number in [3, 1, 2] {
+        let app = stage.add_app_in(&format!("q{number}"), number);
+        stage.set(app, &rows(SECOND, &[("*", 2)]));
+    }
+    stage.beat("a");
+    granted(&stage).into_iter().map(|(number, _)| number).collect()
+}
+
 #[test]
-fn each_policy_serves_applications_in_the_order_of_submission() {
-    let bags = [("a", "/r1", Capability::new(3_072, 8))];
-    let queues = [("q1", 20), ("q2", 30), ("q3", 50)]
-        .map(|(name, capacity)| WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity))))
-        .to_vec();
-    let capacity = CapacityConfig::new(&WrittenConfig { queues, ..WrittenConfig::default() }).unwrap();
+fn policies_without_shares_serve_applications_in_the_order_of_submission() {
     let policies = [
         Scheduler::fifo(FifoOptions::default()),
         Scheduler::dynamic(),
         Scheduler::constraint(ConstraintConfig::default()),
-        Scheduler::capacity(capacity, false),
-        Scheduler::fair(FairOptions::default(), Allocations::default()),
     ];
     for scheduler in policies {
-        let mut stage = Stage::under(scheduler, &bags);
-        for number in [3, 1, 2] {
-            let app = stage.add_app_in(&format!("q{number}"), number);
-            stage.set(app, &rows(SECOND, &[("*", 2)]));
-        }
-        stage.beat("a");
-        assert_eq!(granted(&stage), [(1, 2), (1, 2), (2, 2), (2, 2), (3, 2), (3, 2)]);
+        assert_eq!(order_of_grants(scheduler), [1, 1, 2, 2, 3, 3]);
     }
+}
+
+#[test]
+fn capacity_and_fair_serve_applications_by_what_queues_and_pools_hold() {
+    // Of the six slots the queues have 1, 1 and 3.
+    let queues = [("q1", 20), ("q2", 30), ("q3", 50)].map(|(name, capacity)| WrittenQueue {
+        user_limit_factor: Decimal::whole(9),
+        ..WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity)))
+    });
+    let capacity = CapacityConfig::new(&WrittenConfig { queues: queues.to_vec(), ..WrittenConfig::default() }).unwrap();
+    // The first two are full after one each, and equal ones keep the order in which they were sorted before.
+    assert_eq!(order_of_grants(Scheduler::capacity(capacity, false)), [1, 2, 3, 3, 2, 1]);
+    let fair = Scheduler::fair(FairOptions::default(), Allocations::default());
+    assert_eq!(order_of_grants(fair), [1, 2, 3, 1, 2, 3]);
 }
 
 #[test]

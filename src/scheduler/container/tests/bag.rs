@@ -74,7 +74,7 @@ fn the_room_of_a_task_is_free_once_its_node_says_so_too() {
     assert_eq!(stage.beat("a").len(), 1);
     stage.run_maps(job, "a", 1);
     stage.scheduler.set_said_in_use(node, 0);
-    assert_eq!(stage.scheduler.room_on(node), Some(Capability::default()), "the books count too");
+    assert_eq!(stage.scheduler.room_on(node), Some(Capability::new(0, 3)), "the books count too");
 }
 
 #[test]

@@ -22,8 +22,11 @@ const ROOM: u32 = 16;
 const AT_ONCE: [usize; 2] = [1, 16];
 
 type Named = (&'static str, fn() -> PolicyConfig);
-/// The market is another: it gives containers by quotas.
-const POLICIES: [Named; 1] = [("fifo", || PolicyConfig::Fifo(FifoOptions::default()))];
+/// The market gives containers by what queues have bought.
+const POLICIES: [Named; 2] = [
+    ("fifo", || PolicyConfig::Fifo(FifoOptions::default())),
+    ("market", || PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None }),
+];
 
 /// Time that this thread has had a processor for.
 fn cpu() -> Duration {
@@ -42,6 +45,8 @@ fn beats(criterion: &mut Criterion) {
             }
             world.tick();
             world.fill();
+            // What queues have bought follows what they want and hold.
+            world.tick();
             group.throughput(Throughput::Elements((WORKERS * count) as u64));
             group.bench_function(BenchmarkId::new(policy, count), |bencher| {
                 bencher.iter_custom(|rounds| (0..rounds).map(|_| round_of_beats(&mut world, count)).sum());

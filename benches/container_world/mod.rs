@@ -18,8 +18,8 @@ use jobtracker::engine::{
 use jobtracker::fake_tracker::FakeTracker;
 use jobtracker::market::BudgetLine;
 use jobtracker::model::{
-    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, Credits, LaunchContext, Now, PerKind,
-    Priority, QueueName, hex,
+    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, Credits, DEFAULT_RACK, LaunchContext,
+    Now, PerKind, Priority, QueueName, hex,
 };
 use jobtracker::wire::BEAT_DIGEST;
 
@@ -110,6 +110,8 @@ impl ContainerWorld {
             let Reply::Heartbeat(answer) = self.step(event).reply else { panic!("no answer to a heartbeat") };
             fake.obey(&answer.response().unwrap(), |_| ());
         }
+        let host = format!("node{number}.example.org");
+        self.step(Event::RackResolved { host: host.into(), rack: DEFAULT_RACK.to_owned() });
         self.workers.push(WorldWorker { name, number: 0, containers: Vec::new(), unsaid: 0 });
         let event = self.beat(number, Some(ONE.times(room)), Vec::new());
         self.take(number, event);

@@ -76,6 +76,7 @@ impl Scheduler {
         });
         if let Some(entry) = self.nodes.get_mut(&node) {
             raise(&mut entry.held[kind], slots, &mut self.violations);
+            entry.say_more(slots);
             if entry.bag.is_some() {
                 self.update_room(node);
             }

@@ -49,6 +49,8 @@ pub(super) struct Node {
     pub(super) held: PerKind<u32>,
     /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
+    /// Slots of both kinds in use by its last word, and what it was given since; none: it has said nothing.
+    pub(super) said: Option<u32>,
     /// Slots in use at the start of its last heartbeat, for a policy that takes over; none before the first.
     pub(super) reported: Option<(PerKind<u32>, Now)>,
     /// Whether its last heartbeat withheld slots for spreading while tasks waited.
@@ -83,6 +85,7 @@ impl Node {
             occupied: PerKind::default(),
             held: PerKind::default(),
             releasing: PerKind::default(),
+            said: None,
             reported: None,
             withheld: PerKind::default(),
             resume: PerPool::default(),
@@ -141,9 +144,15 @@ impl Node {
         }
     }
 
-    /// Slots in use of both kinds.
+    /// Slots of both kinds whose tasks take of its bag: those in use, or as many as the node says. An attempt whose slot is
+    /// free by the books runs until its node has ended it.
     pub(super) fn tasks(&self) -> u32 {
-        self.in_use(Kind::Map).saturating_add(self.in_use(Kind::Reduce))
+        self.said.unwrap_or(0).max(self.in_use(Kind::Map).saturating_add(self.in_use(Kind::Reduce)))
+    }
+
+    /// Counts slots that it was given since its last word.
+    pub(super) fn say_more(&mut self, slots: u32) {
+        self.said = self.said.map(|said| said.saturating_add(slots));
     }
 
     /// Slots that its bag has room for; none without a bag.

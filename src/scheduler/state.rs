@@ -337,6 +337,7 @@ impl Scheduler {
     pub fn occupy_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&id) {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
+            node.say_more(slots);
             raise(&mut self.totals.occupied[kind], slots, &mut self.violations);
             if node.bag.is_some() {
                 self.end_setup_earmark(id);

@@ -2,7 +2,7 @@
 
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillRequest};
-use crate::model::{AttemptId, AttemptState, Kind, PerKind};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind};
 
 use super::containers::address_of;
 use super::cuts::Part;
@@ -185,16 +185,22 @@ impl World<'_> {
 
     /// Resolves requested racks, after the heartbeat was checked against the racks that it was answered with.
     fn resolve_racks(&mut self, step: &Step) -> Result<(), Violation> {
-        let racks = step.effects.iter().filter_map(|effect| match effect {
+        let asked = step.effects.iter().filter_map(|effect| match effect {
             crate::engine::Effect::ResolveRack { host } => Some(host.clone()),
             _ => None,
         });
-        for host in racks.collect::<Vec<_>>() {
-            // Four hosts share a rack; some racks are never resolved.
+        for host in asked.collect::<Vec<_>>() {
+            // Four hosts share a rack; some racks are not known.
             let place: u64 = host.trim_start_matches('h').parse().unwrap_or(0);
             if !self.faults.one_in(4) {
                 let rack = format!("/rack{}", place / 4);
                 self.step(Event::RackResolved { host, rack }, &Intent::Other)?;
+            }
+        }
+        if self.plan.containers.is_some() {
+            // Containers wait for every answer, also to what was asked at the start.
+            for host in self.engine.inspect().unresolved_hosts().iter().cloned().collect::<Vec<_>>() {
+                self.step(Event::RackResolved { host, rack: DEFAULT_RACK.to_owned() }, &Intent::Other)?;
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Read access to the engine's state for tests and the simulator's invariants. Never reaches clients.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
 use crate::model::{JobId, Now, PerKind, TrackerId};
@@ -54,6 +55,11 @@ impl<'a> Inspection<'a> {
     /// The id of a registered tracker.
     pub fn tracker_id_of(self, name: &str) -> Option<TrackerId> {
         self.engine.trackers.id_of(name)
+    }
+
+    /// Hosts in the default rack only because nothing has said yet where they are.
+    pub fn unresolved_hosts(self) -> &'a BTreeSet<Arc<str>> {
+        &self.engine.trackers.unresolved_hosts
     }
 
     /// Trackers that accept tasks, with their slots.

@@ -78,11 +78,14 @@ impl Engine {
         }
     }
 
-    /// Whether a node may get containers: its worker has listed what it has and is well, and so is its tracker.
+    /// Whether a node may get containers: its worker has listed what it has and is well, and so is its tracker; and its rack
+    /// is known, by which rows count for it.
     pub(super) fn may_take_containers(&self, node: TrackerId, now: Now) -> bool {
         let Some(tracker) = self.trackers.get(node) else { return false };
         let worker = self.applications.worker(&tracker.name);
-        worker.is_some_and(|worker| worker.complaint.is_none()) && self.can_take_work(tracker, now)
+        worker.is_some_and(|worker| worker.complaint.is_none())
+            && self.can_take_work(tracker, now)
+            && !self.trackers.unresolved_hosts.contains(&tracker.host)
     }
 
     /// Gives the scheduler the changes of this step that it did not make.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::core::{Engine, HeartbeatAnswer, Reply, Wait};
 use crate::engine::state::{Fact, HeartbeatSender, LastAnswer, LogLevel, ReportFreshness, Tracker};
 use crate::mapreduce::{AttemptOrder, Launch};
-use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerPool, TrackerId};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, TrackerId};
 use crate::scheduler::AppId;
 use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
 
@@ -142,6 +142,10 @@ impl Engine {
         let mut orders = self.process_reports(id, request.status.tasks, freshness, now);
         if freshness == ReportFreshness::FirstFresh {
             self.fail_missing_attempts(id, &reported, now);
+        }
+        // After the reports: they may have added attempts that were found running, which its word has already.
+        if let Some(PerKind { map, reduce }) = self.trackers.get(id).map(|tracker| tracker.busy) {
+            self.cluster.scheduler.set_said_in_use(id, map.saturating_add(reduce));
         }
         // The attempts of earlier processes are lost without any report.
         orders.must_be_durable |= is_successor || has_replaced;

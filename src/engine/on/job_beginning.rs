@@ -15,7 +15,7 @@ impl Engine {
     pub(super) fn begin_jobs(&mut self, now: Now) {
         for app in self.cluster.scheduler.begin_apps(now) {
             let Some(splits) = self.jobs.by_app(app).map(|job| job.splits.clone()) else { continue };
-            self.learn_racks(&splits);
+            self.learn_racks(&splits, now);
             if let Some(job) = self.jobs.by_app_mut(app) {
                 job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
             }
@@ -30,7 +30,7 @@ impl Engine {
         let beginners: BTreeSet<AppId> = self.cluster.scheduler.begin_apps(now).into_iter().collect();
         for (job, stored) in jobs {
             if stored.has_begun() || beginners.contains(&job.app) {
-                self.learn_racks(&job.splits);
+                self.learn_racks(&job.splits, now);
                 job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
             }
         }

@@ -22,8 +22,8 @@ impl Engine {
         let scheduler = &self.cluster.scheduler;
         let rack = self.cluster.nodes.get(tracker.id).map(|info| scheduler.topology().rack_name(info.rack));
         let worker = self.applications.worker(&tracker.name);
-        let complaint = worker.and_then(|worker| worker.complaint.clone());
-        let complaint = complaint.unwrap_or_else(|| tracker.complaint.clone());
+        let of_worker = worker.and_then(|worker| worker.complaint.as_deref());
+        let is_well = tracker.healthy && of_worker.is_none();
         let declared = worker.map(|worker| worker.capability).unwrap_or_default();
         let room = scheduler.room_on(tracker.id).unwrap_or_default();
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
@@ -31,7 +31,7 @@ impl Engine {
         let PerKind { map, reduce } = tracker.reported_slots;
         NodeReport {
             rack: rack.unwrap_or_default().to_owned(),
-            state: match (self.is_silent(tracker, now) || tracker.address.is_none(), tracker.healthy) {
+            state: match (self.is_silent(tracker, now) || tracker.address.is_none(), is_well) {
                 (true, _) => NodeState::Lost,
                 (false, false) => NodeState::Unhealthy,
                 (false, true) => NodeState::Running,
@@ -40,7 +40,7 @@ impl Engine {
             node_http_address: id.clone(),
             id,
             last_health_update: now.wall_ms.saturating_sub_unsigned(silent_ms),
-            health_report: complaint,
+            health_report: of_worker.unwrap_or(&tracker.complaint).to_owned(),
             num_containers: self.applications.containers_on(&tracker.name),
             used_memory_mb: u64::from(declared.memory_mb.saturating_sub(room.memory_mb)),
             avail_memory_mb: u64::from(room.memory_mb),

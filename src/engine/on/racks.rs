@@ -2,26 +2,27 @@
 
 use crate::engine::core::{Engine, Reply, Wait};
 use crate::mapreduce::{SplitHost, SplitTable};
-use crate::model::DEFAULT_RACK;
+use crate::model::{DEFAULT_RACK, Now, TrackerId};
 
 // === impl Engine: racks ===
 
 impl Engine {
     /// Moves hosts of splits from the default rack to the rack that the submission resolved. Needed before the job is
     /// added: locality is by host and rack.
-    pub(super) fn learn_racks(&mut self, splits: &SplitTable) {
+    pub(super) fn learn_racks(&mut self, splits: &SplitTable, now: Now) {
         for SplitHost { host, rack } in splits.hosts() {
             let topology = self.cluster.scheduler.topology();
             let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));
             if known == Some(DEFAULT_RACK) && rack != DEFAULT_RACK {
-                self.on_rack_resolved(host, rack);
+                self.on_rack_resolved(host, rack, now);
             }
         }
     }
 
     /// Moves demand and trackers of a host to its resolved rack. Free of cost if the host is there already, however
-    /// many trackers share it.
-    pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
+    /// many trackers share it. Its nodes may take containers from now on.
+    pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str, now: Now) -> (Reply, Wait) {
+        let was_awaited = self.trackers.unresolved_hosts.remove(host);
         let topology = self.cluster.scheduler.topology_mut();
         // The host may have been removed since the request.
         let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
@@ -39,6 +40,13 @@ impl Engine {
             // Removes the host if it has no tracker and never had one.
             self.cluster.scheduler.topology_mut().hold(host_id);
             self.cluster.scheduler.topology_mut().release(host_id);
+        }
+        if was_awaited {
+            let here: Vec<TrackerId> = self.cluster.nodes.trackers_on(host_id).collect();
+            for tracker in here {
+                let may_take = self.may_take_containers(tracker, now);
+                self.cluster.scheduler.set_takes_containers(tracker, may_take);
+            }
         }
         (Reply::Done, Wait::Nothing)
     }

@@ -80,7 +80,7 @@ impl Engine {
         // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
         // requests its rack for all of them.
         if topology.rack_name(rack) == DEFAULT_RACK && self.cluster.nodes.on_host(host_id) == 0 {
-            self.outbox.request(Effect::ResolveRack { host: host.clone() });
+            self.ask_for_rack(&host);
         }
         let streaming_only = runs_streaming_only(&name);
         let http = http.into();
@@ -90,6 +90,12 @@ impl Engine {
         let is_drained = self.trackers.drains.get(worker_name(&name)).is_some();
         self.trackers.insert(Tracker { is_drained, ..Tracker::new(id, name, host, recovery) });
         id
+    }
+
+    /// Asks for the rack of a host. Its nodes get no containers before the answer.
+    pub(super) fn ask_for_rack(&mut self, host: &Arc<str>) {
+        self.trackers.unresolved_hosts.insert(Arc::clone(host));
+        self.outbox.request(Effect::ResolveRack { host: Arc::clone(host) });
     }
 
     /// Updates the tracker from its heartbeat.

@@ -56,7 +56,7 @@ impl Engine {
                 self.outbox.log_line(LogLevel::Warning, format!("{} reports {class}: {message}", excerpt(&tracker)));
                 (Reply::Done, Wait::Nothing)
             }
-            Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack),
+            Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack, now),
             Event::NewJobId { owner } => self.new_job_id(owner),
             Event::UnusedIdFound { id, owner } => self.on_unused_id_found(id, owner),
             Event::JobIdsInherited { ids } => self.on_job_ids_inherited(ids),

@@ -5,11 +5,10 @@
 //! since a second launch destroys the running attempt.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::engine::core::{Engine, HeartbeatAnswer};
-use crate::engine::state::{
-    Effect, HeartbeatSender, LastAnswer, LaunchAnswer, LogLevel, ReportFreshness, TrackerRecovery,
-};
+use crate::engine::state::{HeartbeatSender, LastAnswer, LaunchAnswer, LogLevel, ReportFreshness, TrackerRecovery};
 use crate::mapreduce::{Job, TaskKey};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now, TrackerId};
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
@@ -102,7 +101,7 @@ impl Engine {
         topology.hold_for_node(host_id);
         let rack = topology.rack_of(host_id);
         if topology.rack_name(rack) == DEFAULT_RACK && self.cluster.nodes.on_host(host_id) == 0 {
-            self.outbox.request(Effect::ResolveRack { host: host.into() });
+            self.ask_for_rack(&Arc::from(host));
         }
         if let Some(before) = self.cluster.nodes.get(id).map(|info| info.host) {
             self.cluster.scheduler.topology_mut().release(before);

@@ -56,7 +56,7 @@ impl Engine {
 
     fn take_beat(&mut self, id: TrackerId, beat: WorkerBeat, now: Now) -> BeatReply {
         let Some(place) = self.worker_place(id) else { return BeatReply::Refused(BeatRefusal::NotRegistered) };
-        let name = beat.tracker.clone();
+        let (name, is_full) = (beat.tracker.clone(), beat.is_full);
         self.check_slot(&beat);
         let notes = match self.applications.take_beat(beat, place, now) {
             Ok(notes) => notes,
@@ -65,7 +65,9 @@ impl Engine {
         self.pass_on_changes();
         let capability = self.applications.worker(&name).map(|worker| worker.capability);
         self.cluster.scheduler.set_bag(id, capability.map(|declared| self.raised_bag(id, declared)));
-        for container in self.applications.place_restored(&name, id) {
+        // Containers of an earlier run have no node until its worker has listed what it has.
+        let restored = if is_full { self.applications.place_restored(&name, id) } else { Vec::new() };
+        for container in restored {
             let request = self.applications.container(container).map(|container| container.request);
             if let Some(request) = request {
                 self.cluster.scheduler.place_container(id, request);

@@ -1,6 +1,6 @@
 //! All registered and expected trackers, and their connections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +31,8 @@ pub struct Trackers {
     pub presences: Presences,
     /// Drained workers, connected or not.
     pub drains: Drains,
+    /// Hosts in the default rack only because nothing has said yet where they are.
+    pub unresolved_hosts: BTreeSet<Arc<str>>,
     /// When to look for silent trackers next.
     pub next_expiry_mono_ms: u64,
 }

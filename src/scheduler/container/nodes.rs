@@ -65,6 +65,16 @@ impl Scheduler {
         self.recount_bag(node);
     }
 
+    /// Sets how many slots of both kinds are in use on a node by its own word, at its heartbeat. Until the next one its bag
+    /// has no room for more than that leaves, though the caller has released slots since: what ran in them may still run.
+    pub fn set_said_in_use(&mut self, node: TrackerId, slots: u32) {
+        let Some(entry) = self.nodes.get_mut(&node).filter(|entry| entry.said != Some(slots)) else { return };
+        entry.said = Some(slots);
+        if entry.bag.is_some() {
+            self.update_room(node);
+        }
+    }
+
     /// Whether containers may be granted on a node.
     pub fn takes_containers(&self, node: TrackerId) -> bool {
         self.bag(node).is_some_and(|bag| bag.takes_containers)

@@ -13,7 +13,8 @@ use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, Log
 use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
 
-use super::super::run_as::RunAs;
+use super::super::run_as::{RefusedUser, RunAs};
+use super::admitted_users::AdmittedUsers;
 use super::control::ContainerControl;
 use super::control_groups::{ContainerGroup, ControlGroups};
 use super::logs::ContainerLogs;
@@ -41,6 +42,8 @@ pub struct ContainerRunner {
     pub keepers: Option<Arc<Keepers>>,
     /// Which user they run as.
     pub run_as: RunAs,
+    /// Their users that were looked up lately.
+    pub users: AdmittedUsers,
     /// The worker's `host:web port`.
     pub node_id: String,
     /// Limit of each log, bytes.
@@ -113,9 +116,9 @@ impl ContainerRunner {
     fn run_to_end(&self, launch: ContainerLaunch, control: &ContainerControl) -> ContainerEnd {
         let user = match &self.run_as {
             RunAs::Worker => None,
-            RunAs::JobUser(rules) => match rules.admit(&launch.user) {
+            RunAs::JobUser(rules) => match self.users.admit(rules, &launch.user) {
                 Ok(user) => Some(user),
-                Err(refused) => return failed(ContainerExit::INVALID, refused.to_string()),
+                Err(refused) => return failed(exit_of(&refused), refused.to_string()),
             },
         };
         let id = launch.id;
@@ -192,7 +195,41 @@ fn count_group(group: &ContainerGroup, order: &ContainerOrder, end: &mut Contain
     }
 }
 
+/// The status of a container whose user is not admitted: of the node where it could not look the user up, which another node
+/// or a later try may.
+fn exit_of(refused: &RefusedUser) -> ContainerExit {
+    match refused {
+        RefusedUser::Lookup { .. } => ContainerExit::ABORTED,
+        RefusedUser::Unknown { .. } | RefusedUser::Banned { .. } | RefusedUser::BelowMinUid { .. } => {
+            ContainerExit::INVALID
+        }
+    }
+}
+
 /// The end of a container that never ran.
 fn failed(exit: ContainerExit, diagnostics: String) -> ContainerEnd {
     ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: wall_ms(), peak_memory_mb: 0, cpu_ms: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use crate::accounts::LookupError;
+    use crate::program::ProgramError;
+
+    use super::*;
+
+    #[test]
+    fn a_user_that_cannot_be_looked_up_is_no_fault_of_the_container() {
+        let user = || "alice".to_owned();
+        let of_program = |source| {
+            exit_of(&RefusedUser::Lookup { user: user(), source: LookupError::Program { program: "id", source } })
+        };
+        let slow = of_program(ProgramError::TooSlow(Duration::from_secs(10)));
+        let short = of_program(ProgramError::Io(io::ErrorKind::OutOfMemory.into()));
+        assert!(!slow.is_own_fault() && !short.is_own_fault());
+        assert!(exit_of(&RefusedUser::Unknown { user: user() }).is_own_fault());
+        assert!(exit_of(&RefusedUser::Banned { user: user() }).is_own_fault());
+    }
 }

@@ -14,6 +14,7 @@ use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;
 use super::super::local_folders::LocalFolders;
 use super::super::settings::TaskTrackerSettings;
+use super::admitted_users::AdmittedUsers;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
@@ -81,6 +82,7 @@ impl StartedContainers {
             environment: surroundings.environment.clone(),
             keepers: surroundings.supervisor.clone().map(|program| Arc::new(Keepers::new(program))),
             run_as: settings.run_as.clone(),
+            users: AdmittedUsers::default(),
             node_id: format!("{}:{}", settings.host, surroundings.http_port),
             log_limit_bytes: of_containers.log_limit_bytes,
             memory_interval: settings.memory_interval,

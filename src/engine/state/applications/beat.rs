@@ -62,14 +62,6 @@ impl Applications {
                 BeatContainerState::Running { started_ms, .. } => running.push((id, Some(started_ms))),
             }
         }
-        // An end may kill others of its application: what the worker has of them must be known then.
-        for (id, _) in &running {
-            if self.is_here(*id, &name, beat.incarnation)
-                && let Some(worker) = self.workers.get_mut(&name)
-            {
-                worker.has.insert(*id);
-            }
-        }
         // Ends first: they make room.
         for (id, end) in ended {
             if self.is_here(id, &name, beat.incarnation) {
@@ -103,7 +95,19 @@ impl Applications {
         let listed = beat.containers.iter().map(|container| container.id);
         let has: Vec<ContainerId> = listed.filter(|id| self.is_here(*id, name, beat.incarnation)).collect();
         if let Some(worker) = self.workers.get_mut(name) {
-            worker.has.extend(has);
+            worker.has.extend(has.iter().copied());
+        }
+        has.into_iter().for_each(|id| self.review_what_is_owed(id));
+    }
+
+    /// Updates whether anything is owed for a container, after what its worker has has changed.
+    fn review_what_is_owed(&mut self, id: ContainerId) {
+        let Self { all, workers, .. } = self;
+        let container = all.get(&id.application).and_then(|known| known.containers.get(&id.number));
+        if let Some(container) = container
+            && let Some(worker) = workers.get_mut(&container.node.tracker)
+        {
+            worker.note_what_is_owed(container);
         }
     }
 
@@ -130,6 +134,7 @@ impl Applications {
             capability: Capability::default(),
             complaint: None,
             has: BTreeSet::new(),
+            owed: BTreeSet::new(),
             sent: BTreeSet::new(),
             has_news: true,
         });
@@ -142,6 +147,10 @@ impl Applications {
         (worker.node, worker.host, worker.rack) = (node, host, rack);
         worker.capability = declared.unwrap_or(worker.capability);
         worker.complaint.clone_from(&beat.unhealthy);
+        if is_new {
+            let here: Vec<ContainerId> = self.on_tracker.get(name).into_iter().flatten().copied().collect();
+            here.into_iter().for_each(|id| self.review_what_is_owed(id));
+        }
         Ok(())
     }
 
@@ -191,16 +200,18 @@ impl Applications {
     /// What a worker is owed; none: nothing new, and the beat may wait.
     pub fn answer_beat(&mut self, tracker: &str, notes: BeatNotes, is_over: bool) -> Option<BeatAnswer> {
         let BeatNotes { noted, mut kills } = notes;
-        let has_news = self.workers.get(tracker).is_some_and(|worker| worker.has_news);
-        let here = self.on_tracker.get(tracker).into_iter().flatten().filter_map(|id| self.container(*id));
+        let known = self.workers.get(tracker)?;
         let mut launches = Vec::new();
-        if has_news || is_over || !noted.is_empty() || !kills.is_empty() {
-            for container in here.filter(|container| container.is_launched()) {
+        if known.has_news || is_over || !noted.is_empty() || !kills.is_empty() {
+            for container in known.owed.iter().filter_map(|id| self.container(*id)) {
+                // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of
+                // what it has.
+                if known.lacks_launch(container) {
+                    launches.extend(self.launch_order(container));
+                }
                 if let Some(kill) = &container.kill {
                     let (exit, diagnostics) = (kill.exit, kill.diagnostics.clone());
                     kills.push(ContainerKill { id: container.id, exit, diagnostics, grace_ms: kill.grace_ms });
-                } else if self.is_owed(container) {
-                    launches.extend(self.launch_order(container));
                 }
             }
         }
@@ -214,12 +225,6 @@ impl Applications {
         self.worker_news.remove(tracker);
         worker.sent.extend(launches.iter().map(|launch| launch.id));
         Some(BeatAnswer { launches, kills, noted })
-    }
-
-    /// Whether a launch is owed: its worker has not said that it has it.
-    fn is_owed(&self, container: &Container) -> bool {
-        container.state == ContainerState::Launching
-            && self.workers.get(&container.node.tracker).is_some_and(|worker| !worker.has.contains(&container.id))
     }
 
     fn launch_order(&self, container: &Container) -> Option<ContainerLaunch> {

@@ -176,6 +176,9 @@ impl Applications {
 
     fn place_container(&mut self, container: &Container) {
         let tracker = &container.node.tracker;
+        if let Some(worker) = self.workers.get_mut(tracker) {
+            worker.note_what_is_owed(container);
+        }
         if container.is_live() {
             self.on_tracker.entry(Arc::clone(tracker)).or_default().insert(container.id);
         } else if let Some(here) = self.on_tracker.get_mut(tracker) {

@@ -2,11 +2,12 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use crate::api::applications::{AllocateCall, AskRow, Placement};
+use crate::api::applications::{AllocateCall, AskRow, NodeState, Placement};
 use crate::api::{BeatContainerState, WorkerBeat};
-use crate::engine::tests::cluster::Fate;
-use crate::engine::{BeatRefusal, BeatReply, Effect, Event};
-use crate::model::{Capability, ContainerExit, ContainerId};
+use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use crate::engine::{ApplicationAnswer, ApplicationQuestion, BeatRefusal, BeatReply, Caller, Effect, Event};
+use crate::fake_tracker::Role;
+use crate::model::{Capability, ContainerExit, ContainerId, PerKind};
 
 use super::bench::{ADDRESS, Bench, ONE, asking, ended, ids, items_row, launches, launching, refused, row, statuses};
 
@@ -211,4 +212,112 @@ fn a_container_is_in_the_rack_that_its_node_is_in_now() {
     assert_eq!((&*container.node.rack, container.lowered.rack), ("/r", true));
     let left = bench.application(program.application).tables.values().flat_map(|table| table.rows.values());
     assert_eq!(left.map(|row| row.count).sum::<u32>(), 0, "both rows are lowered");
+}
+
+/// An answer with a launch is lost, and the connection is not: a kill alone would find nothing to end.
+#[test]
+fn a_launch_that_its_worker_lacks_is_repeated_even_with_its_kill() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let granted = ids(&program.call(&mut bench, asking(vec![row(1, 1)])));
+    bench.beat(0);
+    program.call(&mut bench, launching(&granted, "sleep"));
+    let lost = bench.lose_answer(0);
+    assert_eq!(launches(lost).len(), 1);
+    bench.ask(ApplicationQuestion::Kill(program.application)).unwrap();
+    let BeatReply::Answer(answer) = bench.beat(0) else { panic!("an answer") };
+    let ordered: Vec<_> = answer.launches.iter().map(|launch| launch.id).collect();
+    assert_eq!((ordered, answer.kills.len()), (granted.clone(), 1));
+    bench.settle();
+    assert!(bench.application(program.application).live().next().is_none(), "it has ended");
+}
+
+/// What a worker has is not gone through for each of its beats.
+#[test]
+fn a_worker_is_owed_what_it_lacks_and_what_it_is_to_end() {
+    let mut bench = Bench::new(&[Capability::new(3_072, 3)]);
+    let mut program = bench.register();
+    let granted = ids(&program.call(&mut bench, asking(vec![row(1, 3)])));
+    let owed = |bench: &Bench| -> Vec<ContainerId> {
+        let name = bench.cluster.trackers[0].name.to_string();
+        bench.cluster.engine.applications.worker(&name).unwrap().owed.iter().copied().collect()
+    };
+    assert_eq!(owed(&bench), [], "nothing is launched");
+    program.call(&mut bench, launching(&granted, "sleep"));
+    assert_eq!(owed(&bench), granted);
+    bench.beat(0);
+    assert_eq!(owed(&bench), granted, "it has not said that it has them");
+    bench.settle();
+    assert_eq!(owed(&bench), []);
+    program.call(&mut bench, AllocateCall { release: vec![granted[1]], ..AllocateCall::default() });
+    assert_eq!(owed(&bench), granted[1..2]);
+    bench.crash();
+    assert_eq!(owed(&bench), granted[1..2], "also after a start");
+    bench.settle();
+    assert_eq!(owed(&bench), []);
+}
+
+/// Its rows would count for no rack, and a rack that is closed would be passed by.
+#[test]
+fn no_container_comes_to_a_node_before_its_rack_is_known() {
+    let mut bench = Bench { cluster: Cluster::new(fifo()), workers: Vec::new() };
+    let index = bench.add_worker("h0", ONE);
+    let mut program = bench.register();
+    let near = AskRow { resource_name: Placement::Rack("/r".to_owned()), ..row(1, 1) };
+    assert_eq!(ids(&program.call(&mut bench, asking(vec![near, row(1, 1)]))), []);
+    for _ in 0..2 {
+        bench.heartbeat_without_rack(index);
+        bench.connect(index);
+    }
+    assert_eq!(ids(&program.call(&mut bench, AllocateCall::default())), []);
+    bench.cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r".to_owned() });
+    let answer = program.call(&mut bench, AllocateCall::default());
+    assert_eq!(answer.allocated_containers.len(), 1, "at once");
+    assert_eq!(&*answer.allocated_containers[0].rack, "/r");
+    let left = bench.application(program.application).tables.values().flat_map(|table| table.rows.values());
+    assert_eq!(left.map(|row| row.count).sum::<u32>(), 0, "both rows are lowered");
+}
+
+#[test]
+fn a_node_whose_worker_takes_no_container_is_listed_as_unhealthy() {
+    let mut bench = Bench::new(&[ONE]);
+    let node = |bench: &mut Bench| match bench.ask(ApplicationQuestion::Nodes).unwrap() {
+        ApplicationAnswer::Nodes(nodes) => (nodes[0].state, nodes[0].health_report.clone()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(node(&mut bench), (NodeState::Running, String::new()));
+    bench.workers[0].unhealthy = Some("its disks are full".to_owned());
+    bench.beat(0);
+    assert_eq!(node(&mut bench), (NodeState::Unhealthy, "its disks are full".to_owned()));
+    bench.workers[0].unhealthy = None;
+    bench.beat(0);
+    assert_eq!(node(&mut bench), (NodeState::Running, String::new()));
+}
+
+/// An attempt whose job has ended holds no slot by the books, and runs until its tracker has killed it.
+#[test]
+fn no_container_takes_the_room_of_a_task_that_still_runs() {
+    let size = Capability::new(2_048, 2);
+    let mut bench = Bench::of(Cluster::new(fifo()), &[(size, PerKind::new(1, 0))]);
+    let job = bench.cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let run = |task: &FakeTask| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang };
+    for _ in 0..6 {
+        bench.heartbeat(0);
+        bench.advance(0, run);
+    }
+    let name = bench.cluster.trackers[0].name.to_string();
+    let busy = |bench: &Bench| {
+        let id = bench.cluster.engine.trackers.id_of(&name).unwrap();
+        bench.cluster.engine.trackers.get(id).unwrap().busy.map
+    };
+    assert_eq!(busy(&bench), 1, "its map runs");
+    let mut program = bench.register();
+    assert_eq!(ids(&program.call(&mut bench, asking(vec![row(1, 2)]))).len(), 1, "beside the map");
+    bench.cluster.step(Event::KillJob { id: job, caller: Caller::named("alice") });
+    assert_eq!(ids(&program.call(&mut bench, AllocateCall::default())), [], "the node has not ended it");
+    for _ in 0..6 {
+        bench.heartbeat(0);
+        bench.advance(0, run);
+    }
+    assert_eq!(ids(&program.call(&mut bench, AllocateCall::default())).len(), 1);
 }

@@ -17,7 +17,8 @@ use crate::engine::{
     ApplicationWait, BeatRefusal, BeatReply, Caller, Event, Reply, WorkerBeatEvent,
 };
 use crate::model::{
-    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, LaunchContext, PerKind, Priority,
+    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, DEFAULT_RACK, LaunchContext, PerKind,
+    Priority,
 };
 use crate::wire::{BEAT_DIGEST, HealthStatus};
 
@@ -89,8 +90,17 @@ impl Bench {
         format!("{index:064x}")
     }
 
-    /// A heartbeat of a worker's tracker, with the digest of its secret.
+    /// A heartbeat of a worker's tracker, with the digest of its secret. A host whose rack is asked for is in the default one.
     pub fn heartbeat(&mut self, index: usize) {
+        self.heartbeat_without_rack(index);
+        let asked = self.cluster.engine.trackers.unresolved_hosts.iter();
+        for host in asked.cloned().collect::<Vec<_>>() {
+            self.cluster.step(Event::RackResolved { host, rack: DEFAULT_RACK.to_owned() });
+        }
+    }
+
+    /// A heartbeat, and nothing says where its host is.
+    pub fn heartbeat_without_rack(&mut self, index: usize) {
         self.cluster.pass_ms(10);
         let mut request = match self.cluster.trackers[index].unanswered.take() {
             Some(request) => request,
@@ -113,6 +123,15 @@ impl Bench {
 
     /// A beat with all that the worker has.
     pub fn beat(&mut self, index: usize) -> BeatReply {
+        let reply = self.lose_answer(index);
+        if let BeatReply::Answer(answer) = &reply {
+            self.obey(index, answer);
+        }
+        reply
+    }
+
+    /// A beat whose answer gets lost.
+    pub fn lose_answer(&mut self, index: usize) -> BeatReply {
         let worker = &mut self.workers[index];
         worker.beats += 1;
         let is_first = worker.beats == 1;
@@ -128,11 +147,7 @@ impl Bench {
             containers: containers.collect(),
             unhealthy: worker.unhealthy.clone(),
         };
-        let reply = self.send_beat(beat, ADDRESS);
-        if let BeatReply::Answer(answer) = &reply {
-            self.obey(index, answer);
-        }
-        reply
+        self.send_beat(beat, ADDRESS)
     }
 
     pub fn send_beat(&mut self, beat: WorkerBeat, address: IpAddr) -> BeatReply {

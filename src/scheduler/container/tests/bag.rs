@@ -55,6 +55,28 @@ fn containers_take_what_running_tasks_leave() {
     assert_eq!(stage.beat("a").len(), 0);
 }
 
+/// What ran in a slot that the books have released may still run, until the node says otherwise.
+#[test]
+fn the_room_of_a_task_is_free_once_its_node_says_so_too() {
+    let (mut stage, app, job) = stage(4_096, 8);
+    let node = stage.nodes["a"];
+    stage.scheduler.set_said_in_use(node, 0);
+    stage.run_maps(job, "a", 1);
+    stage.scheduler.occupy_slots(node, Kind::Reduce, 1);
+    stage.set(app, &rows(TYPE, &[("*", 10)]));
+    assert_eq!(stage.grant().len(), 2);
+    stage.scheduler.remove_running(job, Kind::Map, node, 1);
+    stage.scheduler.release_slots(node, Kind::Reduce, 1);
+    assert_eq!((stage.grant().len(), stage.beat("a").len()), (0, 0));
+    stage.scheduler.set_said_in_use(node, 1);
+    assert_eq!(stage.beat("a").len(), 1);
+    stage.scheduler.set_said_in_use(node, 0);
+    assert_eq!(stage.beat("a").len(), 1);
+    stage.run_maps(job, "a", 1);
+    stage.scheduler.set_said_in_use(node, 0);
+    assert_eq!(stage.scheduler.room_on(node), Some(Capability::new(0, 3)), "the books count too");
+}
+
 #[test]
 fn cores_limit_as_memory_does() {
     let (mut stage, app, _) = stage(65_536, 3);

@@ -9,6 +9,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use super::super::admitted_users::AdmittedUsers;
 use super::super::logs::ContainerLogs;
 use super::super::memory_watch::ProcessLooks;
 use super::super::own_folders::OwnFolders;
@@ -156,6 +157,7 @@ impl Worker {
             environment: [("PATH".to_owned(), path)].into(),
             keepers: None,
             run_as: RunAs::Worker,
+            users: AdmittedUsers::default(),
             node_id: "h:50060".to_owned(),
             log_limit_bytes: 1 << 20,
             memory_interval: Duration::from_millis(20),

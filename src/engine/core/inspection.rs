@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
-use crate::model::{JobId, Now, PerKind, TrackerId};
-use crate::scheduler::Scheduler;
+use crate::model::{ApplicationId, JobId, Now, PerKind, TrackerId};
+use crate::scheduler::{AppId, Scheduler};
 
 use super::engine::Engine;
 
@@ -54,6 +54,11 @@ impl<'a> Inspection<'a> {
     /// The id of a registered tracker.
     pub fn tracker_id_of(self, name: &str) -> Option<TrackerId> {
         self.engine.trackers.id_of(name)
+    }
+
+    /// The scheduler's app of an application.
+    pub fn app_of(self, application: ApplicationId) -> Option<AppId> {
+        self.engine.applications.app(application)
     }
 
     /// Trackers that accept tasks, with their slots.

@@ -75,7 +75,9 @@ impl World<'_> {
         let held = self.checker.held_on(&tracker.fake.name, worker.fake.incarnation);
         let declared = self.declared_by(tracker, worker);
         let free = self.free_beside(declared, held, busy);
-        let node = NodeRoom { tracker: &tracker.fake.name, host: &tracker.fake.host, declared, free };
+        let (name, host) = (&*tracker.fake.name, &*tracker.fake.host);
+        let free_slots = (slots.map + slots.reduce).saturating_sub(busy);
+        let node = NodeRoom { tracker: name, host, declared, free, free_slots };
         self.checker.containers_use_room(node, &self.plan, &self.engine)
     }
 

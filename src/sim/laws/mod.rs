@@ -8,6 +8,8 @@ mod attempts;
 mod containers;
 mod digest;
 mod heartbeat_outcome;
+mod holdings;
+mod laid_charges;
 mod law;
 mod limits;
 mod money;
@@ -20,6 +22,7 @@ use attempts::AttemptModel;
 use containers::ContainerBooks;
 pub(super) use containers::{ApplicationIntent, NodeRoom};
 use digest::Digest;
+use holdings::Holdings;
 use money::Auditor;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
@@ -187,12 +190,9 @@ impl LawChecker {
         plan: &Plan,
         engine: &Engine,
     ) -> Result<(), Violation> {
-        // It sells slots of maps and reduces alone.
-        if self.work.policy().is_market() {
-            return Ok(());
-        }
         let most = plan.engine.containers.max_per_application;
-        self.containers.uses_room(node, most, engine).map_err(|text| self.violation(Law::Work, text))
+        let is_constrained = matches!(self.work.policy(), PolicyConfig::Constraint(_));
+        self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
     }
 
     /// Applications that are not over, and live containers.
@@ -342,17 +342,23 @@ impl LawChecker {
         }
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
-        let booked = self.containers.apply_step(facts);
-        booked.map_err(|(law, text)| self.violation(law, text))?;
         for fact in facts {
             self.digest.fact(fact);
             self.count(fact);
             let checked = match (fact, &mut self.money) {
                 (Fact::Market(fact), Some(auditor)) => {
-                    auditor.apply(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
+                    let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+                    let applied = auditor.apply(fact, &holdings, intent, now);
+                    if let MarketFact::Tick(tick) = fact {
+                        self.containers.note_tick(tick.number);
+                    }
+                    applied.map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
-                    auditor.record_job_costs(jobs).map_err(|text| (Law::Money, text))
+                    auditor.record_job_costs(jobs, &self.attempts).map_err(|text| (Law::Money, text))
+                }
+                (Fact::Applications(changes), Some(auditor)) => {
+                    auditor.record_application_costs(changes).map_err(|text| (Law::Money, text))
                 }
                 (Fact::SchedulerChosen { choice, .. }, _) => {
                     self.choice = choice.clone();
@@ -364,6 +370,9 @@ impl LawChecker {
             };
             checked.map_err(|(law, text)| self.violation(law, text))?;
         }
+        // A tick charges for what there was before: grants and ends of its step come after it.
+        let booked = self.containers.apply_step(facts);
+        booked.map_err(|(law, text)| self.violation(law, text))?;
         let Some(auditor) = &mut self.money else { return Ok(()) };
         let checked = auditor.end_step(intent, engine, now);
         (self.tally.issued, self.tally.charged) = auditor.totals();

@@ -1,6 +1,7 @@
 //! The books of containers, kept from the facts and from what applications sent: what was asked, what was granted for it,
 //! and what became of it.
 
+mod charges;
 mod container_book;
 mod idle_room;
 mod item_book;
@@ -55,6 +56,8 @@ pub(super) struct ContainerBooks {
     applications: BTreeMap<ApplicationId, ApplicationBook>,
     /// Live containers by their trackers.
     on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// The market's last tick.
+    last_tick: u64,
     /// Why the present step happens.
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
@@ -110,6 +113,7 @@ impl ContainerBooks {
             slot,
             applications: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
+            last_tick: 0,
             intent: ApplicationIntent::Nothing,
             rows: BTreeMap::new(),
         }
@@ -363,6 +367,10 @@ impl ContainerBooks {
         };
         match book.containers.get_mut(&id.number) {
             None => {
+                if container.granted_tick != self.last_tick {
+                    let text = format!("{id} is granted after tick {}: {container:?}", self.last_tick);
+                    return refuse(Law::Money, text);
+                }
                 book.grant(container)?;
                 self.on_tracker.entry(tracker).or_default().insert(id);
             }

@@ -49,6 +49,9 @@ impl World<'_> {
                 vcores = vcores.saturating_sub(capability.vcores.into());
             }
         }
+        // Room that is earmarked for others is kept from tasks.
+        let earmarked = self.checker.earmarked_on(&tracker.fake.name, &self.engine);
+        (memory_mb, vcores) = (memory_mb + earmarked.0, vcores + earmarked.1);
         let slots = tracker.fake.slots;
         let busy = slots.map.saturating_sub(free.map) + slots.reduce.saturating_sub(free.reduce);
         let room = self.free_beside(self.declared_by(tracker, worker), (memory_mb, vcores), busy);
@@ -113,6 +116,7 @@ impl World<'_> {
         if self.plan.containers.is_none() || !step.facts.iter().any(|fact| matches!(fact, Fact::Applications(_))) {
             return Ok(());
         }
+        self.checker.containers_are_in_order(&self.plan, &self.engine)?;
         for tracker in self.trackers.iter().flatten() {
             let Some(worker) = &tracker.worker else { continue };
             let text = self.room_violation(tracker, worker).filter(|_| has_grant_on(step, &tracker.fake.name));

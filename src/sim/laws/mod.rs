@@ -19,8 +19,8 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 
 use attempts::AttemptModel;
-use containers::ContainerBooks;
 pub(super) use containers::{ApplicationIntent, NodeRoom};
+use containers::{ContainerBooks, ContainerRound};
 use digest::Digest;
 use holdings::Holdings;
 use money::Auditor;
@@ -79,6 +79,8 @@ pub(super) struct LawChecker {
     money: Option<Auditor>,
     work: WorkChecker,
     preemption: Option<PreemptionChecker>,
+    /// Containers before a round of preemption that is due.
+    container_round: Option<ContainerRound>,
     /// Schedulers that were wished for, by class.
     offered: BTreeMap<String, PolicyConfig>,
     choice: SchedulerChoice,
@@ -105,6 +107,7 @@ impl LawChecker {
             money,
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
+            container_round: None,
             offered: BTreeMap::new(),
             choice: engine.choice.clone(),
             tally: Tally::default(),
@@ -195,6 +198,21 @@ impl LawChecker {
         self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
     }
 
+    /// Memory, MB, and cores of a node that were earmarked before the step.
+    pub(super) fn earmarked_on(&self, tracker: &str, engine: &Engine) -> (u64, u64) {
+        let node = engine.inspect().tracker_id_of(tracker).filter(|_| self.work.policy().is_market());
+        node.map_or((0, 0), |node| self.containers.earmarked_on(node))
+    }
+
+    /// Checks that under the market queues within their quotas have containers before those beyond theirs.
+    pub(super) fn containers_are_in_order(&self, plan: &Plan, engine: &Engine) -> Result<(), Violation> {
+        if !self.work.policy().is_market() {
+            return Ok(());
+        }
+        let ordered = self.containers.short_queues_first(plan.engine.containers.max_per_application, engine);
+        ordered.map_err(|text| self.violation(Law::Guarantee, text))
+    }
+
     /// Applications that are not over, and live containers.
     pub(super) fn applications_left(&self) -> (usize, usize) {
         self.containers.left()
@@ -244,11 +262,15 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
         }
+        if self.work.policy().is_market() {
+            self.containers.note_kept_room(engine, now);
+        }
         if !is_timer {
             return;
         }
         if let Some(preemption) = &mut self.preemption {
-            preemption.before_round(engine, now);
+            let is_due = preemption.before_round(engine, now);
+            self.container_round = is_due.then(|| self.containers.before_round(engine, now));
         }
     }
 
@@ -272,6 +294,16 @@ impl LawChecker {
             step.effects.iter().find(|effect| matches!(effect, Effect::ReportBrokenInvariant(_)))
         {
             return Err(self.violation(Law::Order, format!("{}: {}", broken.place, broken.text)));
+        }
+        let round = self.container_round.take();
+        if round.is_none() && self.preemption.is_some() && self.containers.has_preempted() {
+            return Err(self.violation(Law::Preemption, "containers are preempted without a round".to_owned()));
+        }
+        if let Some(round) =
+            round.filter(|_| !self.preemption.as_ref().is_some_and(|one| one.has_lost(&step.facts, engine)))
+        {
+            let judged = self.containers.after_round(&round, engine);
+            judged.map_err(|(law, text)| self.violation(law, text))?;
         }
         if *intent == Intent::Timer {
             let rounds = self.preemption.as_mut().map_or(Ok(false), |checker| checker.after_round(&step.facts, engine));

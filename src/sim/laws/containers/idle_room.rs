@@ -71,7 +71,7 @@ impl ContainerBooks {
 
 impl ApplicationBook {
     /// What could be granted on a node at once, in words.
-    fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
+    pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
         if self.is_over() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
             return None;
         }

@@ -140,24 +140,27 @@ impl<V: Copy + Ord> RoomRound<V> {
             let here = candidates.entry(holder.node).or_default();
             here.push((queue, holder));
             within_excess(here, &excess);
-            let Some(work) = unserved.first_for(holder.node, &with_all(*room, here)) else { continue };
-            // The last ones in the order are spared first.
-            for index in (0..here.len()).rev() {
-                let spared = here.remove(index);
-                if with_all(*room, here).fits(&unserved.waiting[work].1) {
-                    continue;
+            while let Some(work) = unserved.first_for(holder.node, &with_all(*room, here)) {
+                // The last ones in the order are spared first; they may leave for other work.
+                let mut spared = Vec::new();
+                for index in (0..here.len()).rev() {
+                    let one = here.remove(index);
+                    match with_all(*room, here).fits(&unserved.waiting[work].1) {
+                        true => spared.insert(0, one),
+                        false => here.insert(index, one),
+                    }
                 }
-                here.insert(index, spared);
-            }
-            for (queue, holder) in here.drain(..) {
-                room.add(&holder);
-                if let Some(kind) = holder.pool.kind() {
-                    excess[queue][kind] = excess[queue][kind].saturating_sub(holder.slots);
+                for (queue, holder) in std::mem::replace(here, spared) {
+                    room.add(&holder);
+                    if let Some(kind) = holder.pool.kind() {
+                        excess[queue][kind] = excess[queue][kind].saturating_sub(holder.slots);
+                    }
+                    victims.push(holder);
                 }
-                victims.push(holder);
+                unserved.serve(work, holder.node, room);
+                unserved.serve_all(holder.node, room);
+                within_excess(here, &excess);
             }
-            unserved.serve(work, holder.node, room);
-            unserved.serve_all(holder.node, room);
         }
         spare_needless(&mut victims, &mut nodes);
         let victims = victims.into_iter().map(|holder| holder.victim).collect();

@@ -444,6 +444,8 @@ impl World<'_> {
         let (answered, _) = self.ask_for(application, question, ApplicationIntent::Nothing)?;
         match answered {
             Ok(ApplicationAnswer::State { state, .. }) if state.is_over() => Ok(()),
+            // The store has it alone.
+            Ok(ApplicationAnswer::NotInMemory(id, ..)) if id == application.id => Ok(()),
             Err(ApplicationRefusal::NoSuchApplication(_)) => Ok(()),
             other => Err(self.violation(Law::End, format!("{} is over: {other:?}", application.id))),
         }

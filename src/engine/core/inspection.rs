@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
-use crate::model::{JobId, Now, PerKind, TrackerId};
-use crate::scheduler::Scheduler;
+use crate::model::{ApplicationId, JobId, Now, PerKind, TrackerId};
+use crate::scheduler::{AppId, Scheduler};
 
 use super::engine::Engine;
 
@@ -60,6 +60,11 @@ impl<'a> Inspection<'a> {
     /// Hosts in the default rack only because nothing has said yet where they are.
     pub fn unresolved_hosts(self) -> &'a BTreeSet<Arc<str>> {
         &self.engine.trackers.unresolved_hosts
+    }
+
+    /// The scheduler's app of an application.
+    pub fn app_of(self, application: ApplicationId) -> Option<AppId> {
+        self.engine.applications.app(application)
     }
 
     /// Trackers that accept tasks, with their slots.

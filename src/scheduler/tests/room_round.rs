@@ -87,6 +87,19 @@ fn nothing_is_taken_unless_all_that_a_container_needs_comes_free() {
 }
 
 #[test]
+fn what_is_spared_for_one_leaves_for_another() {
+    let n = nodes(1)[0];
+    let sizes = [1, 3, 1, 1];
+    let holders = [0, 1, 2, 3].map(|one| holder((0, one), Pool::Container, n, sizes[one as usize], (9 - one).into()));
+    let round = RoomRound {
+        short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 3), work(Pool::Container, 2, 1, 2)])],
+        nodes: BTreeMap::from([(n, room(0, 0))]),
+        over: vec![over(0, &holders)],
+    };
+    assert_eq!(victims(round), [(0, 1), (0, 0), (0, 2)], "the newest stays for the first, and leaves for the second");
+}
+
+#[test]
 fn attempts_and_containers_of_a_node_come_free_together() {
     let n = nodes(1)[0];
     let attempts = [holder((0, 0), Pool::Map, n, 1, 5), holder((0, 1), Pool::Map, n, 1, 6)];

@@ -411,11 +411,9 @@ impl World<'_> {
         }
     }
 
-    /// An unattended application does all by itself; its owner may look, or kill it. One that no container can be given to now
-    /// is killed in the end.
+    /// An unattended application does all by itself; its owner may look, or kill it.
     fn watch_unattended(&mut self, application: &mut SimApplication) -> Result<(), Violation> {
-        let is_in_vain = self.is_draining && self.checker.scheduler().0.is_market();
-        if is_in_vain || (application.random.one_in(60) && self.may_act()) {
+        if application.random.one_in(60) && self.may_act() {
             return self.kill_application(application);
         }
         let question = ApplicationQuestion::Show { application: application.id, known_version: None };
@@ -428,9 +426,6 @@ impl World<'_> {
 
     /// The end of the run: a program gets what it wants last, starts it, and ends when all is complete.
     fn say_farewell(&mut self, application: &mut SimApplication) -> Result<u64, Violation> {
-        if self.checker.scheduler().0.is_market() {
-            return self.kill_application(application).map(|()| 200);
-        }
         let is_done = application.farewell > 1
             && application.held.is_empty()
             && application.wanted.values().all(|wanted| *wanted == 0);
@@ -449,6 +444,8 @@ impl World<'_> {
         let (answered, _) = self.ask_for(application, question, ApplicationIntent::Nothing)?;
         match answered {
             Ok(ApplicationAnswer::State { state, .. }) if state.is_over() => Ok(()),
+            // The store has it alone.
+            Ok(ApplicationAnswer::NotInMemory(id, ..)) if id == application.id => Ok(()),
             Err(ApplicationRefusal::NoSuchApplication(_)) => Ok(()),
             other => Err(self.violation(Law::End, format!("{} is over: {other:?}", application.id))),
         }

@@ -49,6 +49,9 @@ impl World<'_> {
                 vcores = vcores.saturating_sub(capability.vcores.into());
             }
         }
+        // Room that is earmarked for others is kept from tasks.
+        let earmarked = self.checker.earmarked_on(&tracker.fake.name, &self.engine);
+        (memory_mb, vcores) = (memory_mb + earmarked.0, vcores + earmarked.1);
         let slots = tracker.fake.slots;
         let busy = slots.map.saturating_sub(free.map) + slots.reduce.saturating_sub(free.reduce);
         let room = self.free_beside(self.declared_by(tracker, worker), (memory_mb, vcores), busy);
@@ -75,7 +78,9 @@ impl World<'_> {
         let held = self.checker.held_on(&tracker.fake.name, worker.fake.incarnation);
         let declared = self.declared_by(tracker, worker);
         let free = self.free_beside(declared, held, busy);
-        let node = NodeRoom { tracker: &tracker.fake.name, host: &tracker.fake.host, declared, free };
+        let (name, host) = (&*tracker.fake.name, &*tracker.fake.host);
+        let free_slots = (slots.map + slots.reduce).saturating_sub(busy);
+        let node = NodeRoom { tracker: name, host, declared, free, free_slots };
         self.checker.containers_use_room(node, &self.plan, &self.engine)
     }
 
@@ -111,6 +116,7 @@ impl World<'_> {
         if self.plan.containers.is_none() || !step.facts.iter().any(|fact| matches!(fact, Fact::Applications(_))) {
             return Ok(());
         }
+        self.checker.containers_are_in_order(&self.plan, &self.engine)?;
         for tracker in self.trackers.iter().flatten() {
             let Some(worker) = &tracker.worker else { continue };
             let text = self.room_violation(tracker, worker).filter(|_| has_grant_on(step, &tracker.fake.name));

@@ -77,6 +77,11 @@ impl AttemptModel {
         owed
     }
 
+    /// The account that pays for a job now.
+    pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
+        self.jobs.get(&id)?.account.as_deref()
+    }
+
     /// The market begins to rule: `pays` says whether a job's payer has an account.
     pub(super) fn book(&mut self, pays: impl Fn(JobId, &str) -> bool) {
         for (id, job) in &mut self.jobs {

@@ -8,6 +8,8 @@ mod attempts;
 mod containers;
 mod digest;
 mod heartbeat_outcome;
+mod holdings;
+mod laid_charges;
 mod law;
 mod limits;
 mod money;
@@ -17,9 +19,10 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 
 use attempts::AttemptModel;
-use containers::ContainerBooks;
 pub(super) use containers::{ApplicationIntent, NodeRoom};
+use containers::{ContainerBooks, ContainerRound};
 use digest::Digest;
+use holdings::Holdings;
 use money::Auditor;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
@@ -76,6 +79,8 @@ pub(super) struct LawChecker {
     money: Option<Auditor>,
     work: WorkChecker,
     preemption: Option<PreemptionChecker>,
+    /// Containers before a round of preemption that is due.
+    container_round: Option<ContainerRound>,
     /// Schedulers that were wished for, by class.
     offered: BTreeMap<String, PolicyConfig>,
     choice: SchedulerChoice,
@@ -102,6 +107,7 @@ impl LawChecker {
             money,
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
+            container_round: None,
             offered: BTreeMap::new(),
             choice: engine.choice.clone(),
             tally: Tally::default(),
@@ -187,12 +193,24 @@ impl LawChecker {
         plan: &Plan,
         engine: &Engine,
     ) -> Result<(), Violation> {
-        // It sells slots of maps and reduces alone.
-        if self.work.policy().is_market() {
+        let most = plan.engine.containers.max_per_application;
+        let is_constrained = matches!(self.work.policy(), PolicyConfig::Constraint(_));
+        self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
+    }
+
+    /// Memory, MB, and cores of a node that were earmarked before the step.
+    pub(super) fn earmarked_on(&self, tracker: &str, engine: &Engine) -> (u64, u64) {
+        let node = engine.inspect().tracker_id_of(tracker).filter(|_| self.work.policy().is_market());
+        node.map_or((0, 0), |node| self.containers.earmarked_on(node))
+    }
+
+    /// Checks that under the market queues within their quotas have containers before those beyond theirs.
+    pub(super) fn containers_are_in_order(&self, plan: &Plan, engine: &Engine) -> Result<(), Violation> {
+        if !self.work.policy().is_market() {
             return Ok(());
         }
-        let most = plan.engine.containers.max_per_application;
-        self.containers.uses_room(node, most, engine).map_err(|text| self.violation(Law::Work, text))
+        let ordered = self.containers.short_queues_first(plan.engine.containers.max_per_application, engine);
+        ordered.map_err(|text| self.violation(Law::Guarantee, text))
     }
 
     /// Applications that are not over, and live containers.
@@ -244,11 +262,15 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
         }
+        if self.work.policy().is_market() {
+            self.containers.note_kept_room(engine, now);
+        }
         if !is_timer {
             return;
         }
         if let Some(preemption) = &mut self.preemption {
-            preemption.before_round(engine, now);
+            let is_due = preemption.before_round(engine, now);
+            self.container_round = is_due.then(|| self.containers.before_round(engine, now));
         }
     }
 
@@ -272,6 +294,16 @@ impl LawChecker {
             step.effects.iter().find(|effect| matches!(effect, Effect::ReportBrokenInvariant(_)))
         {
             return Err(self.violation(Law::Order, format!("{}: {}", broken.place, broken.text)));
+        }
+        let round = self.container_round.take();
+        if round.is_none() && self.preemption.is_some() && self.containers.has_preempted() {
+            return Err(self.violation(Law::Preemption, "containers are preempted without a round".to_owned()));
+        }
+        if let Some(round) =
+            round.filter(|_| !self.preemption.as_ref().is_some_and(|one| one.has_lost(&step.facts, engine)))
+        {
+            let judged = self.containers.after_round(&round, engine);
+            judged.map_err(|(law, text)| self.violation(law, text))?;
         }
         if *intent == Intent::Timer {
             let rounds = self.preemption.as_mut().map_or(Ok(false), |checker| checker.after_round(&step.facts, engine));
@@ -342,17 +374,23 @@ impl LawChecker {
         }
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
-        let booked = self.containers.apply_step(facts);
-        booked.map_err(|(law, text)| self.violation(law, text))?;
         for fact in facts {
             self.digest.fact(fact);
             self.count(fact);
             let checked = match (fact, &mut self.money) {
                 (Fact::Market(fact), Some(auditor)) => {
-                    auditor.apply(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
+                    let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+                    let applied = auditor.apply(fact, &holdings, intent, now);
+                    if let MarketFact::Tick(tick) = fact {
+                        self.containers.note_tick(tick.number);
+                    }
+                    applied.map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
-                    auditor.record_job_costs(jobs).map_err(|text| (Law::Money, text))
+                    auditor.record_job_costs(jobs, &self.attempts).map_err(|text| (Law::Money, text))
+                }
+                (Fact::Applications(changes), Some(auditor)) => {
+                    auditor.record_application_costs(changes).map_err(|text| (Law::Money, text))
                 }
                 (Fact::SchedulerChosen { choice, .. }, _) => {
                     self.choice = choice.clone();
@@ -364,6 +402,9 @@ impl LawChecker {
             };
             checked.map_err(|(law, text)| self.violation(law, text))?;
         }
+        // A tick charges for what there was before: grants and ends of its step come after it.
+        let booked = self.containers.apply_step(facts);
+        booked.map_err(|(law, text)| self.violation(law, text))?;
         let Some(auditor) = &mut self.money else { return Ok(()) };
         let checked = auditor.end_step(intent, engine, now);
         (self.tally.issued, self.tally.charged) = auditor.totals();

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Engine, JobCost};
+use crate::engine::{ApplicationChange, Engine, JobCost};
 use crate::market::{
     Allowance, AllowanceTerms, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
     OrderEnd, Reason, Stamp, Tick,
 };
-use crate::model::{Credits, JobId, Kind, Now, PerKind, PerPool};
+use crate::model::{Credits, JobId, Now, PerPool, Pool};
 
 use super::allowances::AllowanceBooks;
 use super::attempts::AttemptModel;
+use super::holdings::{Holdings, cost, within};
+use super::laid_charges::LaidCharges;
 
 /// The cause of a step, as far as money is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +101,10 @@ pub(super) struct Auditor {
     /// The cost of each job and of all jobs, units.
     costs: BTreeMap<JobId, i128>,
     total_job_cost: i128,
-    /// Slots of the cluster before the step: it may lose trackers after its tick.
-    slots: PerKind<u32>,
+    /// What ticks have laid on applications and jobs.
+    laid: LaidCharges,
+    /// Slots of the cluster before the step, with those for containers: it may lose trackers after its tick.
+    slots: PerPool<u64>,
     has_market_facts: bool,
 }
 
@@ -129,7 +133,8 @@ impl Auditor {
             closed_by_order: BTreeMap::new(),
             costs: BTreeMap::new(),
             total_job_cost: 0,
-            slots: PerKind::default(),
+            laid: LaidCharges::default(),
+            slots: PerPool::default(),
             has_market_facts: false,
         }
     }
@@ -139,20 +144,20 @@ impl Auditor {
         (Credits::from_units(self.issued), Credits::from_units(self.charged))
     }
 
-    /// Applies a fact; `attempts` are the slots held at that time.
+    /// Applies a fact; `holdings` is what is held at that time.
     pub(super) fn apply(
         &mut self,
         fact: &MarketFact,
-        attempts: &AttemptModel,
+        holdings: &Holdings<'_>,
         intent: &Intent,
         now: Now,
     ) -> Result<(), String> {
         self.has_market_facts = true;
         match fact {
             MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
-            MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
+            MarketFact::Ledger(entry) => self.entry(entry, holdings, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
-            MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
+            MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), holdings, intent),
             MarketFact::AllowanceSet { queue, allowance } => self.set_allowance(queue.as_str(), allowance, intent, now),
             MarketFact::AllowanceEnded { queue } => {
                 self.allow(intent, &Change::Allowance(queue.as_str().to_owned(), None))?;
@@ -160,7 +165,7 @@ impl Auditor {
             }
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
             MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
-            MarketFact::Tick(tick) => self.tick(tick, attempts, intent, now),
+            MarketFact::Tick(tick) => self.tick(tick, holdings, intent, now),
         }
     }
 
@@ -211,7 +216,7 @@ impl Auditor {
     }
 
     /// Adds the costs charged to jobs.
-    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) -> Result<(), String> {
+    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost], attempts: &AttemptModel) -> Result<(), String> {
         for charged in jobs {
             if let Some(most) = self.closed_by_order.get(&charged.job).filter(|most| charged.cost > **most) {
                 return Err(format!(
@@ -220,9 +225,16 @@ impl Auditor {
                 ));
             }
             let units = charged.cost.units();
-            self.total_job_cost += units - self.costs.insert(charged.job, units).unwrap_or(0);
+            let more = units - self.costs.insert(charged.job, units).unwrap_or(0);
+            self.total_job_cost += more;
+            self.laid.lay_on_job(attempts.account_of(charged.job), charged.job, more)?;
         }
         Ok(())
+    }
+
+    /// Adds the costs charged to applications.
+    pub(super) fn record_application_costs(&mut self, changes: &[ApplicationChange]) -> Result<(), String> {
+        self.laid.lay_on_applications(changes)
     }
 
     /// When the next tick is due, by the daemon's monotonic clock, ms; none while another scheduler rules.
@@ -259,7 +271,9 @@ impl Auditor {
 
     /// Notes the slots before a step of the timer.
     pub(super) fn before_tick(&mut self, engine: &Engine) {
-        self.slots = engine.inspect().scheduler().totals().slots.narrow();
+        let scheduler = engine.inspect().scheduler();
+        let slots = scheduler.totals().slots;
+        self.slots = PerPool::new(slots.map, slots.reduce, scheduler.slots_beyond_tasks());
     }
 
     /// Checks the sums after a step.
@@ -267,6 +281,7 @@ impl Auditor {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
         self.closed_by_order.clear();
+        self.laid.end_step()?;
         self.allowances.end_step(*intent == Intent::Timer, now)?;
         let is_timely = std::mem::take(&mut self.begins_to_rule) || *intent == Intent::Timer;
         let is_due = is_timely && self.interval_ms.is_some() && now.mono_ms >= self.next_tick_mono_ms;
@@ -284,8 +299,9 @@ impl Auditor {
         if market != Some(self.total) {
             return Err(format!("the accounts sum to {market:?} units, by the ledger to {}", self.total));
         }
-        if self.total_job_cost != self.charged {
-            return Err(format!("{} units were charged, jobs have cost {}", self.charged, self.total_job_cost));
+        let total_cost = self.total_job_cost + self.laid.total();
+        if total_cost != self.charged {
+            return Err(format!("{} units were charged, jobs and applications have cost {total_cost}", self.charged));
         }
         if self.interval_ms.is_none()
             && let Some((queue, _)) = self.accounts.iter().find(|(_, account)| account.open.is_some())
@@ -346,7 +362,7 @@ impl Auditor {
         if is_due { Ok(()) } else { Err(format!("{user}'s signature of {timestamp_ms} is used up by {intent:?}")) }
     }
 
-    fn entry(&mut self, entry: &LedgerEntry, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
+    fn entry(&mut self, entry: &LedgerEntry, holdings: &Holdings<'_>, intent: &Intent) -> Result<(), String> {
         self.rows += 1;
         if entry.number != self.rows || entry.amount <= Credits::ZERO {
             return Err(format!("row {} of the ledger is {entry:?}", self.rows));
@@ -379,7 +395,7 @@ impl Auditor {
                 Reason::Charge { rate, map_slots, reduce_slots, container_slots },
             ) => {
                 let slots = PerPool::new(*map_slots, *reduce_slots, *container_slots);
-                self.charge(queue.as_str(), *rate, slots, entry.amount, attempts)
+                self.charge(queue.as_str(), *rate, slots, entry.amount, holdings)
             }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
             (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::TopUp) => {
@@ -425,12 +441,12 @@ impl Auditor {
         Ok(())
     }
 
-    fn close(&mut self, queue: &str, attempts: &AttemptModel, intent: &Intent) -> Result<(), String> {
+    fn close(&mut self, queue: &str, holdings: &Holdings<'_>, intent: &Intent) -> Result<(), String> {
         self.allow(intent, &Change::Close(queue.to_owned()))?;
         let account = self.accounts.remove(queue).unwrap_or_default();
         // Without one nothing ends.
         let _ = self.allowances.end(queue);
-        let owes_slots = self.interval_ms.is_some() && attempts.owed(queue) != PerKind::default();
+        let owes_slots = self.interval_ms.is_some() && holdings.has_any(queue);
         if account.balance != Credits::ZERO || owes_slots {
             return Err(format!("{queue} is closed with {} and slots it has to pay for", account.balance));
         }
@@ -443,24 +459,28 @@ impl Auditor {
         rate: Credits,
         slots: PerPool<u32>,
         amount: Credits,
-        attempts: &AttemptModel,
+        holdings: &Holdings<'_>,
     ) -> Result<(), String> {
         let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
         let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
-        let used = within(attempts.owed(queue), interval.quota);
+        let used = within(holdings.owed(queue), interval.quota);
         if (rate, slots, amount) != (interval.share.rate(), used, cost(interval, used)) {
             return Err(format!(
                 "{queue} is charged {amount} for {slots:?} at {rate}; it used {used:?} of {interval:?}"
             ));
         }
+        if amount > cost(interval, interval.quota) {
+            return Err(format!("{queue} is charged {amount}, and has bought {interval:?}"));
+        }
+        self.laid.charge(queue, self.ticks, rate, used, holdings);
         match account.charged.replace(amount) {
             None => Ok(()),
             Some(_) => Err(format!("{queue} is charged twice for one interval")),
         }
     }
 
-    fn allocate(&mut self, queue: &str, interval: Interval, attempts: &AttemptModel) -> Result<(), String> {
-        if attempts.owed(queue) == PerKind::default() && interval.pending == 0 {
+    fn allocate(&mut self, queue: &str, interval: Interval, holdings: &Holdings<'_>) -> Result<(), String> {
+        if !holdings.has_any(queue) && interval.pending == 0 {
             return Err(format!("{queue} is idle and gets {interval:?}"));
         }
         match self.accounts.get_mut(queue) {
@@ -473,7 +493,7 @@ impl Auditor {
     }
 
     /// Closes the open intervals: used slots must be paid, and the new quotas must be affordable.
-    fn tick(&mut self, tick: &Tick, attempts: &AttemptModel, intent: &Intent, now: Now) -> Result<(), String> {
+    fn tick(&mut self, tick: &Tick, holdings: &Holdings<'_>, intent: &Intent, now: Now) -> Result<(), String> {
         let Tick { number, price, .. } = *tick;
         self.ticks += 1;
         let Some(interval_ms) = self.interval_ms else { return self.end_rule(tick) };
@@ -485,7 +505,7 @@ impl Auditor {
         let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
         self.next_tick_mono_ms += (missed + 1) * interval_ms;
         for entry in tick.charges() {
-            self.entry(&entry, attempts, intent)?;
+            self.entry(&entry, holdings, intent)?;
         }
         for queue_tick in &tick.queue_ticks {
             let balance = self.accounts.get(queue_tick.queue.as_str()).map(|account| account.balance);
@@ -497,13 +517,13 @@ impl Auditor {
             }
         }
         for (queue, interval) in tick.intervals() {
-            self.allocate(queue.as_str(), *interval, attempts)?;
+            self.allocate(queue.as_str(), *interval, holdings)?;
         }
         let mut rates = 0;
         for (queue, account) in &mut self.accounts {
             let owed = account
                 .open
-                .map_or(Credits::ZERO, |interval| cost(&interval, within(attempts.owed(queue), interval.quota)));
+                .map_or(Credits::ZERO, |interval| cost(&interval, within(holdings.owed(queue), interval.quota)));
             let paid = account.charged.take().unwrap_or(Credits::ZERO);
             if paid != owed {
                 return Err(format!("{queue} owes {owed} for its interval and pays {paid}"));
@@ -555,23 +575,13 @@ impl Auditor {
 
     /// Checks that no more slots are sold than there are.
     fn check_quotas(&self) -> Result<(), String> {
-        for kind in Kind::ALL {
+        for pool in Pool::ALL {
             let sold: u64 =
-                self.accounts.values().filter_map(|account| account.open).map(|open| u64::from(open.quota[kind])).sum();
-            if sold > u64::from(self.slots[kind]) {
-                return Err(format!("{sold} {kind:?} slots are sold, there are {}", self.slots[kind]));
+                self.accounts.values().filter_map(|account| account.open).map(|open| u64::from(open.quota[pool])).sum();
+            if sold > self.slots[pool] {
+                return Err(format!("{sold} {pool:?} slots are sold, there are {}", self.slots[pool]));
             }
         }
         Ok(())
     }
-}
-
-/// No application holds a container in a simulation.
-fn within(used: PerKind<u32>, quota: PerPool<u32>) -> PerPool<u32> {
-    PerPool::new(used.map.min(quota.map), used.reduce.min(quota.reduce), 0)
-}
-
-fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
-    let slots = i128::from(slots.map) + i128::from(slots.reduce) + i128::from(slots.container);
-    Credits::from_units(interval.share.rate().units() * slots)
 }

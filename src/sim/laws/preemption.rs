@@ -41,6 +41,8 @@ pub(super) struct PreemptionChecker {
     candidates: Option<Vec<Candidate>>,
     /// Registered trackers before it.
     registered: usize,
+    /// Whether containers run or are wanted: then attempts may leave for them, and stay where they would leave too little.
+    shares_room: bool,
     /// Those that accepted tasks then, with their slots: one whose answer was delayed counts as served right after.
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
     /// Chosen attempts whose tracker has not received the kill yet, with that tracker.
@@ -56,6 +58,7 @@ impl PreemptionChecker {
             next_mono_ms: start_mono_ms + interval_ms,
             candidates: None,
             registered: 0,
+            shares_room: false,
             at_work: BTreeMap::new(),
             marked: BTreeMap::new(),
         }
@@ -66,18 +69,20 @@ impl PreemptionChecker {
         *self = Self::new(now.mono_ms, self.interval_ms);
     }
 
-    /// Notes the candidates before a round.
-    pub(super) fn before_round(&mut self, engine: &Engine, now: Now) {
+    /// Notes the candidates before a round, if one is due.
+    pub(super) fn before_round(&mut self, engine: &Engine, now: Now) -> bool {
         self.candidates = None;
         if now.mono_ms < self.next_mono_ms {
-            return;
+            return false;
         }
         let missed = (now.mono_ms - self.next_mono_ms) / self.interval_ms;
         self.next_mono_ms += (missed + 1) * self.interval_ms;
         if engine.is_in_safe_mode() {
-            return;
+            return false;
         }
         let inspection = engine.inspect();
+        let totals = inspection.scheduler().totals();
+        self.shares_room = totals.running.container > 0 || totals.waiting.container > 0;
         self.registered = inspection.nodes().len();
         self.at_work = inspection.trackers_at_work(now).collect();
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
@@ -97,6 +102,12 @@ impl PreemptionChecker {
             Kind::ALL.into_iter().flat_map(of).collect::<Vec<_>>()
         };
         self.candidates = Some(jobs.flat_map(candidates).collect());
+        true
+    }
+
+    /// Whether the step of a round has lost nodes or attempts as well: these were there when the round looked.
+    pub(super) fn has_lost(&self, facts: &[Fact], engine: &Engine) -> bool {
+        engine.inspect().nodes().len() < self.registered || facts.iter().any(|fact| matches!(fact, Fact::Job(_)))
     }
 
     /// Checks a round. Returns whether an attempt must be preempted.
@@ -117,7 +128,7 @@ impl PreemptionChecker {
             }
         }
         // What was lost with a tracker in the same step was there when the round looked: attempts, and free slots.
-        if inspection.nodes().len() < self.registered || facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
+        if self.has_lost(facts, engine) {
             return Ok(false);
         }
         let scheduler = inspection.scheduler();
@@ -128,7 +139,8 @@ impl PreemptionChecker {
             Some((queue.clone(), QueueUsage { quota, retained: scheduler.retained(group) }))
         };
         let queue_usage: BTreeMap<String, QueueUsage> = inspection.live_jobs().keys().filter_map(usage).collect();
-        let round = Round { engine, at_work: std::mem::take(&mut self.at_work), queue_usage, is_order_known };
+        let (at_work, shares_room) = (std::mem::take(&mut self.at_work), self.shares_room);
+        let round = Round { engine, at_work, queue_usage, is_order_known, shares_room };
         for kind in Kind::ALL {
             let of_kind: Vec<&Candidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
             round.check(kind, &of_kind)?;
@@ -178,6 +190,7 @@ struct Round<'a> {
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
     queue_usage: BTreeMap<String, QueueUsage>,
     is_order_known: bool,
+    shares_room: bool,
 }
 
 // === impl Round ===
@@ -192,6 +205,9 @@ impl Round<'_> {
                 let text = format!("{} drops below its quota: {usage:?} without {}", victim.queue, victim.id);
                 return Err((Law::Preemption, text));
             }
+        }
+        if self.shares_room {
+            return Ok(());
         }
         let at_work: BTreeSet<TrackerId> =
             self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(tracker, _)| *tracker).collect();

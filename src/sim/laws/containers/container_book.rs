@@ -12,6 +12,9 @@ pub(super) struct ContainerBook {
     pub(super) tracker: std::sync::Arc<str>,
     pub(super) incarnation: u64,
     pub(super) launch: Option<Launched>,
+    /// When it was granted, epoch ms, and the last tick before that.
+    pub(super) granted_ms: i64,
+    pub(super) granted_tick: u64,
     /// Rows that its grant lowered.
     pub(super) rows: Vec<Placement>,
     /// How it ended.
@@ -39,6 +42,8 @@ impl ContainerBook {
             tracker: container.node.tracker.clone(),
             incarnation: container.node.incarnation,
             launch: container.launch,
+            granted_ms: container.granted_ms,
+            granted_tick: container.granted_tick,
             rows,
             exit: None,
             is_killed: false,
@@ -49,6 +54,12 @@ impl ContainerBook {
 
     pub(super) fn is_live(&self) -> bool {
         self.state != ContainerState::Complete
+    }
+
+    /// Whether the tick after `last_tick` charges for it: one that was granted within the interval that ends is free until
+    /// it is launched.
+    pub(super) fn is_chargeable(&self, last_tick: u64) -> bool {
+        self.is_live() && (self.launch.is_some() || self.granted_tick < last_tick)
     }
 
     /// Takes what a fact says of it.
@@ -64,6 +75,9 @@ impl ContainerBook {
             != (self.request, &*self.tracker, self.incarnation)
         {
             return Err(format!("{id} moves, or becomes another one: {next:?}"));
+        }
+        if (next.granted_ms, next.granted_tick) != (self.granted_ms, self.granted_tick) {
+            return Err(format!("{id} is granted at another time: {next:?}"));
         }
         if self.launch.is_some() && next.launch != self.launch {
             return Err(format!("{id} is launched twice: {:?}, then {:?}", self.launch, next.launch));

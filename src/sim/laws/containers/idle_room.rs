@@ -1,7 +1,7 @@
 //! Law 2 for containers: no room stays free across a heartbeat that a container could use which waits for it.
 
 use crate::engine::Engine;
-use crate::model::Capability;
+use crate::model::{Capability, Pool};
 
 use super::request_book::Site;
 use super::{ApplicationBook, ContainerBook, ContainerBooks};
@@ -17,16 +17,21 @@ pub(in crate::sim) struct NodeRoom<'a> {
     pub(in crate::sim) declared: Capability,
     /// What of it is free.
     pub(in crate::sim) free: Capability,
+    /// Its free slots for tasks.
+    pub(in crate::sim) free_slots: u32,
 }
 
 // === impl ContainerBooks: room that stays free ===
 
 impl ContainerBooks {
-    /// Checks a node that takes containers. Exceptions: what locality delays, and a node that is kept for a larger container.
+    /// Checks a node that takes containers. Exceptions: what locality delays, a node that is kept for a larger container, room
+    /// that a round of preemption has found for others, limits of the policy and, where slots are promised to deadlines
+    /// (`is_constrained`), what would take room from free ones.
     pub(in crate::sim::laws) fn uses_room(
         &self,
         node: NodeRoom<'_>,
         most_of_one: u32,
+        is_constrained: bool,
         engine: &Engine,
     ) -> Result<(), String> {
         let inspection = engine.inspect();
@@ -40,8 +45,20 @@ impl ContainerBooks {
         for (application, book) in &self.applications {
             let live = book.containers.values().filter(|container| container.is_live()).count();
             let is_full = live >= most_of_one as usize;
-            let waits = (!is_full).then(|| book.waits_for(site, node)).flatten();
-            if let Some(waits) = waits {
+            let Some(app) = inspection.app_of(*application) else { continue };
+            if is_full || scheduler.is_container_limited(app) {
+                continue;
+            }
+            let mut node = node;
+            for earmark in scheduler.earmarks_on(id) {
+                if (earmark.app, earmark.pool) != (app, Pool::Container) {
+                    node.free = node.free.saturating_sub(earmark.room);
+                }
+            }
+            if is_constrained {
+                node.free = node.free.saturating_sub(self.slot.times(node.free_slots));
+            }
+            if let Some(waits) = book.waits_for(site, node) {
                 let (name, free) = (node.tracker, node.free);
                 return Err(format!("{free} of {name} stay free while {application} could use them for {waits}"));
             }
@@ -54,7 +71,7 @@ impl ContainerBooks {
 
 impl ApplicationBook {
     /// What could be granted on a node at once, in words.
-    fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
+    pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
         if self.is_over() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
             return None;
         }

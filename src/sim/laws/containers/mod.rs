@@ -1,24 +1,30 @@
 //! The books of containers, kept from the facts and from what applications sent: what was asked, what was granted for it,
 //! and what became of it.
 
+mod charges;
 mod container_book;
 mod idle_room;
 mod item_book;
+mod kept_room;
+mod market_order;
 mod request_book;
 mod room;
+mod victims;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::applications::{AllocateCall, ContainerState, Placement, Submission};
 use crate::engine::{ApplicationChange, Container, Engine, Fact, RequestType, Standing, SubmittedApplication};
-use crate::model::{ApplicationId, Capability, ContainerId};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId};
 
 use super::law::Law;
 use container_book::ContainerBook;
 pub(in crate::sim) use idle_room::NodeRoom;
 use item_book::ItemBook;
+use kept_room::KeptRoom;
 use request_book::{RequestBook, Site, Unnamed};
+pub(super) use victims::ContainerRound;
 
 /// The cause of a step, as far as applications are concerned.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +61,15 @@ pub(super) struct ContainerBooks {
     applications: BTreeMap<ApplicationId, ApplicationBook>,
     /// Live containers by their trackers.
     on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// The market's last tick.
+    last_tick: u64,
+    /// Containers that this step has granted, and those whose preemption it has ordered.
+    granted: Vec<Container>,
+    preempted: Vec<ContainerId>,
+    /// Whether it has ordered the end of others, or seen it.
+    has_other_ends: bool,
+    /// Room of nodes that was kept before it.
+    kept: KeptRoom,
     /// Why the present step happens.
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
@@ -110,6 +125,11 @@ impl ContainerBooks {
             slot,
             applications: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
+            last_tick: 0,
+            granted: Vec::new(),
+            preempted: Vec::new(),
+            has_other_ends: false,
+            kept: KeptRoom::default(),
             intent: ApplicationIntent::Nothing,
             rows: BTreeMap::new(),
         }
@@ -170,6 +190,9 @@ impl ContainerBooks {
             })
             .collect();
         let intent = std::mem::take(&mut self.intent);
+        self.granted.clear();
+        self.preempted.clear();
+        self.has_other_ends = false;
         if changes.is_empty() {
             return Ok(());
         }
@@ -363,11 +386,23 @@ impl ContainerBooks {
         };
         match book.containers.get_mut(&id.number) {
             None => {
+                if container.granted_tick != self.last_tick {
+                    let text = format!("{id} is granted after tick {}: {container:?}", self.last_tick);
+                    return refuse(Law::Money, text);
+                }
                 book.grant(container)?;
+                self.granted.push(container.clone());
                 self.on_tracker.entry(tracker).or_default().insert(id);
             }
             Some(known) => {
+                let was_killed = known.is_killed;
                 known.advance(container).map_err(|text| (Law::Lives, text))?;
+                let exit = container.kill.as_ref().map(|kill| kill.exit).or(known.exit);
+                if !was_killed && exit == Some(ContainerExit::PREEMPTED) {
+                    self.preempted.push(id);
+                } else if known.is_killed != was_killed || !known.is_live() {
+                    self.has_other_ends = true;
+                }
                 if !known.is_live() {
                     if let Some(here) = self.on_tracker.get_mut(&tracker) {
                         here.remove(&id);

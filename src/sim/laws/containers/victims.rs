@@ -1,0 +1,248 @@
+//! Laws 3 and 4 for containers: a round of preemption takes those that the quota of their queue does not cover, the newest
+//! first, for what else would have no room, and no others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::{Engine, RequestType};
+use crate::model::{Capability, ContainerId, Kind, Now, TrackerId};
+use crate::scheduler::{AppId, GroupId};
+use crate::sim::laws::law::Law;
+
+use super::{ApplicationBook, ContainerBooks, Judged, refuse};
+
+/// A container that a round could take.
+#[derive(Clone, Debug)]
+struct Candidate {
+    id: ContainerId,
+    queue: Arc<str>,
+    granted_ms: i64,
+    slots: u32,
+    room: Capability,
+    node: TrackerId,
+    is_unlaunched: bool,
+}
+
+/// Containers before a round.
+#[derive(Clone, Debug)]
+pub(in crate::sim::laws) struct ContainerRound {
+    /// In the order of their grants.
+    candidates: Vec<Candidate>,
+    /// Nodes that take work.
+    at_work: BTreeSet<TrackerId>,
+    /// Containers of which it was ordered before that they end.
+    ending: Vec<(TrackerId, Capability)>,
+}
+
+/// What a waiting application could have.
+struct Wanted {
+    app: AppId,
+    request: RequestType,
+}
+
+// === impl ContainerBooks: rounds of preemption ===
+
+impl ContainerBooks {
+    /// Notes what a round could take.
+    pub(in crate::sim::laws) fn before_round(&self, engine: &Engine, now: Now) -> ContainerRound {
+        let inspection = engine.inspect();
+        let (mut candidates, mut ending) = (Vec::new(), Vec::new());
+        for (application, book) in &self.applications {
+            for (number, container) in book.containers.iter().filter(|(_, container)| container.is_live()) {
+                let node = inspection.tracker_id_of(&container.tracker).unwrap_or(TrackerId::NONE);
+                let room = container.request.capability;
+                if container.is_killed {
+                    ending.push((node, room));
+                    continue;
+                }
+                candidates.push(Candidate {
+                    id: ContainerId { application: *application, attempt: 0, number: *number },
+                    queue: Arc::clone(&book.submitted.queue),
+                    granted_ms: container.granted_ms,
+                    slots: room.slots(self.slot),
+                    room,
+                    node,
+                    is_unlaunched: container.launch.is_none(),
+                });
+            }
+        }
+        candidates.sort_by_key(|one| (one.granted_ms, one.id.application, one.id.number));
+        let at_work = inspection.trackers_at_work(now).map(|(node, _)| node).collect();
+        ContainerRound { candidates, at_work, ending }
+    }
+
+    /// Whether this step has ordered that a container makes room.
+    pub(in crate::sim::laws) fn has_preempted(&self) -> bool {
+        !self.preempted.is_empty()
+    }
+
+    /// Checks a round that lost no node and ended no attempt in the same step.
+    pub(in crate::sim::laws) fn after_round(&self, round: &ContainerRound, engine: &Engine) -> Judged {
+        let is_chosen = |one: &Candidate| {
+            let is_same = |id: &&ContainerId| (id.application, id.number) == (one.id.application, one.id.number);
+            self.preempted.iter().any(|id| is_same(&id))
+        };
+        let over = over_quota(&round.candidates, engine);
+        let is_over = |one: &Candidate| over.contains(&(one.id.application, one.id.number));
+        if self.preempted.len() != round.candidates.iter().filter(|one| is_chosen(one)).count() {
+            return refuse(Law::Preemption, format!("of {:?} some were not there to be preempted", self.preempted));
+        }
+        for victim in round.candidates.iter().filter(|one| is_chosen(one)) {
+            if !is_over(victim) {
+                let text = format!("{victim:?} is preempted, and its queue's quota covers it");
+                return refuse(Law::Preemption, text);
+            }
+            let goes_first = |other: &&Candidate| {
+                let is_newer = (other.granted_ms, other.id.application, other.id.number)
+                    > (victim.granted_ms, victim.id.application, victim.id.number);
+                let is_before = match other.is_unlaunched == victim.is_unlaunched {
+                    true => is_newer && other.queue == victim.queue,
+                    false => other.is_unlaunched,
+                };
+                is_before && (other.node, other.room) == (victim.node, victim.room)
+            };
+            let spared = round.candidates.iter().filter(|one| is_over(one) && !is_chosen(one)).find(goes_first);
+            if let Some(other) = spared {
+                return refuse(Law::Preemption, format!("{victim:?} must leave, and {other:?} stays"));
+            }
+        }
+        let nodes: BTreeSet<TrackerId> = round.candidates.iter().map(|one| one.node).collect();
+        for node in nodes.into_iter().filter(|node| self.is_as_the_round_left_it(*node, engine)) {
+            let here = || round.candidates.iter().filter(move |one| one.node == node);
+            self.check_need(node, round, here().filter(|one| is_chosen(one)).collect(), engine)?;
+            if round.at_work.contains(&node) {
+                self.check_guarantee(node, here().filter(|one| is_over(one) && !is_chosen(one)), round, engine)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing else has happened on a node in this step: no grant, and no end that the round did not order.
+    fn is_as_the_round_left_it(&self, node: TrackerId, engine: &Engine) -> bool {
+        let tracker_of = |name: &str| engine.inspect().tracker_id_of(name);
+        let has_grant = self.granted.iter().any(|container| tracker_of(&container.node.tracker) == Some(node));
+        !has_grant && !self.has_other_ends && !engine.is_in_safe_mode()
+    }
+
+    /// What is or comes free on a node once all that must end there has.
+    fn room_after(
+        node: TrackerId,
+        round: &ContainerRound,
+        victims: &[&Candidate],
+        engine: &Engine,
+    ) -> Option<(u64, u64)> {
+        let free = engine.inspect().scheduler().incoming_room(node)?;
+        let ending = round.ending.iter().filter(|(at, _)| *at == node).map(|(_, room)| *room);
+        // What was never launched has left already.
+        let leaving = victims.iter().filter(|one| !one.is_unlaunched).map(|one| one.room);
+        let free: (u64, u64) = (free.memory_mb.into(), free.vcores.into());
+        Some(
+            ending
+                .chain(leaving)
+                .fold(free, |sum, room| (sum.0 + u64::from(room.memory_mb), sum.1 + u64::from(room.vcores))),
+        )
+    }
+
+    /// What leaves a node is enough for all that its room was found for, and all of it is needed.
+    fn check_need(&self, node: TrackerId, round: &ContainerRound, victims: Vec<&Candidate>, engine: &Engine) -> Judged {
+        if victims.is_empty() {
+            return Ok(());
+        }
+        let scheduler = engine.inspect().scheduler();
+        let Some((memory_mb, vcores)) = Self::room_after(node, round, &victims, engine) else { return Ok(()) };
+        let mut needed = (0_u64, 0_u64);
+        for earmark in scheduler.earmarks_on(node) {
+            needed.0 += u64::from(earmark.room.memory_mb);
+            needed.1 += u64::from(earmark.room.vcores);
+        }
+        if needed == (0, 0) || needed.0 > memory_mb || needed.1 > vcores {
+            let text = format!("{victims:?} must leave, {memory_mb} MB, {vcores} cores come free for {needed:?}");
+            return refuse(Law::Preemption, text);
+        }
+        // Setups that were placed on free slots are earmarked nowhere.
+        let setups = self.slot.times(engine.inspect().housekeeping().setup.len() as u32);
+        needed = (needed.0 + u64::from(setups.memory_mb), needed.1 + u64::from(setups.vcores));
+        let is_needless = |one: &&&Candidate| {
+            needed.0 + u64::from(one.room.memory_mb) <= memory_mb && needed.1 + u64::from(one.room.vcores) <= vcores
+        };
+        match victims.iter().find(is_needless) {
+            Some(one) => {
+                refuse(Law::Preemption, format!("{one:?} must leave, and without it there is room for {needed:?}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// No container of a queue below its quota waits for room that one of these would leave, where nothing else was found.
+    fn check_guarantee<'a>(
+        &self,
+        node: TrackerId,
+        staying: impl Iterator<Item = &'a Candidate>,
+        round: &ContainerRound,
+        engine: &Engine,
+    ) -> Judged {
+        let inspection = engine.inspect();
+        let scheduler = inspection.scheduler();
+        let is_free = scheduler.earmarks_on(node).is_empty() && inspection.housekeeping().setup.is_empty();
+        let Some((memory_mb, vcores)) = Self::room_after(node, round, &[], engine).filter(|_| is_free) else {
+            return Ok(());
+        };
+        for one in staying.filter(|one| !self.preempted.iter().any(|id| id.application == one.id.application)) {
+            let fits = |room: Capability| {
+                u64::from(room.memory_mb) <= memory_mb + u64::from(one.room.memory_mb)
+                    && u64::from(room.vcores) <= vcores + u64::from(one.room.vcores)
+            };
+            let short = self.applications.iter().filter(|(_, book)| book.submitted.queue != one.queue);
+            let mut short =
+                short.filter_map(|(id, book)| Some((id, self.missing(book, round, inspection.app_of(*id)?, engine)?)));
+            let wanted = short.find(|(_, wanted)| {
+                fits(wanted.request.capability) && scheduler.could_place(wanted.app, &wanted.request, node)
+            });
+            if let Some((id, wanted)) = wanted {
+                let text = format!("{id} waits for {} within its quota, and {one:?} stays", wanted.request);
+                return refuse(Law::Guarantee, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an application still waits for, although its queue has bought it, and for which no room was found.
+    fn missing(&self, book: &ApplicationBook, round: &ContainerRound, app: AppId, engine: &Engine) -> Option<Wanted> {
+        let scheduler = engine.inspect().scheduler();
+        let group = scheduler.group(&book.submitted.queue)?;
+        let waits = scheduler.waiting(group);
+        let has_earmark = round.at_work.iter().any(|node| {
+            scheduler.earmarks_on(*node).iter().any(|earmark| scheduler.group_of(earmark.app) == Some(group))
+        });
+        let has_tasks = Kind::ALL.into_iter().any(|kind| waits[kind] > 0);
+        if book.is_over() || has_earmark || has_tasks {
+            return None;
+        }
+        let (request, _) = *scheduler.grantable_containers(app).first()?;
+        let held: u32 = self.held_by(&book.submitted.queue);
+        let is_within = held + request.capability.slots(self.slot) <= quota_of(group, engine);
+        is_within.then_some(Wanted { app, request })
+    }
+}
+
+/// What a queue has bought for containers beside the tasks that it retains.
+fn quota_of(group: GroupId, engine: &Engine) -> u32 {
+    let scheduler = engine.inspect().scheduler();
+    let bought = scheduler.allocation(group);
+    if bought.rate_units > 0 { bought.container_quota(scheduler.retained(group)) } else { 0 }
+}
+
+/// Those that the quotas of their queues do not cover, in the order of their grants.
+fn over_quota(candidates: &[Candidate], engine: &Engine) -> BTreeSet<(crate::model::ApplicationId, u64)> {
+    let mut covered = std::collections::BTreeMap::<&str, u32>::new();
+    let mut over = BTreeSet::new();
+    for one in candidates {
+        let sum = covered.entry(&one.queue).or_default();
+        *sum += one.slots;
+        let quota = engine.inspect().scheduler().group(&one.queue).map_or(0, |group| quota_of(group, engine));
+        if *sum > quota {
+            over.insert((one.id.application, one.id.number));
+        }
+    }
+    over
+}

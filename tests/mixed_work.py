@@ -98,9 +98,10 @@ def play_market(cluster, is_short):
     judge_texts("her map gets its room from his containers, which say why", "bob", first)
     alices = cluster.array("alice", "alice-array", 16, 0)
     other = cluster.submit("bob", "bob-job", 8, 0.5)
-    cluster.bid("alice", 9)
+    cluster.bid("alice", "9.000000000001")
     second = gave_way(cluster, bobs, "bob", {container["containerId"] for container in first})
     judge_texts("her raise takes containers from him", "bob", second)
+    cluster.wait_for("charge to the last decimal", lambda: Decimal(alices.report()["cost"]) % 1 != 0)
     if not is_short:
         # Her reduces are paid for, too.
         cluster.wait_for("end of alice's job", job.is_over)
@@ -108,10 +109,9 @@ def play_market(cluster, is_short):
         cluster.bid("bob", "30.7")
         cluster.bid("alice", "0.3")
         judge_texts("his raise takes containers from her", "alice", gave_way(cluster, alices, "alice"))
-    cluster.bid("alice", "2.000000000001")
+    cluster.bid("alice", "2.3")
     cluster.bid("bob", 2)
-    for array in (bobs, alices):
-        cluster.wait_for(f"charge for {array.name}", lambda array=array: Decimal(array.report()["cost"]) > 0)
+    cluster.wait_for("charge for bob-array", lambda: Decimal(bobs.report()["cost"]) > 0)
     cluster.open_gate()
     for work in (bobs, alices, job, other):
         cluster.wait_for(f"end of {work.name}", work.is_over)

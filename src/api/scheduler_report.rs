@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, PerKind, Priority};
+use crate::model::{Credits, JobId, PerKind, PerPool, Priority};
 
 use super::deadline::JobDeadline;
 use super::exact_decimal::ExactDecimal;
@@ -192,8 +192,8 @@ pub enum PoolMode {
 pub struct BoughtSlots {
     /// Its share of the cluster at the last tick.
     pub share: String,
-    /// Slots within its share.
-    pub quota: PerKind<u32>,
+    /// Slots bought for the open interval. Containers may use what its maps and reduces leave of theirs too.
+    pub quota: PerPool<u32>,
     /// Its rate in the open interval.
     pub rate: Credits,
 }

@@ -71,7 +71,7 @@ pub use app::{AppSize, AppSpec};
 pub use container::{
     AskError, AskedRow, ContainerGrant, ContainerReason, ContainerSource, ContainerUsage, CountedRows,
     DEFAULT_LOCALITY_DELAY, Earmark, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, RequestType, RowName,
-    UnreportedGrant, WaitingContainers,
+    UnreportedGrant, WaitingContainers, WaitingHousekeeping,
 };
 pub use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;

@@ -18,6 +18,7 @@ mod fifty_containers;
 mod hostile_containers;
 mod job_client;
 mod job_user;
+mod mixed_work;
 mod program;
 mod run_commands;
 mod signed_changes;

@@ -1,13 +1,15 @@
 //! Containers and the scheduler: what of the applications' changes it must know, and what it grants.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
-use crate::model::{ApplicationId, Capability, Now, Pool, QueueName, TrackerId};
+use crate::model::{ApplicationId, Capability, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
     AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
+    WaitingHousekeeping,
 };
 
 use super::job_group::WITHOUT_ACCOUNT;
@@ -55,10 +57,21 @@ impl Engine {
         if self.is_in_safe_mode() {
             return;
         }
+        self.cluster.scheduler.set_waiting_housekeeping(self.waiting_housekeeping());
         let last_tick = self.last_market_tick();
         let mut taker = ContainerTaker { applications: &mut self.applications, last_tick, now };
         self.cluster.scheduler.grant_containers(&mut taker);
         self.applications.mark_passed_on();
+    }
+
+    /// Setups, cleanups and task-cleanups that wait, one for each job.
+    fn waiting_housekeeping(&self) -> WaitingHousekeeping {
+        let queue = &self.cluster.housekeeping;
+        let count = |jobs: &BTreeSet<JobId>| u32::try_from(jobs.len()).unwrap_or(u32::MAX);
+        WaitingHousekeeping {
+            of_either_kind: count(&queue.setup).saturating_add(count(&queue.cleanup)),
+            of_kind: PerKind::new(count(&queue.task_cleanup.map), count(&queue.task_cleanup.reduce)),
+        }
     }
 
     /// Offers a node to containers: once in each heartbeat of its tracker.

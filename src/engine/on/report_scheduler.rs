@@ -56,7 +56,7 @@ impl Engine {
         let bought = self.ruling_market().and_then(|market| market.account(name)).map(|account| {
             let interval = account.interval().copied().unwrap_or_default();
             let share = account.published().share.to_string();
-            BoughtSlots { share, quota: interval.quota.slots(), rate: interval.share.rate() }
+            BoughtSlots { share, quota: interval.quota, rate: interval.share.rate() }
         });
         let (name, parent) = (name.to_owned(), parent.map(str::to_owned));
         ReportedGroup { name, parent, jobs: apps, running, held, waiting, capacity, pool, bought }

@@ -9,6 +9,7 @@ use crate::scheduler::{AppId, Scheduler};
 
 use super::Earmark;
 use super::bag::{Amount, Bag};
+use super::state::WaitingHousekeeping;
 
 // === impl Scheduler: earmarks ===
 
@@ -76,15 +77,23 @@ impl Scheduler {
         Some(earmarked.left_of(free).saturating_sub(kept))
     }
 
+    /// Sets how many tasks wait that the caller launches itself: containers leave them room, as they do for other tasks.
+    pub fn set_waiting_housekeeping(&mut self, waiting: WaitingHousekeeping) {
+        self.containers.housekeeping = waiting;
+    }
+
     /// Free slots of a node, as many as tasks wait for them: containers come after tasks, which are granted at heartbeats
     /// only. None at a heartbeat, where the tasks have had their turn.
     fn slots_kept_for_tasks(&self, id: TrackerId) -> u32 {
         let Some(node) = self.nodes.get(&id).filter(|_| self.containers.beating != Some(id)) else { return 0 };
-        let of_kind = |kind: Kind| {
+        let WaitingHousekeeping { of_either_kind, of_kind } = self.containers.housekeeping;
+        let free = |kind: Kind| node.slots[kind].saturating_sub(node.in_use(kind));
+        let kept = |kind: Kind| {
             let waiting = u32::try_from(self.totals.waiting[kind]).unwrap_or(u32::MAX);
-            node.slots[kind].saturating_sub(node.in_use(kind)).min(waiting)
+            free(kind).min(waiting.saturating_add(of_kind[kind]))
         };
-        of_kind(Kind::Map).saturating_add(of_kind(Kind::Reduce))
+        let kept = kept(Kind::Map).saturating_add(kept(Kind::Reduce)).saturating_add(of_either_kind);
+        kept.min(free(Kind::Map).saturating_add(free(Kind::Reduce)))
     }
 
     /// The sum of some of what is earmarked, as far as those it is earmarked for still wait.

@@ -46,3 +46,4 @@ pub use container_table::DEFAULT_LOCALITY_DELAY;
 pub use earmark::Earmark;
 pub use reasons::{ContainerReason, WaitingContainers};
 pub use request_type::{RequestType, RowName};
+pub use state::WaitingHousekeeping;

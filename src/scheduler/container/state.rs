@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Capability, TrackerId};
+use crate::model::{Capability, PerKind, TrackerId};
 use crate::scheduler::AppId;
 
 use super::container_table::DEFAULT_LOCALITY_DELAY;
@@ -23,6 +23,17 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) earmarking: BTreeSet<TrackerId>,
     /// The node that is offered at its heartbeat, after its tasks.
     pub(super) beating: Option<TrackerId>,
+    /// Setups, cleanups and task-cleanups that wait.
+    pub(super) housekeeping: WaitingHousekeeping,
+}
+
+/// How many tasks wait that the caller launches itself at heartbeats, before all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitingHousekeeping {
+    /// Those that a free slot of either kind serves: setups and cleanups.
+    pub of_either_kind: u32,
+    /// Those that need a slot of one kind: task-cleanups.
+    pub of_kind: PerKind<u32>,
 }
 
 // === impl ContainerState ===
@@ -37,6 +48,7 @@ impl Default for ContainerState {
             asked: BTreeSet::new(),
             earmarking: BTreeSet::new(),
             beating: None,
+            housekeeping: WaitingHousekeeping::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod beats;
 mod bench;
 mod calls;
+mod housekeeping;
 mod items;
 mod laws;
 mod money;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::api::applications::{AllocateCall, AskRow, Submission};
 use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
 use crate::engine::tests::market::{credits, market, seeded};
+use crate::engine::tests::scheduler_report::report;
 use crate::engine::tests::scheduler_switch::{done, wish};
 use crate::engine::{ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, Fact};
 use crate::fake_tracker::Role;
 use crate::market::{Answer, LedgerAccount, MarketError, MarketFact, OperationKind, ParsedQuery, Reason, Tick};
-use crate::model::{ApplicationId, Capability, Credits, JobId};
+use crate::model::{ApplicationId, Capability, Credits, JobId, PerPool};
 
 use super::bench::{Bench, Program, asking, context, ids, items_row, launching, row, submission, submit_question};
 
@@ -90,6 +91,9 @@ fn the_worked_example_of_containers() {
     let last = ticks(&bench.cluster).last().unwrap().charges().next().unwrap();
     let expected = Reason::Charge { rate: credits("0.5"), map_slots: 0, reduce_slots: 0, container_slots: 16 };
     assert_eq!((last.debit, last.reason), (LedgerAccount::Queue("alice".parse().unwrap()), expected));
+    let groups = report(&bench.cluster).groups;
+    let bought = groups.iter().find(|group| group.name == "alice").and_then(|group| group.bought.as_ref()).unwrap();
+    assert_eq!(bought.quota, PerPool::new(0, 0, 16));
 }
 
 /// What is not launched is charged from the second tick after its grant on, what is launched from the first on; a restart

@@ -227,7 +227,7 @@ fn a_launch_that_its_worker_lacks_is_repeated_even_with_its_kill() {
     bench.ask(ApplicationQuestion::Kill(program.application)).unwrap();
     let BeatReply::Answer(answer) = bench.beat(0) else { panic!("an answer") };
     let ordered: Vec<_> = answer.launches.iter().map(|launch| launch.id).collect();
-    assert_eq!((ordered, answer.kills.len()), (granted.clone(), 1));
+    assert_eq!((ordered, answer.kills.len()), (granted, 1));
     bench.settle();
     assert!(bench.application(program.application).live().next().is_none(), "it has ended");
 }

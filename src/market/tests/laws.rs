@@ -7,10 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Of a queue: maps, reduces and tasks that wait; slots of containers held and chargeable, and containers wanted.
+type Use = (u8, (u32, u32, u64), (u32, u32, u64));
+
 #[derive(Clone, Debug)]
 enum Act {
     Ask(&'static str, String),
-    Tick(PerPool<u32>, Vec<(u8, (u32, u32, u64), (u32, u32, u64))>),
+    Tick(PerPool<u32>, Vec<Use>),
     Clock(i64),
     Pass(u32),
     Restart(u32),

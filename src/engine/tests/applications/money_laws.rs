@@ -241,9 +241,9 @@ fn play(ops: &[Op]) -> u64 {
         auditor.run(*op);
         auditor.check();
     }
-    for user in 0..USERS.len() {
+    for (user, name) in USERS.iter().enumerate() {
         let kill = ApplicationQuestion::Kill(auditor.programs[user].application);
-        auditor.bench.ask_as(USERS[user], kill).unwrap();
+        auditor.bench.ask_as(name, kill).unwrap();
     }
     auditor.bench.settle();
     auditor.run(Op::Tick);

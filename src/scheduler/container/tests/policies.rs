@@ -52,7 +52,7 @@ fn queue(name: &str, capacity: i32, maximum: i32, minimum_user: i32, factor: i32
     WrittenQueue {
         maximum_capacity: Decimal::whole(maximum),
         minimum_user_limit_percent: minimum_user,
-        user_limit_factor: Decimal::whole(factor.into()),
+        user_limit_factor: Decimal::whole(factor),
         ..WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity)))
     }
 }

@@ -3,6 +3,7 @@
 
 use jobtracker::api::applications::{ContainerState, Locality};
 use jobtracker::engine::{ApplicationChange, Container, Fact, Step};
+use jobtracker::model::{ContainerExit, Credits};
 use jobtracker::sim::{Law, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
 use jobtracker::store::InMemoryStore;
 
@@ -102,10 +103,14 @@ fn violation_of(mut forge: impl FnMut(&mut ApplicationChange) -> bool) -> Violat
     })
 }
 
-fn violation_of_step(mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
+fn violation_of_step(forge: impl FnMut(&mut Step) -> bool) -> Violation {
+    violation_under(FIFO, forge)
+}
+
+fn violation_under(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut is_forged = false;
     for seed in 1..60 {
-        let run = Run::play_tampered(&with_containers(FIFO, seed, 3_000), &mut InMemoryStore::default(), |step| {
+        let run = Run::play_tampered(&with_containers(policy, seed, 3_000), &mut InMemoryStore::default(), |step| {
             is_forged |= !is_forged && forge(step);
         });
         if is_forged {
@@ -198,4 +203,58 @@ fn a_container_that_never_ends_is_noticed() {
         })
     });
     assert!([Law::Room, Law::Order, Law::Lives, Law::Requests].contains(&violation.law), "{violation}");
+}
+
+/// The violation under the market where `forge` changes the first change of a kind.
+fn violation_of_money(mut forge: impl FnMut(&mut ApplicationChange) -> bool) -> Violation {
+    violation_under(DYNAMIC, |step| {
+        step.facts.iter_mut().any(|fact| match fact {
+            Fact::Applications(changes) => changes.iter_mut().any(&mut forge),
+            _ => false,
+        })
+    })
+}
+
+#[test]
+fn a_cost_of_an_application_that_is_not_its_part_of_the_charge_is_noticed() {
+    let violation = violation_of_money(|change| match change {
+        ApplicationChange::Charged { cost, .. } => {
+            cost.cost = Credits::from_units(cost.cost.units() + 1);
+            true
+        }
+        _ => false,
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_charge_that_is_laid_on_no_application_is_noticed() {
+    let violation = violation_under(DYNAMIC, |step| {
+        step.facts.iter_mut().any(|fact| {
+            let Fact::Applications(changes) = fact else { return false };
+            let before = changes.len();
+            changes.retain(|change| !matches!(change, ApplicationChange::Charged { .. }));
+            changes.len() < before
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_container_that_is_said_to_be_granted_after_another_tick_is_noticed() {
+    let violation = violation_of_money(|change| {
+        let granted = container(change).filter(|container| container.state == ContainerState::Allocated);
+        granted.map(|container| container.granted_tick += 1).is_some()
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_container_that_leaves_without_need_is_noticed() {
+    let violation = violation_of_money(|change| {
+        let kept = container(change).filter(|container| container.is_live());
+        let killed = kept.and_then(|container| container.kill.as_mut());
+        killed.map(|kill| kill.exit = ContainerExit::PREEMPTED).is_some()
+    });
+    assert_eq!(violation.law, Law::Preemption, "{violation}");
 }

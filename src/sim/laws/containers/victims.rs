@@ -1,15 +1,15 @@
-//! Laws 3 and 4 for containers: a round of preemption takes those that the quota of their queue does not cover, the newest
+//! Law 4 for containers: a round of preemption takes those that the quota of their queue does not cover, the newest
 //! first, for what else would have no room, and no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::{Engine, RequestType};
-use crate::model::{Capability, ContainerId, Kind, Now, TrackerId};
-use crate::scheduler::{AppId, GroupId};
+use crate::engine::Engine;
+use crate::model::{Capability, ContainerId, TrackerId};
+use crate::scheduler::GroupId;
 use crate::sim::laws::law::Law;
 
-use super::{ApplicationBook, ContainerBooks, Judged, refuse};
+use super::{ContainerBook, ContainerBooks, Judged, refuse};
 
 /// A container that a round could take.
 #[derive(Clone, Debug)]
@@ -28,23 +28,15 @@ struct Candidate {
 pub(in crate::sim::laws) struct ContainerRound {
     /// In the order of their grants.
     candidates: Vec<Candidate>,
-    /// Nodes that take work.
-    at_work: BTreeSet<TrackerId>,
     /// Containers of which it was ordered before that they end.
     ending: Vec<(TrackerId, Capability)>,
-}
-
-/// What a waiting application could have.
-struct Wanted {
-    app: AppId,
-    request: RequestType,
 }
 
 // === impl ContainerBooks: rounds of preemption ===
 
 impl ContainerBooks {
     /// Notes what a round could take.
-    pub(in crate::sim::laws) fn before_round(&self, engine: &Engine, now: Now) -> ContainerRound {
+    pub(in crate::sim::laws) fn before_round(&self, engine: &Engine) -> ContainerRound {
         let inspection = engine.inspect();
         let (mut candidates, mut ending) = (Vec::new(), Vec::new());
         for (application, book) in &self.applications {
@@ -67,8 +59,7 @@ impl ContainerBooks {
             }
         }
         candidates.sort_by_key(|one| (one.granted_ms, one.id.application, one.id.number));
-        let at_work = inspection.trackers_at_work(now).map(|(node, _)| node).collect();
-        ContainerRound { candidates, at_work, ending }
+        ContainerRound { candidates, ending }
     }
 
     /// Whether this step has ordered that a container makes room.
@@ -110,9 +101,6 @@ impl ContainerBooks {
         for node in nodes.into_iter().filter(|node| self.is_as_the_round_left_it(*node, engine)) {
             let here = || round.candidates.iter().filter(move |one| one.node == node);
             self.check_need(node, round, here().filter(|one| is_chosen(one)).collect(), engine)?;
-            if round.at_work.contains(&node) {
-                self.check_guarantee(node, here().filter(|one| is_over(one) && !is_chosen(one)), round, engine)?;
-            }
         }
         Ok(())
     }
@@ -126,6 +114,7 @@ impl ContainerBooks {
 
     /// What is or comes free on a node once all that must end there has.
     fn room_after(
+        &self,
         node: TrackerId,
         round: &ContainerRound,
         victims: &[&Candidate],
@@ -133,8 +122,12 @@ impl ContainerBooks {
     ) -> Option<(u64, u64)> {
         let free = engine.inspect().scheduler().incoming_room(node)?;
         let ending = round.ending.iter().filter(|(at, _)| *at == node).map(|(_, room)| *room);
-        // What was never launched has left already.
-        let leaving = victims.iter().filter(|one| !one.is_unlaunched).map(|one| one.room);
+        // What its worker never had has left already.
+        let still_lives = |one: &&&Candidate| {
+            let book = self.applications.get(&one.id.application);
+            book.and_then(|book| book.containers.get(&one.id.number)).is_some_and(ContainerBook::is_live)
+        };
+        let leaving = victims.iter().filter(still_lives).map(|one| one.room);
         let free: (u64, u64) = (free.memory_mb.into(), free.vcores.into());
         Some(
             ending
@@ -149,7 +142,7 @@ impl ContainerBooks {
             return Ok(());
         }
         let scheduler = engine.inspect().scheduler();
-        let Some((memory_mb, vcores)) = Self::room_after(node, round, &victims, engine) else { return Ok(()) };
+        let Some((memory_mb, vcores)) = self.room_after(node, round, &victims, engine) else { return Ok(()) };
         let mut needed = (0_u64, 0_u64);
         for earmark in scheduler.earmarks_on(node) {
             needed.0 += u64::from(earmark.room.memory_mb);
@@ -171,57 +164,6 @@ impl ContainerBooks {
             }
             None => Ok(()),
         }
-    }
-
-    /// No container of a queue below its quota waits for room that one of these would leave, where nothing else was found.
-    fn check_guarantee<'a>(
-        &self,
-        node: TrackerId,
-        staying: impl Iterator<Item = &'a Candidate>,
-        round: &ContainerRound,
-        engine: &Engine,
-    ) -> Judged {
-        let inspection = engine.inspect();
-        let scheduler = inspection.scheduler();
-        let is_free = scheduler.earmarks_on(node).is_empty() && inspection.housekeeping().setup.is_empty();
-        let Some((memory_mb, vcores)) = Self::room_after(node, round, &[], engine).filter(|_| is_free) else {
-            return Ok(());
-        };
-        for one in staying.filter(|one| !self.preempted.iter().any(|id| id.application == one.id.application)) {
-            let fits = |room: Capability| {
-                u64::from(room.memory_mb) <= memory_mb + u64::from(one.room.memory_mb)
-                    && u64::from(room.vcores) <= vcores + u64::from(one.room.vcores)
-            };
-            let short = self.applications.iter().filter(|(_, book)| book.submitted.queue != one.queue);
-            let mut short =
-                short.filter_map(|(id, book)| Some((id, self.missing(book, round, inspection.app_of(*id)?, engine)?)));
-            let wanted = short.find(|(_, wanted)| {
-                fits(wanted.request.capability) && scheduler.could_place(wanted.app, &wanted.request, node)
-            });
-            if let Some((id, wanted)) = wanted {
-                let text = format!("{id} waits for {} within its quota, and {one:?} stays", wanted.request);
-                return refuse(Law::Guarantee, text);
-            }
-        }
-        Ok(())
-    }
-
-    /// What an application still waits for, although its queue has bought it, and for which no room was found.
-    fn missing(&self, book: &ApplicationBook, round: &ContainerRound, app: AppId, engine: &Engine) -> Option<Wanted> {
-        let scheduler = engine.inspect().scheduler();
-        let group = scheduler.group(&book.submitted.queue)?;
-        let waits = scheduler.waiting(group);
-        let has_earmark = round.at_work.iter().any(|node| {
-            scheduler.earmarks_on(*node).iter().any(|earmark| scheduler.group_of(earmark.app) == Some(group))
-        });
-        let has_tasks = Kind::ALL.into_iter().any(|kind| waits[kind] > 0);
-        if book.is_over() || has_earmark || has_tasks {
-            return None;
-        }
-        let (request, _) = *scheduler.grantable_containers(app).first()?;
-        let held: u32 = self.held_by(&book.submitted.queue);
-        let is_within = held + request.capability.slots(self.slot) <= quota_of(group, engine);
-        is_within.then_some(Wanted { app, request })
     }
 }
 

@@ -236,7 +236,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         .prop_map(|(nodes, short, over)| Scenario { nodes, short, over })
 }
 
-/// Room that is kept: node, for whom, of which pool, slots.
+/// Room that is kept: its node, the app that it is for, the pool, slots.
 type Kept = (usize, AppId, Pool, u32);
 
 /// What is left of a node: map slots, reduce slots, room.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::api::applications::{AllocateCall, ContainerState, Placement, Submission};
 use crate::engine::{ApplicationChange, Container, Engine, Fact, RequestType, Standing, SubmittedApplication};
-use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Now, TrackerId};
 
 use super::law::Law;
 use container_book::ContainerBook;
@@ -119,6 +119,16 @@ impl ApplicationBook {
 // === impl ContainerBooks ===
 
 impl ContainerBooks {
+    /// Notes what is kept before a step.
+    pub(super) fn note_kept_room(&mut self, engine: &Engine, now: Now) {
+        self.kept = KeptRoom::of(engine, now);
+    }
+
+    /// Memory, MB, and cores that were earmarked on a node before the step.
+    pub(super) fn earmarked_on(&self, node: TrackerId) -> (u64, u64) {
+        self.kept.earmarked_on(node)
+    }
+
     pub(super) fn new(minimum: Capability, slot: Capability) -> Self {
         Self {
             minimum,

@@ -25,7 +25,7 @@ struct Candidate {
 
 /// Containers before a round.
 #[derive(Clone, Debug)]
-pub(in crate::sim::laws) struct ContainerRound {
+pub(crate) struct ContainerRound {
     /// In the order of their grants.
     candidates: Vec<Candidate>,
     /// Containers of which it was ordered before that they end.
@@ -36,7 +36,7 @@ pub(in crate::sim::laws) struct ContainerRound {
 
 impl ContainerBooks {
     /// Notes what a round could take.
-    pub(in crate::sim::laws) fn before_round(&self, engine: &Engine) -> ContainerRound {
+    pub(crate) fn before_round(&self, engine: &Engine) -> ContainerRound {
         let inspection = engine.inspect();
         let (mut candidates, mut ending) = (Vec::new(), Vec::new());
         for (application, book) in &self.applications {
@@ -63,12 +63,12 @@ impl ContainerBooks {
     }
 
     /// Whether this step has ordered that a container makes room.
-    pub(in crate::sim::laws) fn has_preempted(&self) -> bool {
+    pub(crate) fn has_preempted(&self) -> bool {
         !self.preempted.is_empty()
     }
 
     /// Checks a round that lost no node and ended no attempt in the same step.
-    pub(in crate::sim::laws) fn after_round(&self, round: &ContainerRound, engine: &Engine) -> Judged {
+    pub(crate) fn after_round(&self, round: &ContainerRound, engine: &Engine) -> Judged {
         let is_chosen = |one: &Candidate| {
             let is_same = |id: &&ContainerId| (id.application, id.number) == (one.id.application, one.id.number);
             self.preempted.iter().any(|id| is_same(&id))

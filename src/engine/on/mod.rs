@@ -50,6 +50,7 @@ mod pools;
 mod preemption;
 mod preemption_round;
 mod queries;
+mod queues_in_a_round;
 mod racks;
 mod registration;
 mod replaced_trackers;

@@ -4,21 +4,17 @@
 //! A round compares the policy's claims with running attempts and marks victims; each is killed at the next heartbeat
 //! of its tracker.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::LogLevel;
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, Kind, Now, PerKind, TrackerId};
+use crate::model::{AttemptId, Kind, Now, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
-use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup};
 
 use super::chosen_victims::ChosenVictims;
 use super::live_queue::{IncomingSlots, LiveQueue};
-
-/// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
-const JOBS_IN_RESERVE: usize = 16;
 
 // === impl Engine: rounds of preemption ===
 
@@ -117,88 +113,11 @@ impl Engine {
         chosen
     }
 
-    /// All queues, by name, without their jobs.
-    pub(super) fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
-        let scheduler = &self.cluster.scheduler;
-        let groups = scheduler.group_usages().map(|usage| LiveQueue {
-            name: usage.name,
-            group: usage.id,
-            claim: scheduler.claim(usage.id),
-            retained: scheduler.retained(usage.id),
-            jobs: BTreeSet::new(),
-            setups: PerKind::default(),
-        });
-        groups.collect()
-    }
-
     /// Adds the unfinished jobs of each queue and drops queues without any: these are not short of slots, and release
     /// what they hold.
     fn keep_live_queues(&self, queues: &mut Vec<LiveQueue<'_>>) {
         self.add_jobs(queues);
         queues.retain(|queue| !queue.jobs.is_empty());
-    }
-
-    /// Trackers that accept tasks, each with its incoming slots.
-    pub(super) fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
-        let mut incoming: PerKind<IncomingSlots> = PerKind::default();
-        for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
-            let slots = self.cluster.scheduler.incoming(tracker.id);
-            for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
-                incoming[kind].trackers.insert(tracker.id);
-                if slots[kind] > 0 {
-                    incoming[kind].slots.insert(tracker.id, slots[kind]);
-                }
-            }
-        }
-        incoming
-    }
-
-    /// Reserves incoming slots of either kind for setups of jobs in queues with room; a setup without one needs a slot
-    /// of the kind in which its queue has room.
-    pub(super) fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
-        for queue in queues {
-            let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
-            let setups = queue.jobs.iter().filter(|id| self.cluster.housekeeping.setup.contains(id));
-            for job in setups.filter_map(|id| self.jobs.get(*id)).take(queue.room(kind) as usize) {
-                let serves = |kind: Kind, incoming: &mut IncomingSlots| {
-                    incoming.take(|tracker| job.can_use(kind, tracker, &self.cluster.nodes))
-                };
-                if !serves(Kind::Reduce, &mut incoming.reduce) && !serves(Kind::Map, &mut incoming.map) {
-                    queue.setups[kind].insert(job.app);
-                }
-            }
-        }
-    }
-
-    /// The queue as one that is short of slots; none without room or waiting tasks.
-    pub(super) fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
-        let need = queue.room(kind);
-        if need == 0 || (queue.setups[kind].is_empty() && self.cluster.scheduler.waiting(queue.group)[kind] == 0) {
-            return None;
-        }
-        let mut waiting = Vec::new();
-        let (mut wanted, mut wanted_anywhere, mut reserve) = (0_u32, 0_u32, 0);
-        for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
-            let is_setup = queue.setups[kind].contains(&job.app);
-            let count = if is_setup { 1 } else { job.runnable(kind) };
-            let is_constrained = job.is_constrained(kind);
-            if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
-                continue;
-            }
-            // A setup takes one slot.
-            let slots_per_task = if is_setup { 1 } else { job.slots_per_task(kind) };
-            let waits = WaitingApp { app: job.app, tasks: count, slots_per_task, is_constrained };
-            let slots = waits.slots();
-            waiting.push(waits);
-            reserve += usize::from(wanted >= need);
-            wanted = wanted.saturating_add(slots);
-            wanted_anywhere = wanted_anywhere.saturating_add(if is_constrained { 0 } else { slots });
-            // These can use any slot, so later jobs are not needed.
-            if wanted_anywhere >= need {
-                break;
-            }
-        }
-        (!waiting.is_empty()).then_some(UnderQuotaGroup { need, waiting })
     }
 
     /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.

@@ -1,7 +1,7 @@
 //! Rounds of preemption where containers run or are wanted: tasks and containers share memory and cores of nodes, so one
 //! round serves all pools (resource requests, section 10, Preemption).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
@@ -272,20 +272,6 @@ impl Engine {
              and others are below theirs"
         );
         PerPool::new(queue.reason(Kind::Map).into(), queue.reason(Kind::Reduce).into(), container.into())
-    }
-
-    /// Adds the unfinished jobs of each queue.
-    pub(super) fn add_jobs(&self, queues: &mut [LiveQueue<'_>]) {
-        let mut jobs: BTreeMap<GroupId, BTreeSet<_>> = BTreeMap::new();
-        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
-            // A job is submitted to one queue and may be ordered in another group.
-            if let Some(group) = self.cluster.scheduler.group_of(job.app) {
-                jobs.entry(group).or_default().insert(job.id);
-            }
-        }
-        for queue in queues {
-            queue.jobs = jobs.remove(&queue.group).unwrap_or_default();
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod capacity_config;
 mod config_error;
+mod container_limits;
 mod java_float;
 mod job_limits;
 mod job_lists;

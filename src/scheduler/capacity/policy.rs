@@ -26,11 +26,10 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_app::LiveApp;
-use super::live_queue::{LiveQueue, sum};
+use super::live_queue::LiveQueue;
 use super::queue_slots::Holding;
 use super::{
     CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
-    UserLimit,
 };
 
 #[derive(Debug)]
@@ -38,9 +37,9 @@ pub(in crate::scheduler) struct Capacity {
     config: CapacityConfig,
     /// `jobtracker.scheduler.compatible`: one reduce a heartbeat, every job asked for every slot.
     is_compatible: bool,
-    queues: BTreeMap<GroupId, LiveQueue>,
+    pub(super) queues: BTreeMap<GroupId, LiveQueue>,
     // Looked up, never iterated.
-    apps: FxHashMap<AppId, LiveApp>,
+    pub(super) apps: FxHashMap<AppId, LiveApp>,
     is_in_heartbeat: bool,
     /// Apps whose counts drop when the heartbeat ends.
     deferred: Vec<(AppId, Kind)>,
@@ -303,34 +302,6 @@ impl Capacity {
         }
     }
 
-    /// Counts whether the user of an app wants containers.
-    fn count_container_user(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(live) = self.apps.get(&id) else { return };
-        let Some(queue) = self.queues.get_mut(&live.queue) else { return };
-        let waits = view.group(live.user).is_some_and(|user| user.waiting.container > 0);
-        let has_changed = match waits {
-            true => queue.container_users.insert(live.user),
-            false => queue.container_users.remove(&live.user),
-        };
-        if has_changed {
-            reaction.wake_containers_below(live.queue);
-        }
-    }
-
-    /// Wakes what limits on containers may let have more after the usage of an app changed: those of the queue's other
-    /// users grow with it, while the queue is above its capacity.
-    fn release_containers(&self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(live) = self.apps.get(&id) else { return };
-        if view.group(live.queue).is_some_and(|queue| queue.waiting.container > 0) {
-            reaction.wake_containers_below(live.queue);
-        }
-    }
-
-    fn container_limit(&self, live: &LiveApp, view: &View<'_>) -> Option<UserLimit> {
-        let held = view.group(live.queue).map(|group| group.held)?;
-        Some(self.queues.get(&live.queue)?.container_limit(held))
-    }
-
     /// Wakes a user whose slots became fewer.
     fn wake_user(&self, queue: GroupId, user: GroupId, reaction: &mut Reaction<'_>) {
         let has_one_size = |queue: &LiveQueue| Kind::ALL.into_iter().all(|kind| queue.slots[kind].has_one_size());
@@ -436,20 +407,7 @@ impl Policy for Capacity {
 
     /// A queue and its users may hold by containers what their maps and reduces leave of their parts of all slots.
     fn review_container(&self, app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
-        let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
-        let Some(limit) = self.container_limit(live, view) else { return Verdict::NotOnThisNode };
-        let by_user = held_by(live.user, view);
-        match limit.verdict(by_user, offered.slots) {
-            SlotVerdict::Allowed => Verdict::Ask(Level::Any),
-            // A smaller container of another application may be within the limit.
-            SlotVerdict::QueueAtMaximum { .. } if !limit.share.has_room(limit.occupied, 1) => {
-                Verdict::ParkGroup(live.queue)
-            }
-            SlotVerdict::UserAtLimit { .. } if limit.verdict(by_user, 1) != SlotVerdict::Allowed => {
-                Verdict::ParkGroup(live.user)
-            }
-            SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => Verdict::ParkApp,
-        }
+        self.container_verdict(app.spec.id, offered.slots, view)
     }
 
     fn can_use_reservation(&self, app: &App, kind: Kind, heartbeat: &Heartbeat) -> bool {
@@ -589,11 +547,6 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
         true => app.pending[kind] > 0 && app.size.unfinished[kind] > 0,
         false => app.tables[kind].waiting() > 0,
     }
-}
-
-/// Slots of all pools that a user holds.
-fn held_by(user: GroupId, view: &View<'_>) -> u32 {
-    view.group(user).map_or(0, |group| sum(group.held))
 }
 
 /// Nodes that are reserved for an app.

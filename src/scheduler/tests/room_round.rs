@@ -144,6 +144,20 @@ fn what_is_spared_may_go_for_what_comes_later() {
 }
 
 #[test]
+fn what_is_spared_may_go_with_what_its_victim_leaves() {
+    let n = nodes(1)[0];
+    let holders = [holder((0, 0), Pool::Reduce, n, 2, 0), holder((0, 1), Pool::Container, n, 1, 0)];
+    let round = |slots| RoomRound {
+        short: vec![short(PerPool::new(0, 9, 9), &[work(Pool::Reduce, 1, 1, 1), work(Pool::Container, 2, 1, slots)])],
+        nodes: BTreeMap::from([(n, room(0, 0))]),
+        over: vec![OverQueue { excess: PerKind::new(0, 2), holders: holders.to_vec() }],
+    };
+    // The reduce that goes leaves one slot of its two.
+    assert_eq!(victims(round(2)), [(0, 0), (0, 1)]);
+    assert_eq!(victims(round(3)), [(0, 0)]);
+}
+
+#[test]
 fn what_is_spared_takes_nothing_of_what_its_queue_may_lose() {
     let n = nodes(2);
     let attempts = [(n[0], 1, 9), (n[0], 2, 8), (n[1], 1, 7)];

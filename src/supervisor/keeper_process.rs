@@ -1,8 +1,8 @@
 //! A supervisor process that keeps one command after another: starting a process of this program costs more than a short command.
 //!
-//! It is this very program, started with [`KEEP_COMMANDS`]. Its standard input is a [`Channel`], on which one byte begins each
-//! request: [`START`] is followed by a `CommandSpec` and what the command has for its three streams, and answered by the result of
-//! the start; then come how the command ended, and [`ALL_GONE`] once nothing of it is left. [`TERMINATE`] and [`KILL`] are about
+//! It is this very program, started with `KEEP_COMMANDS`. Its standard input is a [`Channel`], on which one byte begins each
+//! request: `START` is followed by a `CommandSpec` and what the command has for its three streams, and answered by the result of
+//! the start; then come how the command ended, and `ALL_GONE` once nothing of it is left. `TERMINATE` and `KILL` are about
 //! the command that runs, and change nothing after it. The end of the channel means kill, and end.
 
 use std::io::{self, ErrorKind};

@@ -77,9 +77,14 @@ impl Scheduler {
         let is_reserved = entry.bag.as_ref().is_some_and(|bag| bag.reserved.is_some());
         let resume = entry.resume.container.take().filter(|_| !is_reserved);
         let mut walk = Walk { is_heartbeat, resume, passed_over: Vec::new(), parked: 0, granted: 0 };
+        let earmarks = self.earmarks_on(node).len();
         self.walk_order(node, &mut walk, source);
         walk.passed_over.into_iter().for_each(|app| self.enqueue(app, Pool::Container));
-        walk.granted
+        // What was kept for one that took less is there for those that were passed over before.
+        match self.earmarks_on(node).len() < earmarks {
+            true => walk.granted + self.offer_node(node, false, source),
+            false => walk.granted,
+        }
     }
 
     fn walk_order(&mut self, node: TrackerId, walk: &mut Walk, source: &mut impl ContainerSource) {

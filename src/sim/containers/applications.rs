@@ -416,6 +416,10 @@ impl World<'_> {
         if application.random.one_in(60) && self.may_act() {
             return self.kill_application(application);
         }
+        application.farewell += u32::from(self.is_draining);
+        if self.waits_in_vain(application) {
+            return self.kill_application(application);
+        }
         let question = ApplicationQuestion::Show { application: application.id, known_version: None };
         let (answered, _) = self.ask_for(application, question, ApplicationIntent::Nothing)?;
         match answered {
@@ -428,7 +432,7 @@ impl World<'_> {
     fn say_farewell(&mut self, application: &mut SimApplication) -> Result<u64, Violation> {
         let is_done = application.farewell > 1
             && application.held.is_empty()
-            && application.wanted.values().all(|wanted| *wanted == 0);
+            && (application.wanted.values().all(|wanted| *wanted == 0) || self.waits_in_vain(application));
         if is_done {
             return self.unregister(application).map(|()| 200);
         }
@@ -436,6 +440,13 @@ impl World<'_> {
         application.farewell += 1;
         let (attempt, response_id) = (application.attempt, application.response_id);
         self.send_call(application, AllocateCall { attempt, response_id, ..call })
+    }
+
+    /// Whether a limit of its queue or user has kept it for long from what it still wants: more than that may ever hold.
+    fn waits_in_vain(&self, application: &SimApplication) -> bool {
+        let inspection = self.engine.inspect();
+        let app = inspection.app_of(application.id);
+        application.farewell > 100 && app.is_some_and(|app| inspection.scheduler().is_container_limited(app))
     }
 
     /// What is over says so.

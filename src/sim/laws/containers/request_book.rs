@@ -107,13 +107,12 @@ impl TypeBook {
 
     /// Whether rows allow one here without any delay, for certain.
     pub(super) fn is_allowed_at_once(&self, site: Site<'_>, strict_gates: bool) -> bool {
-        let is_wanted =
-            |is_meant: fn(&Placement) -> bool| self.rows.iter().any(|(place, row)| is_meant(place) && row.count > 0);
-        let wants_hosts = is_wanted(|place| matches!(place, Placement::Host(_)));
-        let wants_racks = is_wanted(|place| matches!(place, Placement::Rack(_)));
+        // Closed rows count for the delay, too.
+        let has_hosts = self.rows.keys().any(|place| matches!(place, Placement::Host(_)));
+        let has_racks = self.rows.keys().any(|place| matches!(place, Placement::Rack(_)));
         self.may_be_near(site)
-            || (!wants_hosts && self.may_be_in_rack(site))
-            || (!wants_hosts && !wants_racks && self.may_be_far(site, strict_gates))
+            || (!has_hosts && self.may_be_in_rack(site))
+            || (!has_hosts && !has_racks && self.may_be_far(site, strict_gates))
     }
 
     /// Why a grant at this level is not allowed, or lowers other rows than it should.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use container_world::{ContainerWorld, Program};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-use jobtracker::engine::{BeatReply, PolicyConfig, Reply};
+use jobtracker::engine::{BeatReply, Event, PolicyConfig, Reply};
 use jobtracker::scheduler::FifoOptions;
 
 const WORKERS: usize = 1_000;
@@ -56,17 +56,22 @@ fn beats(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn round_of_beats(world: &mut ContainerWorld, count: usize) -> Duration {
-    let events: Vec<_> = (0..WORKERS).map(|number| world.ends(number, count)).collect();
-    let mut steps = Vec::with_capacity(WORKERS);
+/// Steps through events; the replies, and the time of the processor that the steps took.
+fn timed(world: &mut ContainerWorld, events: Vec<Event>) -> (Vec<Reply>, Duration) {
+    let mut replies = Vec::with_capacity(events.len());
     let before = cpu();
     for event in events {
         let step = world.step(event);
         black_box(&step.facts);
-        steps.push(step.reply);
+        replies.push(step.reply);
     }
-    let took = cpu() - before;
-    for (number, reply) in steps.into_iter().enumerate() {
+    (replies, cpu() - before)
+}
+
+fn round_of_beats(world: &mut ContainerWorld, count: usize) -> Duration {
+    let events: Vec<_> = (0..WORKERS).map(|number| world.ends(number, count)).collect();
+    let (replies, took) = timed(world, events);
+    for (number, reply) in replies.into_iter().enumerate() {
         let Reply::Beat(BeatReply::Answer(answer)) = reply else { panic!("{reply:?}") };
         assert_eq!((answer.noted.len(), answer.launches.len()), (count, count));
         world.obey(number, &answer);
@@ -95,15 +100,8 @@ fn calls(criterion: &mut Criterion) {
 fn round_of_calls(world: &mut ContainerWorld, programs: &mut [Program], count: usize) -> Duration {
     let wanted = u32::try_from(count).unwrap();
     let events: Vec<_> = programs.iter_mut().enumerate().map(|(user, program)| program.call(user, wanted)).collect();
-    let mut steps = Vec::with_capacity(APPLICATIONS);
-    let before = cpu();
-    for event in events {
-        let step = world.step(event);
-        black_box(&step.facts);
-        steps.push(step.reply);
-    }
-    let took = cpu() - before;
-    for (program, reply) in programs.iter_mut().zip(steps) {
+    let (replies, took) = timed(world, events);
+    for (program, reply) in programs.iter_mut().zip(replies) {
         assert_eq!(program.read(&reply), count);
     }
     took

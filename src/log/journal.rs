@@ -64,25 +64,10 @@ fn priority(level: Level) -> u8 {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io;
     use std::os::unix::fs::MetadataExt;
-    use std::sync::{Arc, Mutex};
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::log::tests::Lines;
 
     fn written(is_on: bool) -> Vec<String> {
         let lines = Lines::default();
@@ -99,7 +84,7 @@ mod tests {
             tracing::info!("c");
             tracing::debug!("d");
         });
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let text = lines.text();
         text.lines().map(str::to_owned).collect()
     }
 

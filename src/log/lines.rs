@@ -40,24 +40,9 @@ fn is_treacherous(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::log::tests::Lines;
 
     #[test]
     fn one_event_is_one_line_whatever_others_have_written_into_it() {
@@ -73,7 +58,7 @@ mod tests {
             tracing::warn!(user = %name, "{name} registered");
             tracing::info!(user = name, "größe 大小");
         });
-        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let text = lines.text();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(!text.contains(['\r', '\u{1b}', '\u{202e}', '\u{2028}']), "{text}");
         let named = r"a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";

@@ -4,6 +4,8 @@ mod journal;
 mod lines;
 mod rate;
 mod subscriber;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use journal::error_mark;
 pub(crate) use rate::{LogDecision, LogRate};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-use jobtracker::model::{Decimal, Kind, Now, PerKind, TrackerId};
+use jobtracker::model::{Decimal, Kind, Now, PerKind, PerPool, TrackerId};
 use jobtracker::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use jobtracker::scheduler::constraint::{AppDeadline, ConstraintConfig, JobWork, KeySpread, TimedWork};
 use jobtracker::scheduler::fair::allocations::Allocations;
@@ -50,7 +50,7 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         .collect();
     let nodes: Vec<TrackerId> = hosts.iter().map(|&host| scheduler.add_node(host, SLOTS)).collect();
     let queues: Vec<_> = (0..QUEUES).map(|i| scheduler.open_group(&queue_name(i))).collect();
-    let bought = |i: u32| Allocation { quota: PerKind::new(40, 20), container_slots: 0, rate_units: i128::from(i % 7) };
+    let bought = |i: u32| Allocation { quota: PerPool::new(40, 20, 0), rate_units: i128::from(i % 7) };
     let allocations: Vec<_> = queues.iter().zip(0..).map(|(&queue, i)| (queue, bought(i))).collect();
     scheduler.set_allocations(&allocations);
     let replicas: Arc<[HostId]> = hosts[..3].into();

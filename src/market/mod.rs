@@ -17,7 +17,7 @@ pub use money::{
     ContainerUse, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES,
     MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd,
     PaidAllowances, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Stamp, Tick, budget_file, container_quota,
+    RoundingRemainder, Share, Stamp, Tick, budget_file,
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,

@@ -66,6 +66,16 @@ impl<T> PerPool<T> {
     }
 }
 
+impl PerPool<u32> {
+    /// The slots that containers may use of what these have been bought for, while maps and reduces hold so many (resource
+    /// requests, section 10: Q): those for containers, and what maps and reduces leave of theirs. Saturates.
+    #[must_use]
+    pub fn left_for_containers(self, held: PerKind<u32>) -> u32 {
+        let left = |kind: Kind| self[kind].saturating_sub(held[kind]);
+        self.container.saturating_add(left(Kind::Map)).saturating_add(left(Kind::Reduce))
+    }
+}
+
 impl<T> Index<Pool> for PerPool<T> {
     type Output = T;
 

@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, OrderClass, PerKind, PerPool, Pool};
+use crate::model::{Kind, OrderClass, PerPool, Pool};
 
 use super::app::App;
 use super::change::{Change, Reaction};
@@ -45,11 +45,10 @@ impl Dynamic {
     /// A queue is under its quota while its next grant stays within it: for slots one more, for a container all that it
     /// stands for, so that a queue of quota 1 cannot have 16 slots by asking for one large container.
     fn key_with(&self, leaf: GroupId, pool: Pool, held: PerPool<u32>, first: FirstApp) -> GroupKey {
-        let bought = self.allocation(leaf);
-        let Allocation { quota, rate_units, .. } = bought;
+        let Allocation { quota, rate_units } = self.allocation(leaf);
         let (quota, next) = match pool.kind() {
             Some(kind) => (quota[kind], 1),
-            None => (bought.container_quota(held.slots()), first.slots),
+            None => (quota.left_for_containers(held.slots()), first.slots),
         };
         let held = held[pool];
         let first = first.key;
@@ -105,10 +104,8 @@ impl Policy for Dynamic {
         self.allocations.get(&group).copied().unwrap_or_default()
     }
 
-    /// The quota; without payment it is void.
     fn claim(&self, group: GroupId) -> Claim {
-        let Allocation { quota, rate_units, .. } = self.allocation(group);
-        let paid = if rate_units > 0 { quota } else { PerKind::default() };
+        let paid = self.allocation(group).paid().slots();
         Claim { due: paid, kept: paid }
     }
 
@@ -131,10 +128,10 @@ mod tests {
 
     fn policy(rich_quota: u32, poor_quota: u32) -> Dynamic {
         let mut policy = Dynamic::default();
-        let quota = |maps| PerKind::new(maps, 0);
+        let quota = |maps| PerPool::new(maps, 0, 0);
         policy.set_allocations(&[
-            (RICH, Allocation { quota: quota(rich_quota), rate_units: 20, ..Allocation::default() }),
-            (POOR, Allocation { quota: quota(poor_quota), rate_units: 10, ..Allocation::default() }),
+            (RICH, Allocation { quota: quota(rich_quota), rate_units: 20 }),
+            (POOR, Allocation { quota: quota(poor_quota), rate_units: 10 }),
         ]);
         policy
     }
@@ -186,7 +183,7 @@ mod tests {
     #[test]
     fn without_rate_a_queue_is_last_and_its_quota_void() {
         let mut policy = policy(0, 0);
-        let unfunded = Allocation { quota: PerKind::new(5, 5), ..Allocation::default() };
+        let unfunded = Allocation { quota: PerPool::new(5, 5, 0), ..Allocation::default() };
         policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { rate_units: 1, ..Allocation::default() })]);
         let key = |group| policy.key_with(group, Pool::Map, maps(0), submitted(0, 0));
         assert!(key(POOR) < key(RICH));
@@ -208,7 +205,7 @@ mod tests {
     #[test]
     fn containers_may_have_what_maps_and_reduces_leave_of_all_that_is_bought() {
         let mut policy = Dynamic::default();
-        let bought = Allocation { quota: PerKind::new(4, 2), container_slots: 3, rate_units: 1 };
+        let bought = Allocation { quota: PerPool::new(4, 2, 3), rate_units: 1 };
         policy.set_allocations(&[(RICH, bought)]);
         let class = |held: PerPool<u32>, slots| container_key(&policy, RICH, held, slots).class;
         // Q is 3 + (4 - maps) + (2 - reduces), and nothing is added for what is over a quota.
@@ -221,7 +218,7 @@ mod tests {
     #[test]
     fn under_quota_the_smallest_part_of_the_container_quota_comes_first() {
         let mut policy = Dynamic::default();
-        let bought = |container_slots, rate_units| Allocation { container_slots, rate_units, ..Allocation::default() };
+        let bought = |containers, rate_units| Allocation { quota: PerPool::new(0, 0, containers), rate_units };
         policy.set_allocations(&[(RICH, bought(8, 20)), (POOR, bought(4, 10))]);
         let key = |group, containers, slots| container_key(&policy, group, PerPool::new(0, 0, containers), slots);
         assert!(key(POOR, 1, 1) < key(RICH, 3, 1) && key(RICH, 1, 1) < key(POOR, 1, 1));

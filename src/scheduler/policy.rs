@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, OrderClass, PerKind, Pool, Violations};
+use crate::model::{Kind, Now, OrderClass, PerKind, PerPool, Pool, Violations};
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
@@ -39,11 +39,9 @@ pub const SKIP_BUDGET: u32 = 100;
 /// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slots it is entitled to.
-    pub quota: PerKind<u32>,
-    /// Slots for containers that it is entitled to beside what maps and reduces leave of that (resource requests, section 10:
-    /// q_x).
-    pub container_slots: u32,
+    /// Slots it is entitled to; those for containers beside what maps and reduces leave of theirs (resource requests, section
+    /// 10: q_x).
+    pub quota: PerPool<u32>,
     /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
 }
@@ -51,12 +49,10 @@ pub struct Allocation {
 // === impl Allocation ===
 
 impl Allocation {
-    /// Slots for containers that it is entitled to while its maps and reduces hold so many: what of all it has bought
-    /// they leave (resource requests, section 10: Q). Saturates.
+    /// The quota; without payment it is void.
     #[must_use]
-    pub fn container_quota(&self, held: PerKind<u32>) -> u32 {
-        let left = |kind: Kind| self.quota[kind].saturating_sub(held[kind]);
-        self.container_slots.saturating_add(left(Kind::Map)).saturating_add(left(Kind::Reduce))
+    pub fn paid(self) -> PerPool<u32> {
+        if self.rate_units > 0 { self.quota } else { PerPool::default() }
     }
 }
 

@@ -314,7 +314,7 @@ impl Engine {
         }
         let held = scheduler.group_containers(group).held;
         let next = request.capability.slots(scheduler.slot_size());
-        if held.saturating_add(next) > bought.container_quota(scheduler.usage(group)) {
+        if held.saturating_add(next) > bought.quota.left_for_containers(scheduler.usage(group)) {
             return Some(WaitingReason::QuotaFull);
         }
         let place = scheduler.queue_position(app, Pool::Container)?;

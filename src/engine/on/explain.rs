@@ -38,7 +38,7 @@ struct Case<'a> {
 impl Case<'_> {
     /// Whether its queue holds more slots of a kind than its quota.
     fn may_lose(&self) -> bool {
-        let Some(Allocation { quota, rate_units, .. }) = self.bought else { return false };
+        let Some(Allocation { quota, rate_units }) = self.bought else { return false };
         Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
     }
 }
@@ -247,10 +247,10 @@ impl Engine {
         };
         for other in self.cluster.scheduler.group_usages().filter(|other| Some(other.id) != case.group) {
             let held = other.held[kind];
-            let Allocation { quota, rate_units, .. } = self.cluster.scheduler.allocation(other.id);
-            let quota = if rate_units > 0 { quota[kind] } else { 0 };
+            let bought = self.cluster.scheduler.allocation(other.id);
+            let quota = bought.paid()[kind];
             holders.other_queues += held;
-            if rate_units > 0 {
+            if bought.rate_units > 0 {
                 holders.others_within_quota += held.min(quota);
                 holders.others_above_quota += held.saturating_sub(quota);
             } else if self.ruling_market().is_some() {

@@ -192,8 +192,8 @@ fn owes_slots(queue: &str, jobs: &JobTable, scheduler: &Scheduler) -> bool {
 }
 
 fn allocation(interval: &Interval) -> Allocation {
-    let Interval { share, quota, .. } = interval;
-    Allocation { quota: quota.slots(), container_slots: quota.container, rate_units: share.rate().units() }
+    let Interval { share, quota, .. } = *interval;
+    Allocation { quota, rate_units: share.rate().units() }
 }
 
 fn is_money(fact: &MarketFact) -> bool {

@@ -9,8 +9,7 @@ use crate::engine::state::{Application, Container};
 use crate::mapreduce::Job;
 use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId};
 use crate::scheduler::{
-    Allocation, GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp,
-    WaitingWork,
+    GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp, WaitingWork,
 };
 
 use super::chosen_victims::{ChosenVictims, Victim};
@@ -163,7 +162,7 @@ impl Engine {
             // What its own tasks are about to take is not left for its containers.
             with_tasks[kind] = with_tasks[kind].saturating_add(wanted.min(need));
         }
-        let due = self.bought_by(queue).container_quota(with_tasks);
+        let due = self.bought_by(queue).left_for_containers(with_tasks);
         let need = due.saturating_sub(self.slots_of(&held.retained));
         short.need.container = need;
         let mut wanted = 0_u32;
@@ -206,7 +205,7 @@ impl Engine {
                 holders.extend(attempts_of(job, kind, slot, number));
             }
         }
-        let quota = self.bought_by(queue).container_quota(queue.retained);
+        let quota = self.bought_by(queue).left_for_containers(queue.retained);
         let mut covered = 0_u32;
         for (age, container) in (0..).zip(&held.retained) {
             let slots = container.request.capability.slots(slot);
@@ -249,9 +248,8 @@ impl Engine {
     }
 
     /// What a queue has bought; without payment it is void.
-    fn bought_by(&self, queue: &LiveQueue<'_>) -> Allocation {
-        let bought = self.cluster.scheduler.allocation(queue.group);
-        if bought.rate_units > 0 { bought } else { Allocation::default() }
+    fn bought_by(&self, queue: &LiveQueue<'_>) -> PerPool<u32> {
+        self.cluster.scheduler.allocation(queue.group).paid()
     }
 
     fn slots_of(&self, containers: &[&Container]) -> u32 {
@@ -266,7 +264,7 @@ impl Engine {
     /// Diagnostics of what a queue loses of each pool.
     fn reasons_of(&self, queue: &LiveQueue<'_>, held: &QueueContainers<'_>) -> PerPool<Arc<str>> {
         let (name, kept) = (queue.name, self.slots_of(&held.retained));
-        let quota = self.bought_by(queue).container_quota(queue.retained);
+        let quota = self.bought_by(queue).left_for_containers(queue.retained);
         let container = format!(
             "Preempted: queue {name} is over its quota of {quota} slots for containers, it holds {kept}, \
              and others are below theirs"

@@ -21,7 +21,7 @@ fn usage_by_queue(cluster: &Cluster) -> BTreeMap<String, QueueUsage> {
     let of = |queue: &String| {
         let group = scheduler.group(queue).unwrap();
         let allocation = scheduler.allocation(group);
-        let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+        let quota = allocation.paid().slots();
         QueueUsage { quota, kept: scheduler.retained(group) }
     };
     cluster.engine.jobs.live.by_queue().keys().map(|queue| (queue.clone(), of(queue))).collect()

@@ -233,16 +233,9 @@ fn scale_down(slots: PerKind<u32>, limit: u64) -> PerKind<u32> {
     PerKind::new(map as u32, (limit - map) as u32)
 }
 
-/// The slots that containers may use of what their queue has bought while its attempts hold `running` (resource requests,
-/// section 10: Q): those for containers, and what maps and reduces leave of theirs.
-pub fn container_quota(quota: PerPool<u32>, running: PerKind<u32>) -> u64 {
-    let left = |kind: Kind| u64::from(quota[kind].saturating_sub(running[kind]));
-    u64::from(quota.container) + left(Kind::Map) + left(Kind::Reduce)
-}
-
 /// The slots in use that a quota covers, containers last.
 pub(super) fn within(in_use: PerPool<u32>, quota: PerPool<u32>) -> PerPool<u32> {
-    let most = u32::try_from(container_quota(quota, in_use.slots())).unwrap_or(u32::MAX);
+    let most = quota.left_for_containers(in_use.slots());
     PerPool::new(in_use.map.min(quota.map), in_use.reduce.min(quota.reduce), in_use.container.min(most))
 }
 
@@ -434,7 +427,7 @@ mod tests {
     #[test]
     fn containers_may_use_what_maps_and_reduces_leave() {
         let quota = PerPool::new(4, 2, 3);
-        let left = |map, reduce| container_quota(quota, PerKind::new(map, reduce));
+        let left = |map, reduce| quota.left_for_containers(PerKind::new(map, reduce));
         assert_eq!([left(0, 0), left(3, 0), left(4, 2), left(9, 9)], [9, 6, 3, 3]);
         let used = |map, reduce, container| within(PerPool::new(map, reduce, container), quota);
         assert_eq!(used(1, 9, 99), PerPool::new(1, 2, 6));

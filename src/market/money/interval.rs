@@ -13,7 +13,7 @@ pub struct Interval {
     /// The queue's share of the cluster and, in it, the rate that the interval will be charged at; 0 if not funded.
     pub share: Share,
     /// Slots that the queue pays for if it uses them. Containers may use all that maps and reduces leave of theirs too:
-    /// see [`container_quota`](super::container_quota).
+    /// see [`PerPool::left_for_containers`].
     pub quota: PerPool<u32>,
     /// What rounding left for the next tick.
     pub remainder: PerPool<RoundingRemainder>,

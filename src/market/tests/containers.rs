@@ -1,7 +1,5 @@
 //! Containers in the market: what is sold for them, and what they are charged.
 
-use crate::market::container_quota;
-
 use super::*;
 
 /// Slots of a cluster: six maps, four reduces, six beyond.
@@ -23,7 +21,7 @@ fn the_worked_example_of_containers() {
     let mut stage = Stage::new("alice 100 0.5\n");
     let opened = stage.tick_of(SLOTS, &[in_use("alice", (0, 0, 0), (0, 0, 5))]);
     assert_eq!(quota(&opened, "alice"), SLOTS);
-    assert_eq!(container_quota(SLOTS, PerKind::default()), 16);
+    assert_eq!(SLOTS.left_for_containers(PerKind::default()), 16);
     let charged = stage.tick_of(SLOTS, &[containers("alice", 10, 10)]);
     assert_eq!((charged.charges().next().unwrap().amount, stage.balance("alice")), (credits("5"), credits("95")));
     let charged = stage.tick_of(SLOTS, &[containers("alice", 19, 19)]);

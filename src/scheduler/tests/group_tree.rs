@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::{Kind, Now, PerKind, Pool, TrackerId, Violations};
+use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
@@ -238,9 +238,8 @@ impl World {
 
     fn set_limits(&mut self) {
         let of = |group: usize| Allocation {
-            quota: PerKind::new(self.naive.limits[group], 0),
+            quota: PerPool::new(self.naive.limits[group], 0, 0),
             rate_units: self.naive.weights[group].into(),
-            ..Allocation::default()
         };
         let bought: Vec<_> = (0..GROUPS.len()).map(|group| (self.groups[group], of(group))).collect();
         self.scheduler.set_allocations(&bought);

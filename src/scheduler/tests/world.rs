@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, PerKind, TrackerId};
+use crate::model::{Kind, Now, PerKind, PerPool, TrackerId};
 use crate::scheduler::*;
 
 const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
@@ -299,7 +299,7 @@ impl World {
         self.model.allocations = bought
             .iter()
             .map(|&(group, maps, reduces, rate_units)| {
-                (self.groups[group], Allocation { quota: PerKind::new(maps, reduces), container_slots: 0, rate_units })
+                (self.groups[group], Allocation { quota: PerPool::new(maps, reduces, 0), rate_units })
             })
             .collect();
         let list: Vec<_> = self.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();

@@ -135,7 +135,7 @@ impl PreemptionChecker {
         let usage = |queue: &String| {
             let group = scheduler.group(queue)?;
             let allocation = scheduler.allocation(group);
-            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+            let quota = allocation.paid().slots();
             Some((queue.clone(), QueueUsage { quota, retained: scheduler.retained(group) }))
         };
         let queue_usage: BTreeMap<String, QueueUsage> = inspection.live_jobs().keys().filter_map(usage).collect();

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::model::{Model, ModelApp, ModelNode, ModelQueue};
 use super::stage::Stage;
-use crate::model::{Capability, Kind, PerKind};
+use crate::model::{Capability, Kind, PerPool};
 use crate::scheduler::container::{AskedRow, RequestType, RowName};
 use crate::scheduler::{Allocation, AppId, Level, Scheduler};
 
@@ -131,8 +131,8 @@ impl Pair {
         for (queue, name) in ["qa", "qb"].into_iter().enumerate() {
             queues[queue] = ModelQueue { maps: queues[queue].maps, ..bought[queue] };
             let ModelQueue { map_quota, reduce_quota, container_slots, rate, .. } = bought[queue];
-            let quota = PerKind::new(map_quota, reduce_quota);
-            let bought = Allocation { quota, container_slots, rate_units: rate.into() };
+            let quota = PerPool::new(map_quota, reduce_quota, container_slots);
+            let bought = Allocation { quota, rate_units: rate.into() };
             allocations.push((self.stage.scheduler.group(name).unwrap(), bought));
         }
         self.stage.scheduler.set_allocations(&allocations);
@@ -221,6 +221,19 @@ impl Pair {
 }
 
 impl Pair {
+    /// Takes a step with both, and compares them.
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Ask(app, rows) => self.ask(app, &rows),
+            Step::End(number) => self.end(number),
+            Step::Tasks(node, tasks) => self.set_tasks(node, tasks),
+            Step::Blacklist(app, name, is_added) => self.blacklist(app, name, is_added),
+            Step::Take(node, takes) => self.set_takes(node, takes),
+            Step::Beat(node) => self.beat(node)?,
+        }
+        self.check()
+    }
+
     /// A heartbeat grants and reserves what the model does.
     fn beat(&mut self, node: usize) -> Result<(), TestCaseError> {
         let before = self.stage.source.grants.len();
@@ -259,15 +272,7 @@ proptest! {
             if let Some(bought) = bought {
                 pair.buy(bought);
             }
-            match step {
-                Step::Ask(app, rows) => pair.ask(app, &rows),
-                Step::End(number) => pair.end(number),
-                Step::Tasks(node, tasks) => pair.set_tasks(node, tasks),
-                Step::Blacklist(app, name, is_added) => pair.blacklist(app, name, is_added),
-                Step::Take(node, takes) => pair.set_takes(node, takes),
-                Step::Beat(node) => pair.beat(node)?,
-            }
-            pair.check()?;
+            pair.take(step)?;
         }
     }
 
@@ -275,15 +280,7 @@ proptest! {
     fn heartbeats_grant_what_the_plain_rules_grant(steps in steps(), strict in 0..=APPS, delay in 0_u32..5) {
         let mut pair = Pair::new(strict, delay);
         for step in steps {
-            match step {
-                Step::Ask(app, rows) => pair.ask(app, &rows),
-                Step::End(number) => pair.end(number),
-                Step::Tasks(node, tasks) => pair.set_tasks(node, tasks),
-                Step::Blacklist(app, name, is_added) => pair.blacklist(app, name, is_added),
-                Step::Take(node, takes) => pair.set_takes(node, takes),
-                Step::Beat(node) => pair.beat(node)?,
-            }
-            pair.check()?;
+            pair.take(step)?;
         }
     }
 

@@ -55,7 +55,7 @@ impl ContainerBooks {
         let scheduler = engine.inspect().scheduler();
         let Some(group) = scheduler.group(queue) else { return false };
         let bought = scheduler.allocation(group);
-        bought.rate_units > 0 && self.held_by(queue) + more <= bought.container_quota(scheduler.usage(group))
+        bought.rate_units > 0 && self.held_by(queue) + more <= bought.quota.left_for_containers(scheduler.usage(group))
     }
 
     /// Whether it does whatever its applications get next.

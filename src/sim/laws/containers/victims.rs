@@ -171,7 +171,7 @@ impl ContainerBooks {
 fn quota_of(group: GroupId, engine: &Engine) -> u32 {
     let scheduler = engine.inspect().scheduler();
     let bought = scheduler.allocation(group);
-    if bought.rate_units > 0 { bought.container_quota(scheduler.retained(group)) } else { 0 }
+    bought.paid().left_for_containers(scheduler.retained(group))
 }
 
 /// Those that the quotas of their queues do not cover, in the order of their grants.

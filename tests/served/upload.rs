@@ -44,6 +44,17 @@ fn query(job: &str, name: &str, content: &[u8]) -> String {
 
 /// A POST whose body may be shorter than it says.
 fn post(serving: &ChildDaemon, query: &str, headers: &str, content: &[u8], length: usize) -> Option<Answered> {
+    let mut stream = begin_post(serving, query, headers, content, length);
+    if content.len() < length {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    (!answer.is_empty()).then(|| Answered::parse(&answer))
+}
+
+/// A POST of which `content` has been sent, and nothing read.
+fn begin_post(serving: &ChildDaemon, query: &str, headers: &str, content: &[u8], length: usize) -> TcpStream {
     let mut stream = TcpStream::connect(serving.http).unwrap();
     let head = format!(
         "POST /scheduler/upload?{query} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n\
@@ -53,12 +64,7 @@ fn post(serving: &ChildDaemon, query: &str, headers: &str, content: &[u8], lengt
     stream.write_all(head.as_bytes()).unwrap();
     // A refusal may come first.
     let _ = stream.write_all(content);
-    if content.len() < length {
-        let _ = stream.shutdown(Shutdown::Write);
-    }
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    (!answer.is_empty()).then(|| Answered::parse(&answer))
+    stream
 }
 
 fn unsigned(serving: &ChildDaemon, user: &str, query: &str, content: &[u8]) -> Answered {
@@ -88,6 +94,16 @@ fn files(place: &DaemonFolders) -> Vec<String> {
     }
     files.sort();
     files
+}
+
+/// Asks `serving` for its health until `holds`, 10,000 times at most.
+fn wait_until(serving: &ChildDaemon, holds: impl Fn() -> bool) {
+    let mut asked = 0;
+    while !holds() {
+        assert!(asked < 10_000);
+        serving.get("/healthz", "");
+        asked += 1;
+    }
 }
 
 #[test]
@@ -131,16 +147,11 @@ fn unsigned_files_are_taken_of_whoever_has_the_id_where_names_are_believed() {
 
     // Half of a file, in place of a whole one.
     let target = format!("{}&user.name=alice", query(&job, "lib/a%20b.jar", b"third"));
-    let cut = post(&serving, &target, "X-Requested-By: test\r\n", b"th", 5);
-    assert!(cut.is_none_or(|answer| answer.status == 400));
+    let cut = begin_post(&serving, &target, "X-Requested-By: test\r\n", b"th", 5);
     let whole = [path.clone()];
-    for _ in 0..10_000 {
-        if files(&place) == whole {
-            break;
-        }
-        serving.get("/healthz", "");
-    }
-    assert_eq!(files(&place), whole);
+    wait_until(&serving, || files(&place).len() == 2);
+    drop(cut);
+    wait_until(&serving, || files(&place) == whole);
     assert_eq!(fs::read(&stored).unwrap(), b"second");
 
     // Known to be too much, and found to be.

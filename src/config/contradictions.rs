@@ -1,6 +1,6 @@
 //! Values that are valid by themselves but contradict each other. The start and `check-config` warn about them.
 
-use std::path::PathBuf;
+use crate::fs::FileUri;
 
 use super::configuration::{Configuration, Setting};
 use super::error::Warning;
@@ -58,8 +58,8 @@ impl Values<'_> {
         Some(Warning::Contradiction { key: name, value, origin, remark: remark.into() })
     }
 
-    fn path(&self, key: &Key) -> Option<PathBuf> {
-        self.configuration.file_uri(key).ok().map(|uri| uri.to_path_buf())
+    fn path(&self, key: &Key) -> Option<FileUri> {
+        self.configuration.file_uri(key).ok()
     }
 
     /// Directories inside each other.
@@ -67,8 +67,9 @@ impl Values<'_> {
         let state = self.configuration.local_path(&keys::STATE_DIR).ok().flatten();
         let (system, staging) = (self.path(&keys::SYSTEM_DIR), self.path(&keys::STAGING_ROOT_DIR));
         let mut found: Vec<_> = self.scratch_in_state().into_iter().collect();
-        let inside = |inner: &Option<PathBuf>, outer: &Option<PathBuf>| match (inner, outer) {
-            (Some(inner), Some(outer)) => inner.starts_with(outer),
+        let state = state.and_then(|state| FileUri::parse(state.to_str()?).ok());
+        let inside = |inner: &Option<FileUri>, outer: &Option<FileUri>| match (inner, outer) {
+            (Some(inner), Some(outer)) => inner.is_in(outer),
             _ => false,
         };
         let wiped = "is inside mapred.system.dir, which a Java JobTracker deletes at its start";

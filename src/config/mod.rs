@@ -16,6 +16,7 @@ mod deadline_conf;
 pub mod docs;
 pub mod environment;
 pub mod error;
+mod file_systems;
 pub mod host_port;
 pub mod job_conf;
 mod job_conf_error;

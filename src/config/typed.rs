@@ -154,19 +154,28 @@ impl Configuration {
         local_path(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
-    /// A path on a supported file system: that of this machine, which all machines may share.
+    /// A path on a supported file system: that of this machine, which all machines may share, or HDFS.
     ///
     /// # Errors
     /// As [`Self::required`]; another file system.
     pub fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
         let setting = self.required(key)?;
-        FileUri::parse(setting.value.trim()).map_err(|error| match error {
-            FileUriError::NotSupportedYet { scheme, .. } => setting.bad_value(format!(
-                "{}: {scheme}: is not supported yet; set file:/// and directories that all machines share",
-                key.kind
-            )),
-            _ => setting.bad_value(key.kind.to_string()),
-        })
+        self.resolve(setting.value.trim()).map_err(|_| setting.bad_value(key.kind.to_string()))
+    }
+
+    /// The root of the file system of paths without a scheme (`fs.default.name`); that of this machine if the value is none.
+    #[must_use]
+    pub fn default_file_system(&self) -> FileUri {
+        let setting = self.checked(&keys::DEFAULT_FILE_SYSTEM).ok().flatten();
+        setting.and_then(|setting| FileUri::of_default(setting.value.trim()).ok()).unwrap_or_else(FileUri::local_root)
+    }
+
+    /// The file that a text names; without a scheme it lies on the default file system.
+    ///
+    /// # Errors
+    /// [`FileUriError`]: an unknown file system, or no absolute path.
+    pub fn resolve(&self, text: &str) -> Result<FileUri, FileUriError> {
+        self.default_file_system().resolve(text)
     }
 
     /// Paths of this machine separated by commas; at least one.
@@ -182,7 +191,7 @@ impl Configuration {
 }
 
 fn local_path(text: &str) -> Option<PathBuf> {
-    FileUri::parse(text.trim()).ok().map(|uri| uri.to_path_buf())
+    Some(FileUri::parse(text.trim()).ok()?.local_path()?.to_owned())
 }
 
 #[cfg(test)]

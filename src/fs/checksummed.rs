@@ -11,9 +11,6 @@ const HEAD: [u8; 8] = *b"crc\0\0\0\x02\0";
 /// That many bytes have a checksum.
 const CHUNK_BYTES: u64 = 512;
 
-/// The content of the checksums of an empty file.
-pub const CHECKSUMS_OF_NOTHING: &[u8] = &HEAD;
-
 /// Writes a file and its checksums.
 #[derive(Debug)]
 pub struct ChecksummedFile {

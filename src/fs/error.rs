@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::file_uri::FileUri;
+
 /// What could not be done with a file, and what was expected of it.
 #[derive(Debug, Error)]
 pub enum FsError {
@@ -95,6 +97,17 @@ impl FsError {
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::PermissionDenied)
+    }
+
+    /// For `map_err`: a file that was created could not be written to its end.
+    pub fn of_writing(path: &FileUri) -> impl Fn(io::Error) -> Self + '_ {
+        let path = PathBuf::from(path.to_string());
+        move |source| FsError::Refused {
+            action: "write",
+            path: path.clone(),
+            expected: "a file system with room",
+            source,
+        }
     }
 
     /// Of a file that is not found: says that it was to be read.

@@ -1,32 +1,37 @@
-//! Paths as Hadoop writes them: `file:/a/b`.
+//! Paths as Hadoop writes them: `file:/a/b`, `hdfs://namenode:8020/a/b`.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An absolute path on the local file system, in the form 1.2.1 `Path` keeps it: no `.`, no `..`, no double or trailing
-/// slash. Prints as `file:/a/b`, the form that stock trackers and clients expect.
+/// Where a NameNode listens if a URI has no port (1.2.1 `NameNode.DEFAULT_PORT`).
+pub const DEFAULT_NAMENODE_PORT: u16 = 8020;
+
+/// An absolute path on a file system, in the form 1.2.1 `Path` keeps it: no `.`, no `..`, no double or trailing slash. Prints as
+/// `file:/a/b` or `hdfs://host:port/a/b`, the forms that stock trackers and clients expect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileUri {
+    /// `None`: a file of this machine.
+    namenode: Option<NameNodeAddress>,
     path: String,
+}
+
+/// The address of a NameNode as a URI has it. With and without the default port it is the same one.
+#[derive(Clone, Debug, Eq)]
+pub struct NameNodeAddress {
+    host: String,
+    port: Option<u16>,
 }
 
 /// Why a text is no path that we can use.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileUriError {
-    /// A file system that is planned.
-    #[error("{uri:?}: file system {scheme:?} is not supported yet; expected a file: URI or an absolute path")]
-    NotSupportedYet {
-        /// The text.
-        uri: String,
-        /// Its scheme.
-        scheme: String,
-    },
-    /// A file system that is not.
-    #[error("{uri:?}: unknown file system {scheme:?}; expected a file: URI or an absolute path")]
+    /// A file system that this program does not read or write.
+    #[error("{uri:?}: unknown file system {scheme:?}; expected a file: or hdfs: URI or an absolute path")]
     UnknownScheme {
         /// The text.
         uri: String,
@@ -39,40 +44,84 @@ pub enum FileUriError {
         /// The text.
         uri: String,
     },
+    /// No NameNode in an `hdfs:` URI, and no default file system that has one; or an address that is none.
+    #[error("{uri:?}: no address of a NameNode; expected hdfs://host:port/path")]
+    NameNode {
+        /// The text.
+        uri: String,
+    },
     /// A path that hangs on the place it is read at.
-    #[error("{uri:?}: not an absolute path; expected a file: URI or an absolute path")]
+    #[error("{uri:?}: not an absolute path; expected a file: or hdfs: URI or an absolute path")]
     NotAbsolute {
+        /// The text.
+        uri: String,
+    },
+    /// A NameNode refuses such names, or could not read its own log with them.
+    #[error("{uri:?}: a colon in a name; expected a path that HDFS takes")]
+    Colon {
         /// The text.
         uri: String,
     },
 }
 
 impl FileUri {
-    /// Reads `file:///x`, `file:/x` or `/x`. Nothing is decoded: a `%` is a `%`, as in 1.2.1 `Path`.
+    /// Reads `file:///x`, `file:/x`, `hdfs://host:port/x`, or `/x`, which is a file of this machine. Nothing is decoded: a `%` is a `%`,
+    /// as in 1.2.1 `Path`.
     ///
     /// # Errors
-    /// [`FileUriError`]: another file system, a host, or a relative path.
+    /// [`FileUriError`]: another file system, a host where none may be, or a relative path.
     pub fn parse(text: &str) -> Result<Self, FileUriError> {
+        Self::read(text, None)
+    }
+
+    /// Reads a text as [`FileUri::parse`], with this file system as the default (`fs.default.name`): `/x` and `hdfs:///x` lie on it.
+    ///
+    /// # Errors
+    /// As [`FileUri::parse`].
+    pub fn resolve(&self, text: &str) -> Result<Self, FileUriError> {
+        Self::read(text, self.namenode.as_ref())
+    }
+
+    /// Reads a value of `fs.default.name`; of old it may be `local` or `host:port` (1.2.1 `FileSystem.fixName`). Its path counts for
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`FileUri::parse`].
+    pub fn of_default(value: &str) -> Result<Self, FileUriError> {
+        let fixed = match value {
+            "local" => "file:///".to_owned(),
+            value if !value.contains('/') => format!("hdfs://{value}"),
+            value => value.to_owned(),
+        };
+        Ok(Self::parse(&fixed)?.root())
+    }
+
+    /// The root of this machine.
+    #[must_use]
+    pub fn local_root() -> Self {
+        FileUri { namenode: None, path: "/".to_owned() }
+    }
+
+    fn read(text: &str, default: Option<&NameNodeAddress>) -> Result<Self, FileUriError> {
         let uri = || text.to_owned();
-        let path = match scheme(text) {
-            None => text,
-            Some("file") => &text["file:".len()..],
-            Some(scheme @ ("hdfs" | "webhdfs" | "hftp")) => {
-                return Err(FileUriError::NotSupportedYet { uri: uri(), scheme: scheme.to_owned() });
+        let (namenode, path) = match scheme(text) {
+            None => (default.cloned(), text),
+            Some("file") => (None, local_part(text)?),
+            Some("hdfs") => {
+                let (address, path) = hdfs_part(text).ok_or_else(|| FileUriError::NameNode { uri: uri() })?;
+                let address = address.or_else(|| default.cloned());
+                (Some(address.ok_or_else(|| FileUriError::NameNode { uri: uri() })?), path)
             }
             Some(scheme) => return Err(FileUriError::UnknownScheme { uri: uri(), scheme: scheme.to_owned() }),
-        };
-        let path = match path.strip_prefix("//") {
-            Some(after) if scheme(text).is_some() && !after.starts_with('/') => {
-                return Err(FileUriError::Host { uri: uri() });
-            }
-            _ => path,
         };
         // A NUL cannot stand in a path of the system; a URI with one is a mistake.
         if !path.starts_with('/') || path.contains('\0') {
             return Err(FileUriError::NotAbsolute { uri: uri() });
         }
-        Ok(FileUri { path: resolved(Path::new(path)).to_string_lossy().into_owned() })
+        if namenode.is_some() && path.contains(':') {
+            return Err(FileUriError::Colon { uri: uri() });
+        }
+        Ok(FileUri { namenode, path: resolved(Path::new(path)).to_string_lossy().into_owned() })
     }
 
     /// The path below this one.
@@ -83,25 +132,162 @@ impl FileUri {
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
             return Err(FileUriError::NotAbsolute { uri: name.to_owned() });
         }
-        Ok(FileUri { path: format!("{}/{name}", self.path.trim_end_matches('/')) })
+        if self.namenode.is_some() && name.contains(':') {
+            return Err(FileUriError::Colon { uri: name.to_owned() });
+        }
+        Ok(FileUri { namenode: self.namenode.clone(), path: format!("{}/{name}", self.path.trim_end_matches('/')) })
+    }
+
+    /// The folder it lies in; `None` of a root.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let (above, _) = self.path.rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
+        let path = if above.is_empty() { "/" } else { above };
+        Some(FileUri { namenode: self.namenode.clone(), path: path.to_owned() })
+    }
+
+    /// Its last name; `None` of a root.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.path.rsplit('/').next().filter(|name| !name.is_empty())
+    }
+
+    /// The root of its file system.
+    #[must_use]
+    pub fn root(&self) -> Self {
+        FileUri { namenode: self.namenode.clone(), path: "/".to_owned() }
     }
 
     /// Whether this is `folder` or lies in it.
     #[must_use]
     pub fn is_in(&self, folder: &FileUri) -> bool {
-        self.as_path().starts_with(folder.as_path())
+        self.below(folder).is_some()
     }
 
-    /// The path for the system.
+    /// The path from `folder` to this one, without a slash before it; empty for `folder` itself, `None` elsewhere.
+    #[must_use]
+    pub fn below(&self, folder: &FileUri) -> Option<&str> {
+        if self.namenode != folder.namenode {
+            return None;
+        }
+        let rest = self.path.strip_prefix(folder.path.trim_end_matches('/'))?;
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    }
+
+    /// The NameNode that has it; `None`: this machine.
+    #[must_use]
+    pub fn namenode(&self) -> Option<&NameNodeAddress> {
+        self.namenode.as_ref()
+    }
+
+    /// The path on its file system.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path for the system; `None` if the file is not one of this machine.
+    #[must_use]
+    pub fn local_path(&self) -> Option<&Path> {
+        self.namenode.is_none().then(|| Path::new(&self.path))
+    }
+
+    /// The path for the system, of a file that lies on this machine.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         Path::new(&self.path)
     }
 
-    /// The path for the system, owned.
+    /// What messages call it: the path of a file of this machine, else the whole URI.
     #[must_use]
-    pub fn to_path_buf(&self) -> PathBuf {
-        PathBuf::from(&self.path)
+    pub fn shown_path(&self) -> PathBuf {
+        match &self.namenode {
+            None => PathBuf::from(&self.path),
+            Some(_) => PathBuf::from(self.to_string()),
+        }
+    }
+}
+
+// === impl NameNodeAddress ===
+
+impl NameNodeAddress {
+    /// Reads `host` or `host:port`.
+    fn parse(text: &str) -> Option<Self> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
+            None => (text, None),
+        };
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        (!host.is_empty() && host.bytes().all(is_host)).then(|| NameNodeAddress { host: host.to_owned(), port })
+    }
+
+    /// Its host, as the URI has it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(DEFAULT_NAMENODE_PORT)
+    }
+
+    /// What two texts of one address have in common.
+    fn key(&self) -> (String, u16) {
+        (self.host.to_ascii_lowercase(), self.port())
+    }
+}
+
+impl PartialEq for NameNodeAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.port() == other.port() && self.host.eq_ignore_ascii_case(&other.host)
+    }
+}
+
+impl PartialOrd for NameNodeAddress {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for NameNodeAddress {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for NameNodeAddress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl fmt::Display for NameNodeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// The path of a `file:` URI.
+fn local_part(text: &str) -> Result<&str, FileUriError> {
+    let path = &text["file:".len()..];
+    match path.strip_prefix("//") {
+        Some(after) if !after.starts_with('/') => Err(FileUriError::Host { uri: text.to_owned() }),
+        _ => Ok(path),
+    }
+}
+
+/// The address, if there is one, and the path of an `hdfs:` URI; `None` if the address is none. Without a path it is the root.
+fn hdfs_part(text: &str) -> Option<(Option<NameNodeAddress>, &str)> {
+    let rest = &text["hdfs:".len()..];
+    let Some(rest) = rest.strip_prefix("//") else { return Some((None, rest)) };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let path = if path.is_empty() { "/" } else { path };
+    match authority {
+        "" => Some((None, path)),
+        authority => Some((Some(NameNodeAddress::parse(authority)?), path)),
     }
 }
 
@@ -128,7 +314,10 @@ fn resolved(path: &Path) -> PathBuf {
 
 impl fmt::Display for FileUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "file:{}", self.path)
+        match &self.namenode {
+            None => write!(f, "file:{}", self.path),
+            Some(address) => write!(f, "hdfs://{address}{}", self.path),
+        }
     }
 }
 
@@ -169,17 +358,77 @@ mod tests {
 
     #[test]
     fn says_why_not() {
-        let errors = ["hdfs://n:8020/x", "s3://b/x", "file://host/x", "out/x", "", "file:x", "/a\0b"]
-            .map(|text| FileUri::parse(text).map_or_else(|error| error.to_string(), |uri| uri.to_string()));
+        let errors = [
+            "hftp://n:50070/x",
+            "s3://b/x",
+            "file://host/x",
+            "out/x",
+            "",
+            "file:x",
+            "/a\0b",
+            "hdfs:///x",
+            "hdfs:/x",
+            "hdfs://n:0/x",
+            "hdfs://n:x/y",
+            "hdfs://u@n/x",
+            "hdfs://n/a:b",
+            "hdfs://n\0/x",
+        ]
+        .map(|text| FileUri::parse(text).map_or_else(|error| error.to_string(), |uri| uri.to_string()));
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        "hdfs://n:8020/x": file system "hdfs" is not supported yet; expected a file: URI or an absolute path
-        "s3://b/x": unknown file system "s3"; expected a file: URI or an absolute path
+        "hftp://n:50070/x": unknown file system "hftp"; expected a file: or hdfs: URI or an absolute path
+        "s3://b/x": unknown file system "s3"; expected a file: or hdfs: URI or an absolute path
         "file://host/x": a host in a file: URI; expected file:/path or file:///path
-        "out/x": not an absolute path; expected a file: URI or an absolute path
-        "": not an absolute path; expected a file: URI or an absolute path
-        "file:x": not an absolute path; expected a file: URI or an absolute path
-        "/a\0b": not an absolute path; expected a file: URI or an absolute path
+        "out/x": not an absolute path; expected a file: or hdfs: URI or an absolute path
+        "": not an absolute path; expected a file: or hdfs: URI or an absolute path
+        "file:x": not an absolute path; expected a file: or hdfs: URI or an absolute path
+        "/a\0b": not an absolute path; expected a file: or hdfs: URI or an absolute path
+        "hdfs:///x": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs:/x": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://n:0/x": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://n:x/y": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://u@n/x": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://n/a:b": a colon in a name; expected a path that HDFS takes
+        "hdfs://n\0/x": no address of a NameNode; expected hdfs://host:port/path
         "#);
+    }
+
+    #[test]
+    fn a_namenode_is_kept_as_written_and_compared_by_host_and_port() {
+        let printed = |text: &str| FileUri::parse(text).unwrap().to_string();
+        assert_eq!(printed("hdfs://nn//user/./h1/../h2/"), "hdfs://nn/user/h2");
+        assert_eq!(printed("hdfs://nn:9000"), "hdfs://nn:9000/");
+        let uri = |text: &str| FileUri::parse(text).unwrap();
+        assert_eq!(uri("hdfs://nn/a"), uri("hdfs://NN:8020/a"));
+        assert_ne!(uri("hdfs://nn/a"), uri("hdfs://nn:9000/a"));
+        assert_ne!(uri("hdfs://nn/a"), uri("/a"));
+        assert!(!uri("/a/b").is_in(&uri("hdfs://nn/a")));
+        assert_eq!(uri("hdfs://nn:8020/a/b/c").below(&uri("hdfs://nn/a")), Some("b/c"));
+        assert_eq!(uri("/ab").below(&uri("/a")), None);
+        assert_eq!(uri("/a").below(&uri("/")), Some("a"));
+        assert_eq!((uri("/a").local_path(), uri("hdfs://nn/a").local_path()), (Some(Path::new("/a")), None));
+        assert!(uri("hdfs://nn/a").join("b:c").is_err());
+    }
+
+    #[test]
+    fn bare_paths_lie_on_the_default_file_system() {
+        let default = FileUri::parse("hdfs://nn:9000/").unwrap();
+        let resolved = |text: &str| default.resolve(text).unwrap().to_string();
+        assert_eq!(resolved("/a"), "hdfs://nn:9000/a");
+        assert_eq!(resolved("hdfs:///a"), "hdfs://nn:9000/a");
+        assert_eq!(resolved("hdfs://other/a"), "hdfs://other/a");
+        assert_eq!(resolved("file:///a"), "file:/a");
+        assert!(default.resolve("a").is_err());
+        assert!(FileUri::parse("/x").unwrap().resolve("hdfs:/a").is_err());
+    }
+
+    #[test]
+    fn parents_and_names() {
+        let uri = |text: &str| FileUri::parse(text).unwrap();
+        assert_eq!((uri("/a/b").parent(), uri("/a/b").name()), (Some(uri("/a")), Some("b")));
+        assert_eq!((uri("hdfs://n/a").parent(), uri("hdfs://n/a").name()), (Some(uri("hdfs://n/")), Some("a")));
+        assert_eq!((uri("/").parent(), uri("/").name()), (None, None));
+        assert_eq!(uri("hdfs://n/a/b").root(), uri("hdfs://n"));
     }
 
     #[test]

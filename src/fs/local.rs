@@ -7,25 +7,83 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::checked_file::Expected;
-use super::checksummed::checksums_path;
+use super::checksummed::{ChecksummedFile, checksums_path};
 use super::error::{FsError, refused};
+use super::file_writer::FileWriter;
+use super::folder::Folder;
 use super::folder_handle::FolderHandle;
-use super::untrusted::open_behind_links;
-
-/// What may stand under a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A folder.
-    Folder,
-    /// Anything else.
-    File,
-}
+use super::open_file::OpenFile;
+use super::status::{EntryKind, EntryStatus};
+use super::trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
+use super::untrusted::{open_behind_links, open_below};
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalFileSystem;
 
 impl LocalFileSystem {
+    /// A folder of our own; see [`open_trusted_folder`].
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn trusted_folder(
+        &self,
+        path: &Path,
+        mode: u32,
+        privacy: Privacy,
+    ) -> Result<TrustedFolder<Folder>, FsError> {
+        let TrustedFolder { folder, warnings } = open_trusted_folder(path, mode, privacy)?;
+        Ok(TrustedFolder { folder: Folder::Local(folder), warnings })
+    }
+
+    /// A folder that the caller trusts.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn folder(&self, path: &Path) -> Result<Folder, FsError> {
+        FolderHandle::open(path).map(Folder::Local)
+    }
+
+    /// A file, open for reading, which may lie behind links.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn open(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
+        open_behind_links(path, expected).map(OpenFile::Local)
+    }
+
+    /// A file below `root`; no link below it is followed.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn open_below(&self, root: &Path, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
+        open_below(root, path, expected).map(OpenFile::Local)
+    }
+
+    /// A file and its checksums, in place of what is there.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn create(&self, path: &Path) -> Result<FileWriter, FsError> {
+        let created = ChecksummedFile::create(path).map(FileWriter::Local);
+        created.map_err(refused("write", path, "a folder that may be written to"))
+    }
+
+    /// The file or folder that a path leads to, through links.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn status(&self, path: &Path) -> Result<Option<EntryStatus>, FsError> {
+        match fs::metadata(path) {
+            Ok(metadata) => {
+                let kind = if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File };
+                Ok(Some(EntryStatus { kind, length_bytes: metadata.len() }))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
+        }
+    }
+
     /// The whole content of a regular file of at most `max_bytes`, which may lie behind links. Never holds more than that in memory,
     /// and never waits for the writer of a pipe.
     ///
@@ -72,15 +130,6 @@ impl LocalFileSystem {
     /// [`FsError`]; also when the file is there.
     pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = create(path, bytes, mode).map(drop);
-        written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
-    }
-
-    /// The same with the permission bits that the umask leaves.
-    ///
-    /// # Errors
-    /// [`FsError`]; also when the file is there.
-    pub fn write_under_umask(&self, path: &Path, bytes: &[u8]) -> Result<(), FsError> {
-        let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 

@@ -1,4 +1,4 @@
-//! File systems: local (and later `hdfs://`).
+//! File systems: that of this machine, and those of NameNodes.
 //!
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
@@ -6,14 +6,19 @@ mod accounts;
 mod checked_file;
 pub mod checksummed;
 mod error;
+mod file_system;
 pub mod file_uri;
+mod file_writer;
+mod folder;
 mod folder_handle;
 pub mod local;
 mod locked_file;
+mod open_file;
 mod others;
 mod path_walk;
 mod removal;
 mod rights;
+mod status;
 #[cfg(test)]
 mod tests;
 mod trusted_folder;
@@ -22,109 +27,16 @@ pub mod untrusted;
 pub use accounts::Account;
 pub use checked_file::{CheckedFile, Expected};
 pub use error::FsError;
-pub use file_uri::{FileUri, FileUriError};
+pub use file_system::{FileSystem, FileSystems};
+pub use file_uri::{FileUri, FileUriError, NameNodeAddress};
+pub use file_writer::FileWriter;
+pub use folder::Folder;
 pub use folder_handle::FolderHandle;
-pub use local::{EntryKind, LocalFileSystem};
+pub use local::LocalFileSystem;
 pub use locked_file::{FileAccess, LockedFile, replace_file, write_private_file};
+pub use open_file::OpenFile;
 pub use others::access_of_others;
 pub use rights::FileRights;
+pub use status::{EntryKind, EntryStatus};
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};
-
-use std::ffi::OsString;
-
-/// The file systems there are. `hdfs://` becomes a second one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystem {
-    /// Files of this machine, or of a network file system that is mounted on it.
-    Local(LocalFileSystem),
-}
-
-impl FileSystem {
-    /// The file system a path lies on.
-    #[must_use]
-    pub fn of(_path: &FileUri) -> Self {
-        FileSystem::Local(LocalFileSystem)
-    }
-
-    /// The whole content of a file of at most `max_bytes`.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn read_limited(&self, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-        match self {
-            FileSystem::Local(local) => local.read_limited(path.as_path(), max_bytes),
-        }
-    }
-
-    /// Writes a file as a whole, in place of one that is there; readers see the old or the new one.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
-        }
-    }
-
-    /// Writes a file that was not there, with the permission bits that the umask leaves; readers that learn of it afterwards see it
-    /// whole, but it is not synced.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected; also when the file is there.
-    pub fn write_under_umask(&self, path: &FileUri, bytes: &[u8]) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.write_under_umask(path.as_path(), bytes),
-        }
-    }
-
-    /// Makes a folder and those above it; the folder itself has `mode` afterwards.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn make_dir_all(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.make_dir_all(path.as_path(), mode),
-        }
-    }
-
-    /// Removes a folder with all in it; `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
-        match self {
-            FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
-        }
-    }
-
-    /// The names of all that is in a folder, in order.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
-        match self {
-            FileSystem::Local(local) => local.names_in(path.as_path()),
-        }
-    }
-
-    /// What stands under a path, links not followed; `None`: nothing.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
-        match self {
-            FileSystem::Local(local) => local.kind_of(path.as_path()),
-        }
-    }
-
-    /// Renames a file or folder, in place of a file that is there, with its checksums.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.rename(from.as_path(), to.as_path()),
-        }
-    }
-}

@@ -21,9 +21,9 @@ pub enum Privacy {
 
 /// A folder of which root and the user of this process alone decide where its path leads.
 #[derive(Debug)]
-pub struct TrustedFolder {
+pub struct TrustedFolder<F = FolderHandle> {
     /// The folder, open; its path has no links.
-    pub folder: FolderHandle,
+    pub folder: F,
     /// What an operator should know of it, one line for each folder: a group decides too.
     pub warnings: Vec<String>,
 }

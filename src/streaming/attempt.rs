@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::fs::FileSystems;
+
 use super::child::{ChildCommand, ChildRules, StderrLog};
 use super::command_line::CommandLine;
 use super::committer::OutputCommitter;
@@ -15,6 +17,8 @@ use super::text_output::TextOutput;
 pub struct AttemptContext<'a> {
     /// Of the job.
     pub plan: &'a StreamingPlan,
+    /// The file systems, as the job's user.
+    pub files: &'a FileSystems,
     /// Index of the task within its kind.
     pub partition: u32,
     /// The attempt's own folder for intermediate files; exists.
@@ -66,7 +70,7 @@ impl<'a> AttemptContext<'a> {
     }
 
     pub(crate) fn committer(&self) -> OutputCommitter {
-        OutputCommitter::new(self.plan.output.folder.clone())
+        OutputCommitter::new(self.files, self.plan.output.folder.clone())
     }
 
     /// Creates its part of the job's output, not yet committed.
@@ -74,8 +78,7 @@ impl<'a> AttemptContext<'a> {
         let folder = self.committer().set_up_attempt(self.progress.attempt())?;
         let path = folder.join(&self.plan.part_name(self.partition))?;
         let output = &self.plan.output;
-        TextOutput::create(path.as_path(), output.codec, &output.separator)
-            .map_err(TaskFailure::file("write", path.as_path()))
+        Ok(TextOutput::new(self.files.of(&path).create(&path)?, output.codec, &output.separator))
     }
 
     /// Runs `work` under the time limit; removes the output of a failed attempt.

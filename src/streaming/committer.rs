@@ -3,8 +3,8 @@
 
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
-use crate::fs::checksummed::{CHECKSUMS_OF_NOTHING, checksummed_name};
-use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
+use crate::fs::checksummed::checksummed_name;
+use crate::fs::{EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError};
 use crate::model::AttemptId;
 
 use super::failure::TaskFailure;
@@ -18,14 +18,15 @@ const NEW_OUTPUT_FORMATS: [&str; 3] = [
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat",
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileAsBinaryOutputFormat",
 ];
-/// Files that a successful job leaves, with their content.
-const SUCCESS_FILES: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
+/// An empty file that a successful job leaves.
+const SUCCESS: &str = "_SUCCESS";
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 
 /// The output folder of one job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OutputCommitter {
+    files: FileSystem,
     folder: FileUri,
 }
 
@@ -46,8 +47,8 @@ impl From<FileUriError> for TaskFailure {
 impl OutputCommitter {
     /// The committer of the job that writes to `folder`.
     #[must_use]
-    pub fn new(folder: FileUri) -> Self {
-        Self { folder }
+    pub fn new(files: &FileSystems, folder: FileUri) -> Self {
+        Self { files: files.of(&folder), folder }
     }
 
     /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need
@@ -55,7 +56,7 @@ impl OutputCommitter {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: it has another committer, or may have.
-    pub fn of_job(configuration: &Configuration) -> Result<Option<Self>, TaskFailure> {
+    pub fn of_job(configuration: &Configuration, files: &FileSystems) -> Result<Option<Self>, TaskFailure> {
         let unusable = |key: &Key, reason: String| TaskFailure::Unusable {
             what: format!("a built-in tasktracker cannot set up or clean up this job: {}", key.name),
             reason,
@@ -71,11 +72,8 @@ impl OutputCommitter {
             return Err(unusable(key, format!("{class:?} is Java code: a stock TaskTracker runs it")));
         }
         let folder = text(&keys::OUTPUT_DIR)?;
-        Ok(folder.map(|folder| FileUri::parse(&folder)).transpose()?.map(Self::new))
-    }
-
-    fn file_system(&self) -> FileSystem {
-        FileSystem::of(&self.folder)
+        let folder = folder.map(|folder| configuration.resolve(&folder)).transpose()?;
+        Ok(folder.map(|folder| Self::new(files, folder)))
     }
 
     fn temporary(&self) -> Result<FileUri, TaskFailure> {
@@ -95,7 +93,7 @@ impl OutputCommitter {
     /// # Errors
     /// Those of the file system.
     pub fn set_up_job(&self) -> Result<(), TaskFailure> {
-        Ok(self.file_system().make_dir_all(&self.temporary()?, FOLDER_MODE)?)
+        Ok(self.files.make_dir_all(&self.temporary()?, FOLDER_MODE)?)
     }
 
     /// Runs the job's cleanup; `marked`: write `_SUCCESS`.
@@ -103,14 +101,12 @@ impl OutputCommitter {
     /// # Errors
     /// Those of the file system.
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
-        self.file_system().remove_dir_all(&self.temporary()?)?;
-        if marked && self.file_system().kind_of(&self.folder)?.is_some() {
-            for (name, bytes) in SUCCESS_FILES {
-                let mark = self.folder.join(name)?;
-                // It exists when an earlier attempt did this and its report was lost.
-                if self.file_system().kind_of(&mark)?.is_none() {
-                    self.file_system().write_under_umask(&mark, bytes)?;
-                }
+        self.files.remove_dir_all(&self.temporary()?)?;
+        if marked && self.files.kind_of(&self.folder)?.is_some() {
+            let mark = self.folder.join(SUCCESS)?;
+            // It exists when an earlier attempt did this and its report was lost.
+            if self.files.kind_of(&mark)?.is_none() {
+                self.files.create(&mark)?.finish().map_err(FsError::of_writing(&mark))?;
             }
         }
         Ok(())
@@ -122,7 +118,7 @@ impl OutputCommitter {
     /// Those of the file system.
     pub fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         let folder = self.attempt_folder(attempt)?;
-        self.file_system().make_dir_all(&folder, FOLDER_MODE)?;
+        self.files.make_dir_all(&folder, FOLDER_MODE)?;
         Ok(folder)
     }
 
@@ -131,7 +127,7 @@ impl OutputCommitter {
     /// # Errors
     /// Those of the file system.
     pub fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
-        Ok(self.file_system().kind_of(&self.attempt_folder(attempt)?)?.is_some())
+        Ok(self.files.kind_of(&self.attempt_folder(attempt)?)?.is_some())
     }
 
     /// Moves everything that an attempt wrote to the output folder; existing folders are merged, files replaced.
@@ -140,15 +136,15 @@ impl OutputCommitter {
     /// Those of the file system.
     pub fn commit(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         let from = self.attempt_folder(attempt)?;
-        if self.file_system().kind_of(&from)?.is_some() {
+        if self.files.kind_of(&from)?.is_some() {
             self.move_content(&from, &self.folder)?;
-            self.file_system().remove_dir_all(&from)?;
+            self.files.remove_dir_all(&from)?;
         }
         Ok(())
     }
 
     fn move_content(&self, from: &FileUri, to: &FileUri) -> Result<(), TaskFailure> {
-        let names = self.file_system().names_in(from)?;
+        let names = self.files.names_in(from)?;
         for name in &names {
             let name = name.to_string_lossy();
             // Checksums go with their file.
@@ -156,11 +152,11 @@ impl OutputCommitter {
                 continue;
             }
             let (source, target) = (from.join(&name)?, to.join(&name)?);
-            let kinds = (self.file_system().kind_of(&source)?, self.file_system().kind_of(&target)?);
+            let kinds = (self.files.kind_of(&source)?, self.files.kind_of(&target)?);
             match kinds {
                 (Some(EntryKind::Folder), Some(EntryKind::Folder)) => self.move_content(&source, &target)?,
                 // The system refuses to rename a file onto a folder, and the error says so.
-                _ => self.file_system().rename(&source, &target)?,
+                _ => self.files.rename(&source, &target)?,
             }
         }
         Ok(())
@@ -171,7 +167,7 @@ impl OutputCommitter {
     /// # Errors
     /// Those of the file system; Hadoop passes over them.
     pub fn abort(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
-        self.file_system().remove_dir_all(&self.attempt_folder(attempt)?)?;
+        self.files.remove_dir_all(&self.attempt_folder(attempt)?)?;
         Ok(())
     }
 }
@@ -187,7 +183,8 @@ mod tests {
     fn output_appears_when_it_is_committed() {
         let scratch = tempfile::tempdir().unwrap();
         let out = scratch.path().join("out");
-        let committer = OutputCommitter::new(FileUri::parse(&out.display().to_string()).unwrap());
+        let committer =
+            OutputCommitter::new(&FileSystems::new("alice"), FileUri::parse(&out.display().to_string()).unwrap());
         let attempt = |number| format!("attempt_202611211027_0016_r_000001_{number}").parse::<AttemptId>().unwrap();
         committer.set_up_job().unwrap();
         assert!(!committer.needs_commit(attempt(0)).unwrap());
@@ -222,9 +219,10 @@ mod tests {
         let of_job = |values: &[&str]| {
             let mut configuration = Configuration::new(BTreeMap::new());
             values.iter().for_each(|value| configuration.add_override(value).unwrap());
-            OutputCommitter::of_job(&configuration).map_err(|failure| failure.to_string())
+            let committer = OutputCommitter::of_job(&configuration, &FileSystems::new("alice"));
+            committer.map(|found| found.map(|found| found.folder.to_string())).map_err(|failure| failure.to_string())
         };
-        let out = OutputCommitter::new(FileUri::parse("/out").unwrap());
+        let out = "file:/out".to_owned();
         let (java, folder) = ("mapred.mapper.class=a.B", "mapred.output.dir=/out");
         assert_eq!(of_job(&[java, folder]), Ok(Some(out.clone())));
         assert_eq!(
@@ -236,13 +234,16 @@ mod tests {
         let new = "mapred.mapper.new-api=true";
         assert_eq!(of_job(&[new, folder]), Ok(Some(out)));
         assert!(of_job(&[new, folder, "mapreduce.outputformat.class=a.Format"]).is_err());
-        assert!(of_job(&["mapred.output.dir=hdfs://a/out"]).is_err());
+        assert!(of_job(&["mapred.output.dir=s3://a/out"]).is_err());
     }
 
     #[test]
     fn a_failed_job_leaves_no_mark() {
         let scratch = tempfile::tempdir().unwrap();
-        let committer = OutputCommitter::new(FileUri::parse(&scratch.path().display().to_string()).unwrap());
+        let committer = OutputCommitter::new(
+            &FileSystems::new("alice"),
+            FileUri::parse(&scratch.path().display().to_string()).unwrap(),
+        );
         committer.set_up_job().unwrap();
         committer.clean_up_job(false).unwrap();
         committer.clean_up_job(false).unwrap();

@@ -46,18 +46,21 @@ enum SplitKind {
 }
 
 /// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A
-/// damaged file gives none: its tasks fail on every tracker.
+/// damaged file gives none: its tasks fail on every tracker. `default`: the file system of paths without a scheme.
 #[must_use]
-pub fn find_unsupported_split(job_split: &[u8], offsets_bytes: impl Iterator<Item = i64>) -> Option<UnsupportedJob> {
-    offsets_bytes.map(|offset| classify_split(job_split, usize::try_from(offset).unwrap_or(usize::MAX))).find_map(
-        |kind| match kind {
-            SplitKind::OnlyStock(reason) => Some(reason),
-            SplitKind::Readable(..) | SplitKind::Damaged(_) => None,
-        },
-    )
+pub fn find_unsupported_split(
+    job_split: &[u8],
+    offsets_bytes: impl Iterator<Item = i64>,
+    default: &FileUri,
+) -> Option<UnsupportedJob> {
+    let classify = |offset| classify_split(job_split, usize::try_from(offset).unwrap_or(usize::MAX), default);
+    offsets_bytes.map(classify).find_map(|kind| match kind {
+        SplitKind::OnlyStock(reason) => Some(reason),
+        SplitKind::Readable(..) | SplitKind::Damaged(_) => None,
+    })
 }
 
-fn classify_split(job_split: &[u8], offset: usize) -> SplitKind {
+fn classify_split(job_split: &[u8], offset: usize, default: &FileUri) -> SplitKind {
     const CLASS: &str = "the class of a split";
     const EXPECTED: &str = SplitApi::Old.class_name();
     let of_class = |class| SplitKind::OnlyStock(UnsupportedJob::Class { key: CLASS, class, expected: EXPECTED });
@@ -75,25 +78,25 @@ fn classify_split(job_split: &[u8], offset: usize) -> SplitKind {
     if Codec::is_foreign_file(&split.path) {
         return of_path("of compressed files only gzip and zlib are read");
     }
-    match FileUri::parse(&split.path) {
+    match default.resolve(&split.path) {
         Ok(file) => SplitKind::Readable(split, file),
-        Err(FileUriError::NotSupportedYet { .. } | FileUriError::UnknownScheme { .. }) => {
-            of_path("only files under file: are read")
-        }
-        Err(_) => of_path("no absolute path of this machine"),
+        Err(FileUriError::UnknownScheme { .. }) => of_path("only files under file: and hdfs: are read"),
+        Err(_) => of_path("no absolute path"),
     }
 }
 
 // === impl MapSplit ===
 
 impl MapSplit {
-    /// Reads the split at the offset that the task names, from the content of `job.split`.
+    /// Reads the split at the offset that the task names, from the content of `job.split`. `default`: the file system of paths without a
+    /// scheme.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
-    pub fn read(job_split: &[u8], offset_bytes: u64) -> Result<Self, TaskFailure> {
+    pub fn read(job_split: &[u8], offset_bytes: u64, default: &FileUri) -> Result<Self, TaskFailure> {
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
-        let (split, file) = match classify_split(job_split, usize::try_from(offset_bytes).unwrap_or(usize::MAX)) {
+        let offset = usize::try_from(offset_bytes).unwrap_or(usize::MAX);
+        let (split, file) = match classify_split(job_split, offset, default) {
             SplitKind::Readable(split, file) => (split, file),
             SplitKind::OnlyStock(reason) => return Err(unusable(reason.to_string())),
             SplitKind::Damaged(error) => return Err(unusable(error.to_string())),
@@ -123,7 +126,8 @@ mod tests {
 
     fn reason_of(splits: &[(SplitApi, &str)]) -> String {
         let (file, offsets) = job_split(splits);
-        find_unsupported_split(&file, offsets.into_iter()).map_or_else(|| "-".to_owned(), |reason| reason.to_string())
+        find_unsupported_split(&file, offsets.into_iter(), &FileUri::local_root())
+            .map_or_else(|| "-".to_owned(), |reason| reason.to_string())
     }
 
     #[test]
@@ -136,7 +140,7 @@ mod tests {
             reason_of(&[(Old, "file:/in/a"), (Old, "file:/in/b.bz2")]),
             reason_of(&[(Old, "file:/in/b.snappy")]),
             reason_of(&[(New, "file:/in/a")]),
-            reason_of(&[(Old, "hdfs://n:8020/in/a")]),
+            reason_of(&[(Old, "hdfs://n:8020/in/a"), (Old, "s3://b/in/a")]),
             reason_of(&[(Old, "in/a")]),
         ];
         insta::assert_snapshot!(reasons.join("\n"), @r#"
@@ -145,27 +149,32 @@ mod tests {
         the path of a split = "file:/in/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
         the path of a split = "file:/in/b.snappy": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
         the class of a split is "org.apache.hadoop.mapreduce.lib.input.FileSplit"; a built-in tasktracker knows org.apache.hadoop.mapred.FileSplit: a stock TaskTracker runs it
-        the path of a split = "hdfs://n:8020/in/a": only files under file: are read: a stock TaskTracker runs it
-        the path of a split = "in/a": no absolute path of this machine: a stock TaskTracker runs it
+        the path of a split = "s3://b/in/a": only files under file: and hdfs: are read: a stock TaskTracker runs it
+        the path of a split = "in/a": no absolute path: a stock TaskTracker runs it
         "#);
         assert!(reason_of(&[(Old, &long)]).len() < 400, "no path of a client's choice fills the state");
         let other = [b"SPL\0\0\0\x01\x16".as_slice(), b"a.CombineFileSplitBeta"].concat();
-        let other = find_unsupported_split(&other, [7].into_iter()).unwrap().to_string();
+        let other = find_unsupported_split(&other, [7].into_iter(), &FileUri::local_root()).unwrap().to_string();
         insta::assert_snapshot!(other, @r#"the class of a split is "a.CombineFileSplitBeta"; a built-in tasktracker knows org.apache.hadoop.mapred.FileSplit: a stock TaskTracker runs it"#);
     }
 
     #[test]
     fn a_damaged_file_fails_only_when_a_task_reads_it() {
         let (file, offsets) = job_split(&[(SplitApi::Old, "file:/in/b.bz2")]);
-        assert_eq!(find_unsupported_split(&file[..30], offsets.into_iter()), None);
-        assert_eq!(find_unsupported_split(&file, [-1, i64::MAX].into_iter()), None);
-        assert!(MapSplit::read(&file, u64::MAX).unwrap_err().to_string().contains("the map's split"));
+        assert_eq!(find_unsupported_split(&file[..30], offsets.into_iter(), &FileUri::local_root()), None);
+        assert_eq!(find_unsupported_split(&file, [-1, i64::MAX].into_iter(), &FileUri::local_root()), None);
+        assert!(
+            MapSplit::read(&file, u64::MAX, &FileUri::local_root())
+                .unwrap_err()
+                .to_string()
+                .contains("the map's split")
+        );
     }
 
     #[test]
     fn a_map_whose_split_only_java_reads_fails_with_the_reason() {
         let (file, offsets) = job_split(&[(SplitApi::Old, "file:/in/b.bz2")]);
-        let failure = MapSplit::read(&file, offsets[0].unsigned_abs()).unwrap_err();
+        let failure = MapSplit::read(&file, offsets[0].unsigned_abs(), &FileUri::local_root()).unwrap_err();
         insta::assert_snapshot!(failure.to_string(), @r#"the map's split: the path of a split = "file:/in/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it"#);
     }
 }

@@ -68,7 +68,7 @@ fn run_sorted(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<u64, Tas
 
 fn run_straight(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<(), TaskFailure> {
     let mut output = attempt.output()?;
-    let unwritable = |error| TaskFailure::file("write", attempt.plan.output.folder.as_path())(error);
+    let unwritable = |error| TaskFailure::file("write", &attempt.plan.output.folder.shown_path())(error);
     let counters = attempt.progress.counters();
     let mut written = 0;
     stream(attempt, split, |key, value| {
@@ -93,10 +93,9 @@ fn stream(
 ) -> Result<(), TaskFailure> {
     let (plan, progress) = (attempt.plan, attempt.progress);
     let counters = progress.counters();
-    let path = split.file.as_path();
-    let unreadable = |error| TaskFailure::file("read", path)(error);
-    let input = InputSplit { path, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
-    let mut reader = SplitReader::open(&input, plan.read).map_err(unreadable)?;
+    let unreadable = |error| TaskFailure::file("read", &split.file.shown_path())(error);
+    let input = InputSplit { file: &split.file, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
+    let mut reader = SplitReader::open(attempt.files, &input, plan.read).map_err(unreadable)?;
     let command = attempt.command(&plan.map.command, plan.process.map_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
         let (mut records, mut bytes) = (0, 0);

@@ -234,7 +234,7 @@ impl StreamingPlan {
             reduce,
             shuffle: job.shuffle()?,
             output: OutputPlan {
-                folder: FileUri::parse(&output_folder)?,
+                folder: configuration.resolve(&output_folder)?,
                 separator: job.separator(&keys::TEXT_OUTPUT_SEPARATOR)?,
                 codec: job.codec(&keys::OUTPUT_COMPRESS, &keys::OUTPUT_CODEC)?,
             },

@@ -135,7 +135,7 @@ fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), Task
     }
     input.count();
     counters.add(FrameworkCounter::ReduceOutputRecords, written % RECORDS_BETWEEN_REPORTS);
-    let folder = attempt.plan.output.folder.as_path();
+    let folder = &attempt.plan.output.folder.shown_path();
     let written_bytes = output.finish().map_err(TaskFailure::file("write", folder))?;
     counters.add(FrameworkCounter::BytesWritten, written_bytes);
     counters.add(FrameworkCounter::FileBytesWritten, written_bytes);
@@ -183,7 +183,9 @@ fn write(
     if written.is_multiple_of(RECORDS_BETWEEN_REPORTS) {
         counters.add(FrameworkCounter::ReduceOutputRecords, RECORDS_BETWEEN_REPORTS);
     }
-    output.write(key, value).map_err(|error| TaskFailure::file("write", attempt.plan.output.folder.as_path())(error))
+    output
+        .write(key, value)
+        .map_err(|error| TaskFailure::file("write", &attempt.plan.output.folder.shown_path())(error))
 }
 
 // === impl Input ===

@@ -1,11 +1,9 @@
 //! The records of a split, as the command reads them (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
 //! `NLineInputFormat`, `TextInputWriter`).
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
 
-use crate::fs::{Expected, FsError, open_behind_links};
+use crate::fs::{Expected, FileSystems, FileUri, FsError, OpenFile};
 
 use super::codec::{Codec, Decoder};
 use super::line_reader::LineReader;
@@ -24,11 +22,11 @@ pub enum InputFormat {
     },
 }
 
-/// A part of a file of this machine.
+/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSplit<'a> {
     /// The file.
-    pub path: &'a Path,
+    pub file: &'a FileUri,
     /// First byte.
     pub start_bytes: u64,
     /// Number of bytes.
@@ -63,7 +61,7 @@ pub struct ReadRules {
 /// Counts what is read, and reads no further than a stock task would.
 #[derive(Debug)]
 struct Counted {
-    file: File,
+    file: OpenFile,
     read_bytes: u64,
     /// A stock task reads this far whatever the lines are; from there on block by block.
     sure_bytes: u64,
@@ -96,9 +94,10 @@ impl SplitReader {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn open(split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
-        let mut file = open_behind_links(split.path, &Expected::file_of_any_owner()).map_err(of_system)?.file;
-        let codec = split.path.file_name().and_then(|name| name.to_str()).and_then(Codec::of_file);
+    pub fn open(files: &FileSystems, split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
+        let opened = files.of(split.file).open(split.file, &Expected::file_of_any_owner());
+        let mut file = opened.map_err(of_system)?;
+        let codec = split.file.name().and_then(Codec::of_file);
         let (start, end) = match codec {
             Some(_) => (0, None),
             None => (split.start_bytes, Some(split.start_bytes.saturating_add(split.length_bytes))),
@@ -195,9 +194,13 @@ mod tests {
 
     const RULES: ReadRules = ReadRules { longest_line_bytes: i32::MAX as u64, block_bytes: 4096 };
 
-    fn read(path: &Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
-        let split = InputSplit { path, start_bytes: start as u64, length_bytes: length as u64 };
-        let mut reader = SplitReader::open(&split, RULES).unwrap();
+    fn uri(path: &std::path::Path) -> FileUri {
+        FileUri::parse(path.to_str().unwrap()).unwrap()
+    }
+
+    fn read(path: &std::path::Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
+        let split = InputSplit { file: &uri(path), start_bytes: start as u64, length_bytes: length as u64 };
+        let mut reader = SplitReader::open(&FileSystems::new("alice"), &split, RULES).unwrap();
         let (mut out, mut consumed) = (Vec::new(), 0);
         while let Some(bytes) = reader.advance().unwrap() {
             consumed += bytes;
@@ -245,8 +248,10 @@ mod tests {
     #[test]
     fn long_lines_are_passed_over_and_counted() {
         let (_folder, path) = file("a.txt", b"a\nbbbb\nc\n");
-        let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 9 };
-        let mut reader = SplitReader::open(&split, ReadRules { longest_line_bytes: 5, ..RULES }).unwrap();
+        let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 9 };
+        let mut reader =
+            SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { longest_line_bytes: 5, ..RULES })
+                .unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(2), Some(7)));
         assert_eq!(reader.read_thousandths(), 1000);
         assert_eq!(reader.advance().unwrap(), None);
@@ -259,15 +264,17 @@ mod tests {
         for (start, length, expected) in
             [(0, 300, 400), (0, 299, 300), (0, 295, 300), (5, 304, 400), (5, 294, 300), (700, 310, 310)]
         {
-            let split = InputSplit { path: &path, start_bytes: start, length_bytes: length };
-            let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 100, ..RULES }).unwrap();
+            let split = InputSplit { file: &uri(&path), start_bytes: start, length_bytes: length };
+            let mut reader =
+                SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { block_bytes: 100, ..RULES }).unwrap();
             while reader.advance().unwrap().is_some() {}
             assert_eq!(reader.read_bytes(), expected, "{start}+{length}");
         }
         // A line that is longer than a block.
         let (_folder, path) = file("b.txt", format!("{}\nx\n", "y".repeat(250)).as_bytes());
-        let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 10 };
-        let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 50, ..RULES }).unwrap();
+        let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 10 };
+        let mut reader =
+            SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { block_bytes: 50, ..RULES }).unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(251), None));
         assert_eq!(reader.read_bytes(), 253);
     }

@@ -1,9 +1,8 @@
 //! Output files of text (1.2.1 `TextOutputFormat`): key, separator, value, line feed; a key without value keeps its separator.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
-use crate::fs::checksummed::ChecksummedFile;
+use crate::fs::FileWriter;
 
 use super::codec::{Codec, Encoder};
 
@@ -13,20 +12,18 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Writes one output file.
 #[derive(Debug)]
 pub struct TextOutput {
-    out: BufWriter<Encoder<ChecksummedFile>>,
+    out: BufWriter<Encoder<FileWriter>>,
     separator: Vec<u8>,
 }
 
 // === impl TextOutput ===
 
 impl TextOutput {
-    /// Makes the file, also if nothing is ever written, and its checksums.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn create(path: &Path, codec: Option<Codec>, separator: &[u8]) -> io::Result<Self> {
-        let encoder = Encoder::new(codec, ChecksummedFile::create(path)?);
-        Ok(Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() })
+    /// Writes to a file that is there now, also if nothing is ever written.
+    #[must_use]
+    pub fn new(file: FileWriter, codec: Option<Codec>, separator: &[u8]) -> Self {
+        let encoder = Encoder::new(codec, file);
+        Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() }
     }
 
     /// One record.
@@ -56,18 +53,21 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::fs::{FileSystems, FileUri};
 
     #[test]
     fn records_become_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-00000");
-        let mut output = TextOutput::create(&path, None, b"=").unwrap();
+        let uri = FileUri::parse(path.to_str().unwrap()).unwrap();
+        let create = || FileSystems::new("alice").of(&uri).create(&uri).unwrap();
+        let mut output = TextOutput::new(create(), None, b"=");
         output.write(b"a", b"1").unwrap();
         output.write(b"", b"").unwrap();
         assert_eq!(output.finish().unwrap(), 6 + 12);
         assert_eq!(fs::read(&path).unwrap(), b"a=1\n=\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        let empty = TextOutput::create(&path, Some(Codec::Gzip), b"=").unwrap().finish().unwrap();
+        let empty = TextOutput::new(create(), Some(Codec::Gzip), b"=").finish().unwrap();
         assert!(empty > 8 + 4);
     }
 }

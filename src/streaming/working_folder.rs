@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::event::{Timespec, poll};
 use zip::ZipArchive;
 
 use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
-use crate::fs::{CheckedFile, Expected, FileUri, open_behind_links};
+use crate::fs::{Expected, FileSystems, FileUri, FsError, OpenFile};
 
 use super::failure::TaskFailure;
 use super::private_files::{FOLDER_MODE, create_file, make_folder, set_mode};
@@ -59,7 +59,7 @@ pub fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, T
                 Some((path, link)) => (path, Some(link.to_owned())),
                 None => (uri.as_str(), None),
             };
-            let file = FileUri::parse(path).map_err(|error| unusable(error.to_string()))?;
+            let file = configuration.resolve(path).map_err(|error| unusable(error.to_string()))?;
             let changed_ms = times.get(at).and_then(|time| time.parse().ok());
             let changed_ms = changed_ms.ok_or_else(|| unusable(format!("no time of change for {uri}")))?;
             entries.push(CacheEntry { file, link, changed_ms, is_archive });
@@ -84,30 +84,26 @@ pub enum WorkStep {
 ///
 /// # Errors
 /// [`TaskFailure::Unusable`]
-pub fn open_input(path: &Path) -> Result<CheckedFile, TaskFailure> {
-    let opened = open_behind_links(path, &Expected::file_of_any_owner());
-    opened.map_err(|error| TaskFailure::Unusable {
-        what: "a file that the job names".to_owned(),
-        reason: error.to_string(),
-    })
+fn open_input(files: &FileSystems, file: &FileUri) -> Result<OpenFile, TaskFailure> {
+    files.of(file).open(file, &Expected::file_of_any_owner()).map_err(unusable_input)
 }
 
-/// When a file was changed last, ms since 1970.
-///
-/// # Errors
-/// [`TaskFailure::File`]
-pub(crate) fn changed_ms(file: &CheckedFile) -> Result<i64, TaskFailure> {
-    let changed = file.metadata.modified().map_err(TaskFailure::file("read", &file.path))?;
-    Ok(changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64))
+pub(crate) fn unusable_input(error: FsError) -> TaskFailure {
+    TaskFailure::Unusable { what: "a file that the job names".to_owned(), reason: error.to_string() }
 }
 
 /// Copies a file that a job names, as [`open_input`] finds it; returns when it was changed last, ms since 1970.
 ///
 /// # Errors
 /// [`TaskFailure`]
-pub(crate) fn copy_input(file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
-    let found = open_input(file.as_path())?;
-    let changed_ms = changed_ms(&found)?;
+pub(crate) fn copy_input(
+    files: &FileSystems,
+    file: &FileUri,
+    to: &Path,
+    check_stop: &StopCheck<'_>,
+) -> Result<i64, TaskFailure> {
+    let found = open_input(files, file)?;
+    let changed_ms = found.changed_ms().map_err(unusable_input)?;
     copy(found, to, check_stop)?;
     Ok(changed_ms)
 }
@@ -125,7 +121,7 @@ pub fn localize(
     copy_file: &CopyFile<'_>,
     check_stop: &StopCheck<'_>,
 ) -> Result<PathBuf, TaskFailure> {
-    let name = entry.file.as_path().file_name().unwrap_or_default();
+    let name = entry.file.name().unwrap_or_default();
     let local = folder.join(name);
     let copy = |to: &Path| {
         make_folder(folder).map_err(TaskFailure::file("make", folder))?;
@@ -144,7 +140,7 @@ pub fn localize(
     make_folder(&local).map_err(TaskFailure::file("make", &local))?;
     let archive = local.join(name);
     copy(&archive)?;
-    let lower = name.to_string_lossy().to_lowercase();
+    let lower = name.to_lowercase();
     if lower.ends_with(".jar") || lower.ends_with(".zip") {
         unpack_jar(&archive, &local, check_stop)?;
     } else if [".tar", ".tgz", ".tar.gz"].iter().any(|end| lower.ends_with(end)) {
@@ -157,16 +153,15 @@ pub fn localize(
 ///
 /// # Errors
 /// [`TaskFailure::File`]
-pub(crate) fn copy(source: CheckedFile, to: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
-    let CheckedFile { mut file, path, .. } = source;
+pub(crate) fn copy(mut source: OpenFile, to: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let mut written = create_file(to).map_err(TaskFailure::file("write", to))?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         check_stop(WorkStep::Advanced)?;
-        let bytes = match file.read(&mut piece) {
+        let bytes = match source.read(&mut piece) {
             Ok(0) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.map_err(TaskFailure::file("read", &path))?,
+            read => read.map_err(TaskFailure::file("read", source.path()))?,
         };
         written.write_all(&piece[..bytes]).map_err(TaskFailure::file("write", to))?;
     }
@@ -285,10 +280,12 @@ mod tests {
     use zip::ZipWriter;
     use zip::write::SimpleFileOptions;
 
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     fn localize_here(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -> Result<PathBuf, TaskFailure> {
-        localize(entry, folder, &|file, to| copy_input(file, to, check_stop), check_stop)
+        localize(entry, folder, &|file, to| copy_input(&FileSystems::new("alice"), file, to, check_stop), check_stop)
     }
 
     fn jar(path: &Path, entries: &[(&str, &str)]) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{ConfigError, keys};
-use crate::fs::FileUri;
 use crate::model::AttemptId;
 use crate::streaming::attempt::AttemptContext;
 use crate::streaming::child::StderrLog;
@@ -145,6 +144,7 @@ impl AttemptWork<'_> {
         let partition = u32::try_from(self.task.partition).unwrap_or(0);
         let work = AttemptContext {
             plan,
+            files: &self.job.files,
             partition,
             folder: &folder,
             work_folder: &work_folder,
@@ -185,10 +185,11 @@ impl AttemptWork<'_> {
     fn split(&self) -> Result<Option<MapSplit>, TaskFailure> {
         let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
-        let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
+        let file = self.job.configuration.resolve(&index.file).map_err(|error| unusable(error.to_string()))?;
         let check_stop = |step| self.handle.check_step(self.attempt(), step);
         let splits = self.job.splits(self.attempt(), &file, MAX_SPLITS_BYTES, &check_stop)?;
-        MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
+        let default = self.job.configuration.default_file_system();
+        MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX), &default).map(Some)
     }
 
     fn command_environment(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Configuration, keys};
-use crate::fs::{Expected, FileUri, open_below};
+use crate::fs::{Expected, FileSystems, FileUri, open_below};
 use crate::model::AttemptId;
 use crate::model::JobId;
 use crate::streaming::committer::OutputCommitter;
@@ -38,6 +38,8 @@ pub struct JobDefinition {
     pub user: String,
     /// job.xml over the tracker's configuration.
     pub configuration: Configuration,
+    /// The file systems, as its owner and by its configuration.
+    pub files: FileSystems,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
     /// Where its files come from.
@@ -96,9 +98,9 @@ impl JobDefinition {
         cluster: &Configuration,
         check_stop: &StopCheck<'_>,
     ) -> Result<Self, TaskFailure> {
-        let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
+        let job_file = cluster.resolve(&task.job_file).map_err(|error| unusable("job.xml", error))?;
         let id = task.status.attempt.task.job;
-        let source = JobFileSource::new(id, secret.clone(), &job_file, cluster);
+        let source = JobFileSource::new(cluster.file_systems(&task.user), id, secret.clone(), &job_file, cluster);
         let (job_xml, is_sent) = source.read(&job_file, MAX_FILE_BYTES, check_stop)?;
         let mut configuration = cluster.with_property("user.name", &task.user);
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
@@ -107,7 +109,8 @@ impl JobDefinition {
         configuration.forget(&keys::JOB_TIMESTAMP);
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         let user = task.user.to_string();
-        Ok(Self { id, user, configuration, secret, source, is_sent, plan, folder })
+        let files = configuration.file_systems(&user);
+        Ok(Self { id, user, files, configuration, secret, source, is_sent, plan, folder })
     }
 
     /// The plan of its tasks.
@@ -123,7 +126,7 @@ impl JobDefinition {
     /// # Errors
     /// [`TaskFailure::Unusable`] when Java code commits its output.
     pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
-        OutputCommitter::of_job(&self.configuration)
+        OutputCommitter::of_job(&self.configuration, &self.files)
     }
 
     /// Whether a success writes `_SUCCESS`.
@@ -147,7 +150,7 @@ impl JobDefinition {
         max_bytes: u64,
         check_stop: &StopCheck<'_>,
     ) -> Result<Vec<u8>, TaskFailure> {
-        if !(self.is_sent && file.as_path().ends_with(SPLITS) && self.source.has(file)) {
+        if !(self.is_sent && file.name() == Some(SPLITS) && self.source.has(file)) {
             return self.source.read(file, max_bytes, check_stop).map(|(splits, _)| splits);
         }
         let here = self.folder.join(SPLITS);
@@ -172,7 +175,7 @@ impl JobDefinition {
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
         if let Some(jar) = jar {
-            let source = FileUri::parse(jar.trim()).map_err(|error| unusable_jar(&error))?;
+            let source = self.configuration.resolve(jar.trim()).map_err(|error| unusable_jar(&error))?;
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
             make_folder(&content).map_err(TaskFailure::file("make", &content))?;

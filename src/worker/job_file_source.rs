@@ -12,15 +12,17 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
 use crate::config::{ConfigError, Configuration, HostPort, keys};
-use crate::fs::{Expected, FileUri, FsError, open_below};
+use crate::fs::{Expected, FileSystems, FileUri, FsError};
 use crate::http::{IncomingAnswer, send_request};
 use crate::model::JobId;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::job_file::{CHANGED_MS, REPLY_HASH, URL_HASH, path_and_query};
 use crate::streaming::private_files::create_file;
 use crate::streaming::shuffle::signature::{ShuffleSecret, is_same_hash};
-use crate::streaming::working_folder::{StopCheck, WorkStep, changed_ms, copy, copy_input};
+use crate::streaming::working_folder::{StopCheck, WorkStep, copy, copy_input, unusable_input};
 
+/// Name of a user's folder for the directories of jobs.
+const STAGING: &str = ".staging";
 /// Longest wait for the next bytes of the JobTracker.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two checks for a stop while waiting.
@@ -32,18 +34,19 @@ const MAX_REFUSAL_BYTES: usize = 4 << 10;
 
 /// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
 /// else the parent of the job's folder.
-pub fn staging_root(job_file: &Path) -> &Path {
-    let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
-    above(if above(2).ends_with(".staging") { 4 } else { 2 })
+fn staging_root(job_file: &FileUri) -> FileUri {
+    let above = |levels| (0..levels).try_fold(job_file.clone(), |file, _| file.parent());
+    let is_staged = above(2).is_some_and(|folder| folder.name() == Some(STAGING));
+    above(if is_staged { 4 } else { 2 }).unwrap_or_else(|| job_file.root())
 }
 
 /// The content of a job's file, found without following links below `root`.
 ///
 /// # Errors
 /// [`FsError`]: a link, no regular file, one with further names, or too long.
-pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+pub fn read_job_file(files: &FileSystems, root: &FileUri, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
     let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
-    open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
+    files.of(path).open_below(root, path, &expected)?.read_limited(max_bytes)
 }
 
 /// The address at which the JobTracker gives files: the host of its RPC address, and the port of its web.
@@ -58,6 +61,7 @@ pub fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> 
 /// The files of one job in its staging folder.
 #[derive(Clone, Debug)]
 pub struct JobFileSource {
+    files: FileSystems,
     job: JobId,
     secret: ShuffleSecret,
     folder: FileUri,
@@ -67,12 +71,16 @@ pub struct JobFileSource {
 // === impl JobFileSource ===
 
 impl JobFileSource {
-    /// The files beside `job_file`; `secret` signs the requests for them.
-    pub fn new(job: JobId, secret: ShuffleSecret, job_file: &FileUri, cluster: &Configuration) -> Self {
-        let folder = job_file.as_path().parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
-        // The parent of an absolute path is one.
-        let folder = FileUri::parse(&folder).unwrap_or_else(|_| job_file.clone());
-        Self { job, secret, folder, web: jobtracker_web(cluster).map_err(|error| error.to_string()) }
+    /// The files beside `job_file`, read through `files`; `secret` signs the requests for them.
+    pub fn new(
+        files: FileSystems,
+        job: JobId,
+        secret: ShuffleSecret,
+        job_file: &FileUri,
+        cluster: &Configuration,
+    ) -> Self {
+        let folder = job_file.parent().unwrap_or_else(|| job_file.root());
+        Self { files, job, secret, folder, web: jobtracker_web(cluster).map_err(|error| error.to_string()) }
     }
 
     /// Whether the file is the job's own, which its submitter handed over with it.
@@ -90,7 +98,7 @@ impl JobFileSource {
         max_bytes: u64,
         check_stop: &StopCheck<'_>,
     ) -> Result<(Vec<u8>, bool), TaskFailure> {
-        let error = match read_job_file(staging_root(file.as_path()), file, max_bytes) {
+        let error = match read_job_file(&self.files, &staging_root(file), file, max_bytes) {
             Ok(bytes) => return Ok((bytes, false)),
             Err(error) => error,
         };
@@ -115,12 +123,12 @@ impl JobFileSource {
     /// [`TaskFailure`]: neither way leads to it, or it cannot be written.
     pub fn copy(&self, file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
         if !self.has(file) {
-            return copy_input(file, to, check_stop);
+            return copy_input(&self.files, file, to, check_stop);
         }
         let expected = Expected::file_of_any_owner().with_one_link();
-        let error = match open_below(staging_root(file.as_path()), file.as_path(), &expected) {
+        let error = match self.files.of(file).open_below(&staging_root(file), file, &expected) {
             Ok(found) => {
-                let changed_ms = changed_ms(&found)?;
+                let changed_ms = found.changed_ms().map_err(unusable_input)?;
                 copy(found, to, check_stop)?;
                 return Ok(changed_ms);
             }
@@ -145,8 +153,7 @@ impl JobFileSource {
 
     /// The path of a file below the job's folder.
     fn name_of(&self, file: &FileUri) -> Option<String> {
-        let name = file.as_path().strip_prefix(self.folder.as_path()).ok()?.to_str()?;
-        (!name.is_empty()).then(|| name.to_owned())
+        file.below(&self.folder).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
     /// The name of a file that the JobTracker is asked for because it is not to be read here; else the error.

@@ -24,6 +24,8 @@ use super::job_file_source::read_job_file;
 use super::local_folders::LocalFolders;
 use super::run_as::RunAs;
 
+/// The worker's own user, in its configuration.
+const USER_NAME: &str = "user.name";
 /// Interval between two checks for a stop while waiting for files that another attempt copies.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -90,7 +92,8 @@ impl LocalizedJob {
             }
         };
         let token = system.join(&id.to_string())?.join(TOKEN_FILE)?;
-        let token = read_job_file(system.as_path(), &token, MAX_FILE_BYTES)
+        let own_files = cluster.file_systems(cluster.property(USER_NAME).unwrap_or_default());
+        let token = read_job_file(&own_files, system, &token, MAX_FILE_BYTES)
             .map_err(|error| unusable("a file of the job", error))?;
         let secret = secret_of(&token)?;
         let password = job_token_password(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;

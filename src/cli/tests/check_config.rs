@@ -130,8 +130,8 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }
     assert!(!report.text.contains("acl-file") && !report.text.contains("state.dir"), "{}", report.text);
-    let hdfs = check_config(&options(None, &["fs.default.name=hdfs://n:8020"]), Daemon::TaskTracker);
-    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not supported yet"), "{}", hdfs.text);
+    let unknown = check_config(&options(None, &["fs.default.name=s3://n"]), Daemon::TaskTracker);
+    assert!(!unknown.is_good && unknown.text.contains("or a file: or hdfs: URI"), "{}", unknown.text);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn all_errors_are_named_at_once_each_with_its_place() {
     write(
         "core-site.xml",
         &[
-            ("fs.default.name", "hdfs://nn:8020"),
+            ("fs.default.name", "s3://nn"),
             ("hadoop.security.authorization", "true"),
             ("hadoop.security.authentication", "kerberos"),
             ("hadoop.proxyuser.oozie.hosts", "*"),

@@ -273,7 +273,7 @@ fn splits(
     let lines = configuration.number("mapred.line.input.format.linespermap", 1, 1)?;
     let mut splits = Vec::new();
     for InputFile { uri, .. } in files {
-        let path = FileUri::parse(uri)?.to_path_buf();
+        let path = FileUri::parse(uri)?.as_path().to_owned();
         let opened = open_behind_links(&path, &Expected::file_of_any_owner()).map_err(io::Error::from);
         let cut = opened.and_then(|input| split_lines(uri, &mut BufReader::new(input.file), lines));
         splits.extend(cut.map_err(|source| InputError::Io { path, source })?);

@@ -141,7 +141,7 @@ impl fmt::Display for ValueKind {
             ValueKind::Address => f.write_str("host:port"),
             ValueKind::LocalPath => f.write_str("an absolute path of this machine"),
             ValueKind::LocalPaths => f.write_str("absolute paths of this machine, separated by commas"),
-            ValueKind::FileSystemPath => f.write_str("an absolute path or a file: URI"),
+            ValueKind::FileSystemPath => f.write_str("an absolute path, or a file: or hdfs: URI"),
             ValueKind::Flag => f.write_str("true or false"),
             ValueKind::Ratio(u64::MAX) => f.write_str("a decimal number from 0"),
             ValueKind::Ratio(most) => write!(f, "a decimal number from 0 to {}", PartsPerMillion(*most)),

@@ -32,7 +32,9 @@ impl Directories {
         }
         // Other values contain or presuppose these.
         configuration.required_local_path(&keys::HADOOP_TMP_DIR)?;
-        configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
+        let default = configuration.required(&keys::DEFAULT_FILE_SYSTEM)?;
+        FileUri::of_default(default.value.trim())
+            .map_err(|_| default.bad_value(keys::DEFAULT_FILE_SYSTEM.kind.to_string()))?;
         Ok(Directories {
             system: configuration.file_uri(&keys::SYSTEM_DIR)?,
             staging_root: configuration.file_uri(&keys::STAGING_ROOT_DIR)?,

@@ -68,7 +68,7 @@ fn unusable_values_are_refused_at_start() {
         &["mapred.job.tracker=local"],
         &["mapred.job.tracker=master"],
         &["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.LimitTasksPerJobTaskScheduler"],
-        &["fs.default.name=hdfs://namenode:8020"],
+        &["fs.default.name=s3://bucket"],
         &["mapred.system.dir=s3://bucket/system"],
         &["mapred.system.dir=system"],
         &["mapred.local.dir=/a,/b", "jobtracker.state.dir=/b/x/../jobTracker/state"],
@@ -84,9 +84,9 @@ fn unusable_values_are_refused_at_start() {
     -D: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local
     -D: mapred.job.tracker = "master": expected host:port
     -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.LimitTasksPerJobTaskScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler, org.apache.hadoop.mapred.CapacityTaskScheduler, org.apache.hadoop.mapred.FairScheduler, org.apache.hadoop.mapred.ConstraintScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
-    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI: hdfs: is not supported yet; set file:/// and directories that all machines share
-    -D: mapred.system.dir = "s3://bucket/system": expected an absolute path or a file: URI
-    -D: mapred.system.dir = "system": expected an absolute path or a file: URI
+    -D: fs.default.name = "s3://bucket": expected an absolute path, or a file: or hdfs: URI
+    -D: mapred.system.dir = "s3://bucket/system": expected an absolute path, or a file: or hdfs: URI
+    -D: mapred.system.dir = "system": expected an absolute path, or a file: or hdfs: URI
     -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
     -D: hadoop.security.authentication = "kerberos": expected simple
     -D: hadoop.security.authorization = "true": expected false

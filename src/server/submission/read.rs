@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::settings::JobLimits;
 use crate::config::{Configuration, JobConf, Settings, excerpt};
-use crate::fs::FsError;
+use crate::fs::{FileUri, FsError};
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::model::{DEFAULT_RACK, JobId};
@@ -150,7 +150,8 @@ impl SubmissionReader {
         is_only_stock: bool,
     ) -> Result<ReadSplits, SubmissionError> {
         let metas = self.split_metas(id, directory, maps)?;
-        let only_stock = if is_only_stock { None } else { only_stock_splits(directory, &metas) };
+        let default = self.configuration.default_file_system();
+        let only_stock = if is_only_stock { None } else { only_stock_splits(directory, &metas, &default) };
         let mut splits = SplitTable::builder();
         for meta in &metas {
             splits.push(meta.offset_bytes, meta.length_bytes, meta.locations.iter().map(|host| &**host));
@@ -229,10 +230,11 @@ impl SubmissionReader {
 
 /// Why only stock TaskTrackers can read the job's splits, if so. An unreadable file gives no reason: neither a stock
 /// JobTracker nor the rest of this one reads it, and the tasks report the error.
-fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<String> {
+fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta], default: &FileUri) -> Option<String> {
     match directory.read(SPLITS, MAX_SPLITS_BYTES) {
         Ok(splits) => {
-            find_unsupported_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
+            let offsets = metas.iter().map(|meta| meta.offset_bytes);
+            find_unsupported_split(&splits, offsets, default).map(|reason| reason.to_string())
         }
         Err(FsError::TooLong { bytes, .. }) => {
             Some(format!("job.split of {bytes} bytes is too long to be checked: a stock TaskTracker runs it"))

@@ -108,8 +108,8 @@ fn a_missing_input_says_which() {
 
 #[test]
 fn splits_of_recorded_jobs_are_read() {
-    let split = MapSplit::read(&fixtures::bytes("plain/job.split"), 7).unwrap();
+    let split = MapSplit::read(&fixtures::bytes("plain/job.split"), 7, &FileUri::local_root()).unwrap();
     assert_eq!((split.start_bytes, split.length_bytes, split.raw_bytes), (0, 52, 79));
     assert!(split.uri.starts_with("file:/") && split.uri.ends_with("a.txt"), "{}", split.uri);
-    assert!(MapSplit::read(b"SPL", 0).is_err());
+    assert!(MapSplit::read(b"SPL", 0, &FileUri::local_root()).is_err());
 }

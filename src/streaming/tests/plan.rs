@@ -110,7 +110,7 @@ fn what_only_java_does_is_named() {
             ("mapred.text.key.comparator.options", "-kx"),
         ]),
         reason(&[("io.sort.mb", "many")]),
-        reason(&[("mapred.output.dir", "hdfs://n:8020/x")]),
+        reason(&[("mapred.output.dir", "s3://n/x")]),
         reason(&[("mapred.input.dir", "file:/a,file:/b.bz2")]),
     ];
     insta::assert_snapshot!(reasons.join("\n"), @r#"
@@ -126,7 +126,7 @@ fn what_only_java_does_is_named() {
     mapred.output.value.groupfn.class is "a.B"; a built-in tasktracker knows groups of keys that are equal in the order: a stock TaskTracker runs it
     mapred.text.key.comparator.options: "-kx": expected -kF[.C][nr][,F[.C][nr]]
     -D: io.sort.mb = "many": expected a whole number of MB from 1 to 2047
-    mapred.output.dir: "hdfs://n:8020/x": file system "hdfs" is not supported yet; expected a file: URI or an absolute path
+    mapred.output.dir: "s3://n/x": unknown file system "s3"; expected a file: or hdfs: URI or an absolute path
     mapred.input.dir = "file:/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
     "#);
 }

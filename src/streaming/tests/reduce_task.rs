@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::fs::FileSystems;
 use crate::model::{AttemptId, JobId};
 
 use super::super::committer::OutputCommitter;
@@ -57,7 +58,7 @@ fn reduce(stage: &Stage, maps: u32, partition: u32) -> (Result<(), TaskFailure>,
 
 /// Commits and reads a part file.
 fn committed(stage: &Stage, progress: &Progress, name: &str) -> Vec<u8> {
-    let committer = OutputCommitter::new(stage.plan.output.folder.clone());
+    let committer = OutputCommitter::new(&FileSystems::new("alice"), stage.plan.output.folder.clone());
     assert!(committer.needs_commit(progress.attempt()).unwrap());
     committer.commit(progress.attempt()).unwrap();
     fs::read(stage.path("out").join(name)).unwrap()
@@ -175,7 +176,11 @@ fn a_failed_reducer_leaves_nothing() {
     stage.map(0, "b").0.unwrap();
     let (result, progress) = reduce(&stage, 1, 1);
     assert!(matches!(&result, Err(TaskFailure::ExitStatus(exit)) if exit.code == 1), "{result:?}");
-    assert!(!OutputCommitter::new(stage.plan.output.folder.clone()).needs_commit(progress.attempt()).unwrap());
+    assert!(
+        !OutputCommitter::new(&FileSystems::new("alice"), stage.plan.output.folder.clone())
+            .needs_commit(progress.attempt())
+            .unwrap()
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::Configuration;
-use crate::fs::FileUri;
+use crate::fs::{FileSystems, FileUri};
 use crate::model::AttemptId;
 use crate::wire::Phase;
 
@@ -124,6 +124,7 @@ impl Stage {
         fs::create_dir(&folder).unwrap();
         run(&AttemptContext {
             plan: &self.plan,
+            files: &FileSystems::new("alice"),
             partition,
             folder: &folder,
             work_folder: &work_folder,

@@ -26,6 +26,12 @@ pub enum ResourceFault {
         /// The file.
         path: PathBuf,
     },
+    /// It lies on a file system that all machines reach by themselves.
+    #[error("{resource} is not a file of the worker's machine; expected a file: URI or an absolute path")]
+    NotLocal {
+        /// Its address.
+        resource: String,
+    },
     /// Reading or writing it failed on the way.
     #[error("cannot {action} {}: {source}", path.display())]
     Copy {

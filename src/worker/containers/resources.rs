@@ -187,8 +187,9 @@ fn mode_of(is_executable: bool) -> u32 {
 
 fn open(brought: &BroughtResource) -> Result<CheckedFile, ResourceFault> {
     let uri = FileUri::parse(&brought.resource)?;
-    let found = open_behind_links(uri.as_path(), &Expected::file_of_any_owner()).map_err(|error| {
-        if error.is_not_found() { ResourceFault::NotHere { path: uri.as_path().to_owned() } } else { error.into() }
+    let path = uri.local_path().ok_or_else(|| ResourceFault::NotLocal { resource: brought.resource.clone() })?;
+    let found = open_behind_links(path, &Expected::file_of_any_owner()).map_err(|error| {
+        if error.is_not_found() { ResourceFault::NotHere { path: path.to_owned() } } else { error.into() }
     })?;
     check_size(&found.path, found.metadata.len(), brought)?;
     Ok(found)

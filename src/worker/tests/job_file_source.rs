@@ -57,7 +57,8 @@ impl Place {
         let mut cluster = Configuration::new(BTreeMap::new());
         cluster.add_override("mapred.job.tracker=127.0.0.1:1").unwrap();
         cluster.add_override(&format!("mapred.job.tracker.http.address=0.0.0.0:{port}")).unwrap();
-        JobFileSource::new("job_7_0001".parse().unwrap(), self.secret.clone(), &self.file("job.xml"), &cluster)
+        let files = cluster.file_systems("alice");
+        JobFileSource::new(files, "job_7_0001".parse().unwrap(), self.secret.clone(), &self.file("job.xml"), &cluster)
     }
 
     fn read(&self, port: u16, name: &str) -> Result<(String, bool), String> {

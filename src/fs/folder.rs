@@ -1,0 +1,145 @@
+//! An open folder of any file system, and what is done below it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::checked_file::Expected;
+use super::error::FsError;
+use super::folder_handle::FolderHandle;
+use super::open_file::OpenFile;
+use super::status::{EntryKind, EntryStatus};
+
+/// A folder. Names given to its methods are plain names; paths lie below it, and no link in them is followed.
+#[derive(Debug)]
+pub enum Folder {
+    /// On this machine, held open: it stays the same one, whatever happens to its name.
+    Local(FolderHandle),
+}
+
+impl Folder {
+    /// Where it lies, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Folder::Local(folder) => folder.path(),
+        }
+    }
+
+    /// The uid it belongs to; `None` where the file system itself decides by the user's name who may do what.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn owner_uid(&self) -> Result<Option<u32>, FsError> {
+        match self {
+            Folder::Local(folder) => folder.owner().map(Some),
+        }
+    }
+
+    /// Its permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn mode(&self) -> Result<u32, FsError> {
+        match self {
+            Folder::Local(folder) => folder.mode(),
+        }
+    }
+
+    /// Sets its permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
+        match self {
+            Folder::Local(folder) => folder.set_mode(mode),
+        }
+    }
+
+    /// A folder below.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, a `..`, no folder.
+    pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
+        match self {
+            Folder::Local(folder) => folder.folder(path).map(Folder::Local),
+        }
+    }
+
+    /// A regular file below, open for reading.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, a `..`, no regular file, not as expected.
+    pub fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
+        match self {
+            Folder::Local(folder) => folder.file(path, expected).map(OpenFile::Local),
+        }
+    }
+
+    /// Makes a folder in it with exactly these permission bits, or gives the one that is there these.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link or a file is there, or the file system refuses.
+    pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
+        match self {
+            Folder::Local(folder) => folder.make_folder(name, mode).map(Folder::Local),
+        }
+    }
+
+    /// Writes a file that was not there, with these permission bits; on a local disk it may be lost in a power failure.
+    ///
+    /// # Errors
+    /// [`FsError`]: something has that name, or the file system refuses.
+    pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        match self {
+            Folder::Local(folder) => folder.write_unsynced(name, bytes, mode),
+        }
+    }
+
+    /// Removes what has that name in it, a folder with all in it; links are removed, not followed. `false`: nothing was there.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+        match self {
+            Folder::Local(folder) => folder.remove(name),
+        }
+    }
+
+    /// Removes a folder in it that is empty; `false` when it is not, or is not there.
+    ///
+    /// # Errors
+    /// [`FsError`]: no folder, or the file system refuses.
+    pub fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
+        match self {
+            Folder::Local(folder) => folder.remove_empty_folder(name),
+        }
+    }
+
+    /// The names of all that is in it, in order.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn names(&self) -> Result<Vec<OsString>, FsError> {
+        match self {
+            Folder::Local(folder) => folder.names(),
+        }
+    }
+
+    /// What stands under a name in it, links not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {
+        match self {
+            Folder::Local(folder) => Ok(folder.stat_of(name)?.map(|stat| EntryStatus {
+                kind: match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory => EntryKind::Folder,
+                    _ => EntryKind::File,
+                },
+                length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            })),
+        }
+    }
+}

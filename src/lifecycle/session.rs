@@ -22,7 +22,7 @@ use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
     AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, Leftovers, MapInputs, Owner,
-    OwnerHandle, Quarantine, SystemDirAtStart, make_staging_root, make_system_dir,
+    OwnerHandle, Quarantine, SystemDir, SystemDirAtStart, make_staging_root,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames, ServedPorts};
@@ -104,9 +104,9 @@ impl DaemonProcess<'_> {
     ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
-        make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
-        make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
-        let system_dir = SystemDirAtStart::read(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        SystemDir::new(settings).make().map_err(ServeError::SystemDir)?;
+        make_staging_root(settings).map_err(ServeError::StagingRoot)?;
+        let system_dir = SystemDirAtStart::read(&SystemDir::new(settings)).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
         let (rpc_address, http_address) = (rpc.bound, http.bound);

@@ -66,7 +66,7 @@ pub use rack_resolver::RackResolver;
 pub(crate) use scheduler_files::{ReadWish, read_wish};
 pub use shared_presence::{SharedPresence, presence_of};
 pub use submission::{
-    JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, Uploads, make_system_dir,
+    JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, SystemDir, Uploads,
 };
 pub(crate) use submission::{SystemDirAtStart, make_staging_root};
 pub use switch_waiter::SwitchWaiter;

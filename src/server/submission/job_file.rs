@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
@@ -11,13 +11,13 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::config::Settings;
-use crate::fs::{CheckedFile, FileUri};
+use crate::fs::OpenFile;
 use crate::streaming::job_file::{CHANGED_MS, PATH, REPLY_HASH, parse_query};
 use crate::streaming::shuffle::signature::{ShuffleSecret, is_same_hash};
 use crate::web::{FileRefusal, JobFile, JobFileRequest, PieceBody};
 
 use super::staging::StagingRoot;
-use super::system_dir;
+use super::system_dir::SystemDir;
 
 /// Files that are sent at one time: each has a thread.
 const SENT_AT_ONCE: usize = 48;
@@ -32,7 +32,7 @@ const MAX_REPEATED_CHARS: usize = 64;
 /// Gives files of jobs. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
 pub struct JobFileSender {
-    system: FileUri,
+    system: SystemDir,
     staging: StagingRoot,
     places: Arc<Semaphore>,
 }
@@ -42,7 +42,7 @@ pub struct JobFileSender {
 impl JobFileSender {
     pub(super) fn new(settings: &Settings, staging: StagingRoot) -> Self {
         let places = Arc::new(Semaphore::new(SENT_AT_ONCE));
-        Self { system: settings.directories.system.clone(), staging, places }
+        Self { system: SystemDir::new(settings), staging, places }
     }
 
     /// The file that a request is for; `port`: the one that received it, which is signed.
@@ -54,11 +54,9 @@ impl JobFileSender {
         let this = self.clone();
         let opened = tokio::task::spawn_blocking(move || this.open(&request, port)).await;
         let internal = |error| FileRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, error);
-        let (found, reply_hash) = opened.map_err(internal)??;
-        let CheckedFile { mut file, metadata, .. } = found;
-        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let changed_ms = changed.map_or(0, |time| time.as_millis());
-        let left_bytes = metadata.len();
+        let (mut file, reply_hash) = opened.map_err(internal)??;
+        let changed_ms = file.changed_ms().unwrap_or(0);
+        let left_bytes = file.length_bytes();
         let (sender, pieces) = mpsc::channel(WAITING_PIECES);
         tokio::task::spawn_blocking(move || {
             // Held while the file is read.
@@ -81,20 +79,20 @@ impl JobFileSender {
     }
 
     /// Opens the file of a request with a valid signature; returns the signature of the answer, too. Blocking.
-    fn open(&self, request: &JobFileRequest, port: u16) -> Result<(CheckedFile, String), FileRefusal> {
+    fn open(&self, request: &JobFileRequest, port: u16) -> Result<(OpenFile, String), FileRefusal> {
         let query = request.path_and_query.strip_prefix(PATH).and_then(|query| query.strip_prefix('?'));
         let Some((job, name)) = query.and_then(parse_query) else {
             return Err(FileRefusal::new(StatusCode::BAD_REQUEST, "expected job=JOB and name=NAME, each once"));
         };
         let gone = || FileRefusal::new(StatusCode::NOT_FOUND, format_args!("{job} is no job that runs"));
-        let token = system_dir::read_job_token(&self.system, job).map_err(|_| gone())?;
+        let token = self.system.read_job_token(job).map_err(|_| gone())?;
         let secret = ShuffleSecret::of_token_file(&token).ok_or_else(gone)?;
         if !is_same_hash(&request.url_hash, &secret.url_hash(port, &request.path_and_query)) {
             let text = "the request is not signed with the job's token";
             return Err(FileRefusal::new(StatusCode::UNAUTHORIZED, text));
         }
         // Only who knows the token learns more.
-        let info = system_dir::read_job_info(&self.system, job).map_err(|_| gone())?;
+        let info = self.system.read_job_info(job).map_err(|_| gone())?;
         let (user, folder) = (info.user.0, info.directory.0.unwrap_or_default());
         let folder = self.staging.open(&user, job, &folder).map_err(|error| missing(&name, &error))?;
         let found = folder.open_file(Path::new(&name)).map_err(|error| missing(&name, &error))?;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::ForeignState;
-use crate::fs::{FileUri, FsError};
+use crate::fs::FsError;
 use crate::model::{Identifier, JobId};
 use crate::store::{FaultPoint, LoadedState};
 
-use super::{Submissions, system_dir};
+use super::Submissions;
+use super::system_dir::SystemDir;
 
 /// Pause between two attempts while the file system fails.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -77,20 +78,20 @@ impl Leftovers {
     }
 
     /// Writes what is missing; returns the jobs whose directories are not needed. Blocking.
-    fn settle(&self, system: &FileUri) -> Result<Vec<JobId>, FsError> {
+    fn settle(&self, system: &SystemDir) -> Result<Vec<JobId>, FsError> {
         let mut needed: BTreeSet<JobId> = self.owed.union(&self.found).copied().collect();
         for job in &self.owed {
-            system_dir::remove_job_info(system, *job)?;
+            system.remove_job_info(*job)?;
         }
         for JobFiles { job, user, submit_dir, token_file } in &self.unfinished {
             needed.insert(*job);
-            if !system_dir::is_whole(system, *job, token_file) {
-                system_dir::write(system, *job, user, submit_dir, token_file)?;
+            if !system.is_whole(*job, token_file) {
+                system.write(*job, user, submit_dir, token_file)?;
                 FaultPoint::LeftoversWritten.pass();
                 tracing::info!("rewrote the system directory of {job}");
             }
         }
-        let mut jobs = system_dir::jobs(system)?;
+        let mut jobs = system.jobs()?;
         let was_ours = |job: &JobId| self.identifiers.contains(&job.identifier) || self.known.contains(job);
         jobs.retain(|job| was_ours(job) && !needed.contains(job));
         Ok(jobs)
@@ -143,7 +144,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::config::{Environment, LoadOptions, Settings};
     use crate::engine::{Engine, Fact, Restored};
-    use crate::fs::LocalFileSystem;
+    use crate::fs::{FileSystems, FileUri, LocalFileSystem};
     use crate::model::FactNumber;
     use crate::server::engine_config;
     use crate::server::owner::Owner;
@@ -201,18 +202,19 @@ mod tests {
         let engine = Engine::new(config, Restored::default(), clock.now());
         let (owner, _effects) = Owner::new(engine, FactSender::new(Arc::new(NoStore), watcher, 1_000), clock, 1 << 20);
         let submissions = Submissions::new(owner, RackResolver::new(&settings.trackers), &settings, None);
-        super::super::make_system_dir(&settings.directories.system).unwrap();
+        SystemDir::new(&settings).make().unwrap();
         submissions.expect_leftovers();
         submissions.remove_files(id("job_7_0001"), None).await;
         submissions.settle(leftovers(vec![files("job_7_0001"), files("job_7_0002")], BTreeSet::new())).await;
-        let left = LocalFileSystem.names_in(settings.directories.system.as_path()).unwrap();
+        let left = LocalFileSystem.names_in(settings.directories.system.local_path().unwrap()).unwrap();
         assert_eq!(left, ["job_7_0002"]);
     }
 
     #[test]
     fn tokens_are_there_and_nothing_else_of_ours() {
         let folder = tempfile::tempdir().unwrap();
-        let system = FileUri::parse(&format!("file:{}", folder.path().display())).unwrap();
+        let uri = FileUri::parse(&format!("file:{}", folder.path().display())).unwrap();
+        let system = SystemDir::at(FileSystems::new("alice").of(&uri), uri);
         let directory = |job: &str| folder.path().join(job);
         for job in ["job_7_0001", "job_7_0002", "job_7_0003", "job_8_0001", "odd"] {
             LocalFileSystem.make_dir_all(&directory(job), 0o700).unwrap();

@@ -23,7 +23,6 @@ use tokio::sync::watch;
 
 use crate::config::Settings;
 use crate::engine::{Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
-use crate::fs::FileUri;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::model::{FactNumber, JobId};
@@ -42,7 +41,7 @@ pub use map_inputs::MapInputs;
 pub use predecessors::SystemDirAtStart;
 pub use read::SubmissionRequest;
 pub use staging::make_staging_root;
-pub use system_dir::make_system_dir;
+pub use system_dir::SystemDir;
 pub use uploads::Uploads;
 
 use read::{ReadConf, Splits, SubmissionReader};
@@ -66,7 +65,7 @@ pub struct Submissions {
     owner: Rc<Owner>,
     resolver: Arc<RackResolver>,
     reader: SubmissionReader,
-    system: FileUri,
+    system: SystemDir,
     staging: StagingRoot,
     uploads: Uploads,
     job_files: JobFileSender,
@@ -99,7 +98,7 @@ impl Submissions {
             owner,
             resolver,
             reader: SubmissionReader::new(settings, acl, staging.clone()),
-            system: settings.directories.system.clone(),
+            system: SystemDir::new(settings),
             uploads: Uploads::new(settings, staging.clone()),
             job_files: JobFileSender::new(settings, staging.clone()),
             staging,
@@ -288,7 +287,7 @@ impl Submissions {
         token_file: Arc<[u8]>,
     ) -> Result<(), RemoteError> {
         let system = self.system.clone();
-        let write = move || system_dir::write(&system, id, &user, &submit_dir, &token_file);
+        let write = move || system.write(id, &user, &submit_dir, &token_file);
         let written = self.file_pool.run(submitter, write).await;
         let error = match written {
             Ok(written) => return written.map_err(RemoteError::io),
@@ -301,7 +300,7 @@ impl Submissions {
             overdue.borrow_mut().insert(id);
             tokio::task::spawn_local(async move {
                 let _ = ended.await;
-                let removed = tokio::task::spawn_blocking(move || system_dir::remove(&system, id)).await;
+                let removed = tokio::task::spawn_blocking(move || system.remove(id)).await;
                 if let Ok(Err(error)) = removed {
                     tracing::warn!("cannot remove files of a job: {error}");
                 }
@@ -338,12 +337,12 @@ impl Submissions {
     /// Removes job-info, so that no other JobTracker adopts a completed job.
     pub async fn remove_job_info(&self, id: JobId) {
         let system = self.system.clone();
-        self.report(self.remove(move || system_dir::remove_job_info(&system, id)).await);
+        self.report(self.remove(move || system.remove_job_info(id)).await);
     }
 
     async fn remove_system_dir(&self, id: JobId) {
         let system = self.system.clone();
-        self.report(self.remove(move || system_dir::remove(&system, id)).await);
+        self.report(self.remove(move || system.remove(id)).await);
     }
 
     fn report(&self, removed: Result<Result<(), crate::fs::FsError>, RemoteError>) {

@@ -8,17 +8,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::engine::{Event, ForeignJob, ForeignState, Reply};
-use crate::fs::{FileUri, FsError};
+use crate::fs::FsError;
 use crate::model::{Identifier, JobId};
 use crate::store::LoadedState;
 
 use super::read::{ReadConf, Splits};
-use super::{SubmissionError, Submissions, system_dir};
+use super::system_dir::SystemDir;
+use super::{SubmissionError, Submissions};
 
 /// The content of the system directory at the start.
 #[derive(Debug)]
 pub struct SystemDirAtStart {
-    system: FileUri,
+    system: SystemDir,
     jobs: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     was_another_here: bool,
@@ -31,9 +32,9 @@ impl SystemDirAtStart {
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn read(system: &FileUri) -> Result<Self, FsError> {
-        let jobs = system_dir::jobs(system)?.into_iter().collect();
-        let was_another_here = system_dir::has_foreign_start_marker(system);
+    pub fn read(system: &SystemDir) -> Result<Self, FsError> {
+        let jobs = system.jobs()?.into_iter().collect();
+        let was_another_here = system.has_foreign_start_marker()?;
         Ok(Self { system: system.clone(), jobs, was_another_here })
     }
 
@@ -65,7 +66,7 @@ impl SystemDirAtStart {
         for job in self.jobs.iter().filter(of_others) {
             if !recover {
                 tracing::warn!("{job} is not adopted: mapred.jobtracker.restart.recover is false; its directory stays");
-            } else if !system_dir::can_be_adopted(&self.system, *job) {
+            } else if !self.system.can_be_adopted(*job) {
                 tracing::warn!(
                     "{job} is not adopted: its system directory lacks job-info or jobToken; the directory stays"
                 );
@@ -84,7 +85,7 @@ impl SystemDirAtStart {
     fn tokens(&self, opened: &LoadedState) -> BTreeMap<JobId, Option<Arc<[u8]>>> {
         let unfinished = opened.jobs.unfinished.iter().map(|job| job.accepted.id);
         let present = unfinished.filter(|job| self.jobs.contains(job));
-        let token = |job| system_dir::read_job_token(&self.system, job).ok().map(Arc::from);
+        let token = |job| self.system.read_job_token(job).ok().map(Arc::from);
         present.map(|job| (job, token(job))).collect()
     }
 }
@@ -108,7 +109,7 @@ impl Submissions {
         // If the daemon stops before, the next start repeats all of it.
         if was_another_here && self.owner.wait_durable(self.owner.last_fact()).await.is_ok() {
             let system = self.system.clone();
-            self.report(self.on_pool(move || system_dir::remove_foreign_start_marker(&system)).await);
+            self.report(self.on_pool(move || system.remove_foreign_start_marker()).await);
         }
     }
 
@@ -117,7 +118,7 @@ impl Submissions {
         let (system, reader) = (self.system.clone(), self.reader.clone());
         let (resolver, pool_property) = (self.resolver.clone(), self.pool_property());
         let read = move || -> Result<_, SubmissionError> {
-            let info = system_dir::read_job_info(&system, id)?;
+            let info = system.read_job_info(id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
             let ReadConf { directory, mut spec, .. } =
@@ -126,7 +127,7 @@ impl Submissions {
             spec.only_stock = spec.only_stock.or(read.only_stock);
             let rack_request = resolver.request_racks(&user, read.splits.hosts(), true);
             let splits = Splits::of(read.splits, rack_request, &resolver);
-            Ok((user, spec, splits, system_dir::read_job_token(&system, id)?))
+            Ok((user, spec, splits, system.read_job_token(id)?))
         };
         let read = self.on_pool(read).await.map_err(|error| error.message)?;
         let (user, spec, splits, token_file) = read.map_err(|error| error.to_string())?;

@@ -4,10 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::FileType;
-
 use crate::config::{Settings, excerpt};
-use crate::fs::{CheckedFile, Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
+use crate::fs::{EntryKind, Expected, FileSystems, FileUri, Folder, FsError, OpenFile, Privacy};
 use crate::model::JobId;
 use crate::server::accounts::Accounts;
 
@@ -23,8 +21,10 @@ const ROOT_MODE: u32 = 0o1777;
 ///
 /// # Errors
 /// [`FsError`]. A missing one that cannot be made is only logged, since clients may make it.
-pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
-    match open_trusted_folder(root.as_path(), ROOT_MODE, Privacy::Shared) {
+pub fn make_staging_root(settings: &Settings) -> Result<(), FsError> {
+    let root = &settings.directories.staging_root;
+    let files = settings.configuration.file_systems(&settings.daemon_user).of(root);
+    match files.trusted_folder(root, ROOT_MODE, Privacy::Shared) {
         Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
         Err(error @ FsError::Refused { .. }) => {
             tracing::warn!("no job can be staged until the staging root exists: {error}")
@@ -37,6 +37,7 @@ pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
 /// Where clients put the files of their jobs: `<root>/<user>/.staging/<job>`.
 #[derive(Clone, Debug)]
 pub(super) struct StagingRoot {
+    files: FileSystems,
     root: FileUri,
     accounts: Arc<Accounts>,
 }
@@ -45,7 +46,7 @@ pub(super) struct StagingRoot {
 #[derive(Debug)]
 pub(super) struct JobDirectory {
     uri: FileUri,
-    folder: FolderHandle,
+    folder: Folder,
     owners: Vec<u32>,
 }
 
@@ -53,12 +54,13 @@ pub(super) struct JobDirectory {
 
 impl StagingRoot {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { root: settings.directories.staging_root.clone(), accounts: Arc::new(Accounts::new()) }
+        let files = settings.configuration.file_systems(&settings.daemon_user);
+        Self { files, root: settings.directories.staging_root.clone(), accounts: Arc::new(Accounts::new()) }
     }
 
     #[cfg(test)]
     pub(super) fn at(root: FileUri) -> Self {
-        Self { root, accounts: Arc::new(Accounts::new()) }
+        Self { files: FileSystems::new("alice"), root, accounts: Arc::new(Accounts::new()) }
     }
 
     /// Opens the directory that a client named for its job. Blocking.
@@ -66,9 +68,9 @@ impl StagingRoot {
     /// No link is followed below the root. The directory and its parent must belong to the submitter, if this machine
     /// knows the name, else to the owner of `<root>/<user>`; root and the daemon's user are allowed in any case.
     pub(super) fn open(&self, user: &str, job: JobId, named: &str) -> Result<JobDirectory, SubmissionError> {
-        let uri = FileUri::parse(named).map_err(|source| {
+        let uri = self.root.resolve(named).map_err(|source| {
             // The same error about a text that may be repeated.
-            let source = FileUri::parse(&excerpt(named)).err().unwrap_or(source);
+            let source = self.root.resolve(&excerpt(named)).err().unwrap_or(source);
             SubmissionError::Directory { job, source }
         })?;
         if self.job_directory(user, job).as_ref() != Some(&uri) {
@@ -82,7 +84,7 @@ impl StagingRoot {
     /// Removes the directory of a completed or rejected job; `false` if it does not exist, or is outside the root and
     /// stays. Blocking.
     pub(super) fn remove(&self, job: JobId, named: &str) -> Result<bool, FsError> {
-        let Some(user) = FileUri::parse(named).ok().and_then(|uri| self.user_of(job, &uri)) else {
+        let Some(user) = self.root.resolve(named).ok().and_then(|uri| self.user_of(job, &uri)) else {
             tracing::warn!("not removing the directory of {job}: expected one in {}/USER/{AREA}", self.root);
             return Ok(false);
         };
@@ -99,14 +101,14 @@ impl StagingRoot {
 
     /// Removes the folders of a user that the daemon has made for handed-over files, when no job is left in them: the user's
     /// own client would refuse to stage there.
-    fn remove_empty_home(&self, user: &str, area: &FolderHandle) -> Result<(), FsError> {
+    fn remove_empty_home(&self, user: &str, area: &Folder) -> Result<(), FsError> {
         let ours = rustix::process::geteuid();
-        if ours.is_root() || area.owner()? != ours.as_raw() {
+        if ours.is_root() || area.owner_uid()? != Some(ours.as_raw()) {
             return Ok(());
         }
-        let root = FolderHandle::open(self.root.as_path())?;
+        let root = self.folder(user)?;
         let home = root.folder(Path::new(user))?;
-        if home.owner()? == ours.as_raw() && home.remove_empty_folder(AREA.as_ref())? {
+        if home.owner_uid()? == Some(ours.as_raw()) && home.remove_empty_folder(AREA.as_ref())? {
             root.remove_empty_folder(user.as_ref())?;
         }
         Ok(())
@@ -116,15 +118,20 @@ impl StagingRoot {
     /// read what lies in it.
     pub(super) fn closed_folder(&self, user: &str, job: JobId) -> Option<(PathBuf, u32)> {
         let directory = self.job_directory(user, job)?;
-        directory.as_path().ancestors().take(3).find_map(|folder| {
+        directory.local_path()?.ancestors().take(3).find_map(|folder| {
             let metadata = std::fs::symlink_metadata(folder).ok()?;
             Some((folder.to_owned(), metadata.mode() & 0o7777))
         })
     }
 
     /// Where it lies.
-    pub(super) fn path(&self) -> &Path {
-        self.root.as_path()
+    pub(super) fn uri(&self) -> &FileUri {
+        &self.root
+    }
+
+    /// The root, as a user.
+    fn folder(&self, user: &str) -> Result<Folder, FsError> {
+        self.files.as_user(user).of(&self.root).folder(&self.root)
     }
 
     /// The number of a user, if this machine knows the name.
@@ -145,22 +152,28 @@ impl StagingRoot {
 
     /// The user to whose job the directory belongs.
     fn user_of(&self, job: JobId, directory: &FileUri) -> Option<String> {
-        let below = directory.as_path().strip_prefix(self.root.as_path()).ok()?;
-        let user = below.components().next()?.as_os_str().to_str()?.to_owned();
+        let user = directory.below(&self.root)?.split('/').next()?.to_owned();
         (self.job_directory(&user, job)? == *directory).then_some(user)
     }
 
     /// The user's staging folder, the job's directory in it, and the allowed owners of both and of the files.
-    fn find(&self, user: &str, job: JobId) -> Result<(FolderHandle, FolderHandle, Vec<u32>), FsError> {
-        let home = FolderHandle::open(self.root.as_path())?.folder(Path::new(user))?;
+    fn find(&self, user: &str, job: JobId) -> Result<(Folder, Folder, Vec<u32>), FsError> {
+        let home = self.folder(user)?.folder(Path::new(user))?;
         let area = home.folder(Path::new(AREA))?;
         let directory = area.folder(Path::new(&job.to_string()))?;
-        let found = [area.owner()?, directory.owner()?];
+        let (Some(of_area), Some(of_directory)) = (area.owner_uid()?, directory.owner_uid()?) else {
+            // Reached as the user: the file system lets it see what is the user's.
+            return Ok((area, directory, Vec::new()));
+        };
+        let found = [of_area, of_directory];
         let mut owners = vec![0, rustix::process::geteuid().as_raw()];
         owners.dedup();
         // The name is looked up only if the files have another owner.
         if found.iter().any(|owner| !owners.contains(owner)) {
-            owners.insert(0, self.accounts.uid_of(user).map_or_else(|| home.owner(), Ok)?);
+            owners.insert(
+                0,
+                self.accounts.uid_of(user).map_or_else(|| home.owner_uid(), |uid| Ok(Some(uid)))?.unwrap_or(0),
+            );
         }
         for (folder, owner) in [&area, &directory].into_iter().zip(found) {
             if !owners.contains(&owner) {
@@ -172,14 +185,14 @@ impl StagingRoot {
 }
 
 /// The length of all files below a folder.
-fn size_of(folder: &FolderHandle, level: usize) -> Result<u64, FsError> {
+fn size_of(folder: &Folder, level: usize) -> Result<u64, FsError> {
     const MAX_LEVEL: usize = 16;
     let mut bytes = 0_u64;
     for name in folder.names()? {
-        let Some(stat) = folder.stat_of(&name)? else { continue };
-        bytes = bytes.saturating_add(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory if level < MAX_LEVEL => size_of(&folder.folder(Path::new(&name))?, level + 1)?,
-            _ => u64::try_from(stat.st_size).unwrap_or(0),
+        let Some(status) = folder.status_of(&name)? else { continue };
+        bytes = bytes.saturating_add(match status.kind {
+            EntryKind::Folder if level < MAX_LEVEL => size_of(&folder.folder(Path::new(&name))?, level + 1)?,
+            _ => status.length_bytes,
         });
     }
     Ok(bytes)
@@ -194,11 +207,11 @@ impl JobDirectory {
 
     /// The path of a file of the job, for messages.
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
-        self.uri.as_path().join(name)
+        self.uri.shown_path().join(name)
     }
 
     /// Opens a file of the job, also in a folder below. Blocking.
-    pub(super) fn open_file(&self, name: &Path) -> Result<CheckedFile, FsError> {
+    pub(super) fn open_file(&self, name: &Path) -> Result<OpenFile, FsError> {
         let expected = Expected::file_of(self.owners.iter().copied()).with_one_link();
         self.folder.file(name, &expected)
     }
@@ -234,7 +247,7 @@ mod tests {
             let scratch = tempfile::tempdir().unwrap();
             let root = scratch.path().canonicalize().unwrap().join("staging");
             let uri = FileUri::parse(root.to_str().unwrap()).unwrap();
-            let staging = StagingRoot { root: uri, accounts: Arc::new(Accounts::new()) };
+            let staging = StagingRoot::at(uri);
             let area = Self { _scratch: scratch, root, staging, job: "job_7_0001".parse().unwrap() };
             fs::create_dir_all(area.path("u-1/.staging/job_7_0001")).unwrap();
             fs::write(area.path("u-1/.staging/job_7_0001/job.xml"), "text").unwrap();

@@ -134,7 +134,12 @@ impl UploadFolders {
     /// Whether `bytes` more leave the room that is to be kept.
     pub(super) fn check_room(&self, bytes: u64) -> Result<(), FileRefusal> {
         let keep_bytes = self.limits.keep_free_bytes;
-        let free_bytes = FolderHandle::open(self.staging.path()).and_then(|root| root.free_bytes());
+        let root = self.staging.uri();
+        let Some(path) = root.local_path() else {
+            let text = format!("clients write the files of jobs to the staging root {root} by themselves");
+            return Err(FileRefusal::new(StatusCode::NOT_IMPLEMENTED, text));
+        };
+        let free_bytes = FolderHandle::open(path).and_then(|root| root.free_bytes());
         let free_bytes = free_bytes.map_err(|error| FileRefusal::new(StatusCode::INSUFFICIENT_STORAGE, error))?;
         if free_bytes.saturating_sub(bytes) < keep_bytes {
             let text = format!(
@@ -202,7 +207,7 @@ impl UploadFolders {
         let names: Vec<&str> = [user, AREA, &job].into_iter().chain(parts.iter().copied()).collect();
         let mut tries = 1;
         loop {
-            let mut folder = FolderHandle::open(self.staging.path())?;
+            let mut folder = FolderHandle::open(&self.staging.uri().shown_path())?;
             let made = names.iter().try_for_each(|name| {
                 folder = own_folder(&folder, name.as_ref(), owner)?;
                 Ok(())
@@ -220,7 +225,7 @@ impl UploadFolders {
         if !is_closed {
             return FileRefusal::new(StatusCode::INSUFFICIENT_STORAGE, format_args!("{job}: {error}"));
         }
-        let home = self.staging.path().join(user);
+        let home = self.staging.uri().shown_path().join(user);
         let text = format!(
             "{job}: {error}; the JobTracker runs as {} and keeps handed-over files in a folder of its own: remove {} if no job \
              needs it",

@@ -43,8 +43,8 @@ impl JobClient {
     }
 
     /// Where its jobs are staged.
-    pub fn staging_directory(&self) -> &std::path::Path {
-        self.staging.as_path()
+    pub fn staging_directory(&self) -> std::path::PathBuf {
+        self.staging.shown_path()
     }
 
     /// Makes a call.
@@ -57,7 +57,7 @@ impl JobClient {
     pub async fn stage(&mut self, files: &JobFiles) -> anyhow::Result<StagedJob> {
         let Value::JobId(id) = self.call(JobSubmissionCall::GetNewJobId).await? else { bail!("no job id") };
         let directory = self.staging.join(&id.to_string())?;
-        staging::write(directory.as_path(), &directory.to_string(), id, &self.user, files)?;
+        staging::write(&directory.shown_path(), &directory.to_string(), id, &self.user, files)?;
         Ok(StagedJob { id, directory })
     }
 

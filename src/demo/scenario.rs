@@ -160,7 +160,8 @@ impl<'a> Scenario<'a> {
             "mapred.reduce.tasks.speculative.execution=false".to_owned(),
         ];
         let configuration = JobConfiguration::load(None, &values, bidder.name)?;
-        let prepared = PreparedJob::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
+        let files = configuration.file_systems(bidder.name);
+        let prepared = PreparedJob::new(job, &configuration, &files, &Scratch::uri(scratch.folder())?)?;
         let signing = SigningOptions { signer: signer.clone(), market: market.clone(), wall_ms: crate::clock::wall_ms };
         *since = Instant::now();
         let submitted = prepared.submit(jobtracker, Some(&signing)).await?;

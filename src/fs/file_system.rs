@@ -1,6 +1,7 @@
 //! The file systems there are, and which of them a path lies on.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::checked_file::Expected;
@@ -10,7 +11,7 @@ use super::file_writer::FileWriter;
 use super::folder::Folder;
 use super::local::LocalFileSystem;
 use super::open_file::OpenFile;
-use super::status::{EntryKind, EntryStatus};
+use super::status::{BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 use super::trusted_folder::{Privacy, TrustedFolder};
 
 /// Reaches all file systems as one user. Cheap to clone, for any thread.
@@ -142,6 +143,16 @@ impl FileSystem {
         }
     }
 
+    /// Copies a file of this machine to a name that is free, with exactly these permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn copy_in(&self, from: &Path, to: &FileUri, mode: u32) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.copy_in(from, to.as_path(), mode),
+        }
+    }
+
     /// Makes a folder and those above it; the folder itself has `mode` afterwards.
     ///
     /// # Errors
@@ -170,6 +181,40 @@ impl FileSystem {
         match self {
             FileSystem::Local(local) => local.names_in(path.as_path()),
         }
+    }
+
+    /// All that is in a folder, in order of names; links are followed.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn entries(&self, path: &FileUri) -> Result<Vec<Entry>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.entries(path.as_path()),
+        }
+    }
+
+    /// Where the parts of a file of `length_bytes` lie, in order; none of an empty one.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
+        match self {
+            FileSystem::Local(local) => Ok(local.blocks(path.as_path(), length_bytes)),
+        }
+    }
+
+    /// The user that this file system is reached as; on this machine, that of the process.
+    #[must_use]
+    pub fn own_name(&self) -> EntryOwner {
+        match self {
+            FileSystem::Local(_) => EntryOwner::Uid(rustix::process::geteuid().as_raw()),
+        }
+    }
+
+    /// Whether something belongs to that user.
+    #[must_use]
+    pub fn is_own(&self, owner: &EntryOwner) -> bool {
+        *owner == self.own_name()
     }
 
     /// What stands under a path, links not followed; `None`: nothing.

@@ -194,7 +194,7 @@ impl FileUri {
 
     /// The path for the system, of a file that lies on this machine.
     #[must_use]
-    pub fn as_path(&self) -> &Path {
+    pub(super) fn as_path(&self) -> &Path {
         Path::new(&self.path)
     }
 

@@ -9,7 +9,7 @@ use super::checked_file::Expected;
 use super::error::FsError;
 use super::folder_handle::FolderHandle;
 use super::open_file::OpenFile;
-use super::status::{EntryKind, EntryStatus};
+use super::status::{EntryKind, EntryOwner, EntryStatus};
 
 /// A folder. Names given to its methods are plain names; paths lie below it, and no link in them is followed.
 #[derive(Debug)]
@@ -139,6 +139,8 @@ impl Folder {
                     _ => EntryKind::File,
                 },
                 length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+                block_bytes: None,
+                owner: EntryOwner::Uid(stat.st_uid),
             })),
         }
     }

@@ -1,9 +1,9 @@
 //! Files of this machine, in the way Hadoop's `LocalFileSystem` leaves them for Java readers.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::checked_file::Expected;
@@ -13,9 +13,12 @@ use super::file_writer::FileWriter;
 use super::folder::Folder;
 use super::folder_handle::FolderHandle;
 use super::open_file::OpenFile;
-use super::status::{EntryKind, EntryStatus};
+use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 use super::trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 use super::untrusted::{open_behind_links, open_below};
+
+/// What stock clients call the machine of a local file (1.2.1 `FileSystem.getFileBlockLocations`).
+const LOCAL_HOST: &str = "localhost";
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,10 +78,7 @@ impl LocalFileSystem {
     /// [`FsError`].
     pub(super) fn status(&self, path: &Path) -> Result<Option<EntryStatus>, FsError> {
         match fs::metadata(path) {
-            Ok(metadata) => {
-                let kind = if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File };
-                Ok(Some(EntryStatus { kind, length_bytes: metadata.len() }))
-            }
+            Ok(metadata) => Ok(Some(status_of(&metadata))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
         }
@@ -133,6 +133,16 @@ impl LocalFileSystem {
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
+    /// Copies a file to a name that is free, with exactly these permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`]; also when something has the name.
+    pub(super) fn copy_in(&self, from: &Path, to: &Path, mode: u32) -> Result<(), FsError> {
+        let mut source = open_behind_links(from, &Expected::file_of_any_owner())?.file;
+        let copied = create(to, b"", mode).and_then(|mut target| io::copy(&mut source, &mut target));
+        copied.map(drop).map_err(refused("write", to, "a name that is free, in a folder that may be written to"))
+    }
+
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
     /// are made with 0755.
     ///
@@ -167,6 +177,27 @@ impl LocalFileSystem {
         let mut names = read().map_err(refused("list", path, "a folder that may be read"))?;
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// All that is in a folder, in order; links are followed, and what a dangling one names is left out.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub(super) fn entries(&self, path: &Path) -> Result<Vec<Entry>, FsError> {
+        let mut entries = Vec::new();
+        for name in self.names_in(path)? {
+            if let Some(status) = self.status(&path.join(&name))? {
+                entries.push(Entry { name, status });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// One part, on this machine (1.2.1 `FileSystem.getFileBlockLocations`).
+    pub(super) fn blocks(&self, _path: &Path, length_bytes: u64) -> Vec<BlockPlace> {
+        let hosts = vec![BlockHost { host: LOCAL_HOST.to_owned(), topology: String::new() }];
+        let whole = BlockPlace { offset_bytes: 0, length_bytes, hosts };
+        if length_bytes > 0 { vec![whole] } else { Vec::new() }
     }
 
     /// What stands under a path, links not followed; `None`: nothing.
@@ -213,6 +244,15 @@ impl LocalFileSystem {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(refused(error)),
             _ => Ok(()),
         }
+    }
+}
+
+fn status_of(metadata: &Metadata) -> EntryStatus {
+    EntryStatus {
+        kind: if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File },
+        length_bytes: metadata.len(),
+        block_bytes: None,
+        owner: EntryOwner::Uid(metadata.uid()),
     }
 }
 

@@ -37,6 +37,6 @@ pub use locked_file::{FileAccess, LockedFile, replace_file, write_private_file};
 pub use open_file::OpenFile;
 pub use others::access_of_others;
 pub use rights::FileRights;
-pub use status::{EntryKind, EntryStatus};
+pub use status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};

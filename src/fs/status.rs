@@ -1,4 +1,6 @@
-//! What a file system says of a file or folder.
+//! What a file system says of files and folders.
+
+use std::ffi::OsString;
 
 /// What may stand under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,11 +11,62 @@ pub enum EntryKind {
     File,
 }
 
+/// Whom a file or folder belongs to, as its file system says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryOwner {
+    /// A user of this machine.
+    Uid(u32),
+    /// A user of the NameNode.
+    Name(String),
+}
+
 /// A file or folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryStatus {
     /// Which of the two.
     pub kind: EntryKind,
     /// Its length; of a folder nothing that means anything.
     pub length_bytes: u64,
+    /// The block size that the file system keeps for it, bytes; `None` where it keeps none.
+    pub block_bytes: Option<u64>,
+    /// Whom it belongs to.
+    pub owner: EntryOwner,
+}
+
+/// A file or folder in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// What is known of it.
+    pub status: EntryStatus,
+}
+
+/// A part of a file, and the machines that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockPlace {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub length_bytes: u64,
+    /// The machines.
+    pub hosts: Vec<BlockHost>,
+}
+
+/// A machine that has a part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockHost {
+    /// Its name, which is compared with those of trackers.
+    pub host: String,
+    /// Where it stands in the network: its rack and `address:port`, separated by a slash. Empty: unknown.
+    pub topology: String,
+}
+
+impl std::fmt::Display for EntryOwner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EntryOwner::Uid(uid) => write!(f, "uid {uid}"),
+            EntryOwner::Name(name) => f.write_str(name),
+        }
+    }
 }

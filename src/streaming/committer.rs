@@ -190,11 +190,14 @@ mod tests {
         assert!(!committer.needs_commit(attempt(0)).unwrap());
         for number in 0..2 {
             let folder = committer.set_up_attempt(attempt(number)).unwrap();
-            assert_eq!(folder.as_path(), out.join(format!("_temporary/_attempt_202611211027_0016_r_000001_{number}")));
-            fs::create_dir(folder.as_path().join("side")).unwrap();
-            fs::write(folder.as_path().join("part-00001"), number.to_string()).unwrap();
-            fs::write(folder.as_path().join(".part-00001.crc"), number.to_string()).unwrap();
-            fs::write(folder.as_path().join(format!("side/{number}")), "").unwrap();
+            assert_eq!(
+                folder.shown_path(),
+                out.join(format!("_temporary/_attempt_202611211027_0016_r_000001_{number}"))
+            );
+            fs::create_dir(folder.shown_path().join("side")).unwrap();
+            fs::write(folder.shown_path().join("part-00001"), number.to_string()).unwrap();
+            fs::write(folder.shown_path().join(".part-00001.crc"), number.to_string()).unwrap();
+            fs::write(folder.shown_path().join(format!("side/{number}")), "").unwrap();
         }
         fs::create_dir(out.join("side")).unwrap();
         fs::write(out.join("part-00001"), "of an attempt that was lost while it committed").unwrap();

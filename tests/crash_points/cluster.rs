@@ -204,7 +204,7 @@ impl Cluster {
             let stamp = stage.next_stamp().to_string();
             let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
             let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
-            staging::write(directory.as_path(), &directory.to_string(), id, user, &files).unwrap();
+            staging::write(&directory.shown_path(), &directory.to_string(), id, user, &files).unwrap();
             match self.call(stage, (user, user), Protocol::JobSubmission, &submit) {
                 (Ok(Value::JobStatus(Some(status))), _) => {
                     assert_eq!(status.id, id);

@@ -271,8 +271,8 @@ impl Run {
         let system = FileUri::parse(&system)?;
         let end = Instant::now() + FILES_GONE_WITHIN;
         loop {
-            let mut left = job_folders(system.as_path())?;
-            left.extend(job_folders(self.client.staging_directory())?);
+            let mut left = job_folders(&system.shown_path())?;
+            left.extend(job_folders(&self.client.staging_directory())?);
             if left.is_empty() {
                 return Ok(());
             }

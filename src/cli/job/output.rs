@@ -1,16 +1,16 @@
 //! `jobtracker job output`: prints the output of a job.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobState;
-use crate::fs::{Expected, FileUri, open_behind_links};
+use crate::fs::{Entry, EntryKind, Expected, FileSystem, FileUri, FsError};
 
-use super::connection::ConnectionArguments;
+use super::connection::{Connection, ConnectionArguments};
 use super::error::JobCommandError;
 use super::submission_record::SubmissionRecord;
 use super::tasks::read_tasks;
@@ -47,21 +47,29 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
         Err(error) => recorded().ok_or(error)?,
     };
     let bad = |error: &dyn std::fmt::Display| JobCommandError::Argument(format!("the output of {job}: {error}"));
-    let uri = FileUri::parse(&folder).map_err(|error| bad(&error))?;
-    let parts =
-        part_files(uri.as_path()).map_err(|error| bad(&format!("cannot read {}: {error}", uri.as_path().display())))?;
+    let Connection { configuration, jobtracker } = connection.connection(&[])?;
+    let files = configuration.file_systems(jobtracker.user());
+    let uri = configuration.working_dir(jobtracker.user(), Path::new("/")).and_then(|base| base.resolve(&folder));
+    let uri = uri.map_err(|error| bad(&error))?;
+    let unreadable = |path: &FileUri, error: &dyn std::fmt::Display| {
+        bad(&format!("cannot read {}: {error}", path.shown_path().display()))
+    };
+    let files = files.of(&uri);
+    let parts = part_files(&files, &uri).map_err(|error| unreadable(&uri, &io::Error::from(error)))?;
     if connection.form() == Form::Json {
-        let files: Vec<_> =
-            parts.iter().map(|(path, bytes)| serde_json::json!({ "file": path, "bytes": bytes })).collect();
+        let files: Vec<_> = parts
+            .iter()
+            .map(|(path, bytes)| serde_json::json!({ "file": path.shown_path(), "bytes": bytes }))
+            .collect();
         return Ok(json(&serde_json::json!({ "job": job, "state": state, "output": uri.to_string(), "files": files })));
     }
     let mut stdout = io::stdout().lock();
     for (path, _) in &parts {
-        match copy(path, &mut stdout) {
+        match copy(&files, path, &mut stdout) {
             // As by `head`.
             Err(Failure::Write(error)) if error.kind() == ErrorKind::BrokenPipe => break,
             Err(Failure::Write(error)) => return Err(error.into()),
-            Err(Failure::Read(error)) => return Err(bad(&format!("cannot read {}: {error}", path.display()))),
+            Err(Failure::Read(error)) => return Err(unreadable(path, &error)),
             Ok(()) => {}
         }
     }
@@ -69,16 +77,17 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
 }
 
 /// The part files of a folder with their lengths, bytes, by name: the order of the reduces.
-fn part_files(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
+fn part_files(files: &FileSystem, folder: &FileUri) -> Result<Vec<(FileUri, u64)>, FsError> {
     let mut parts = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let about = entry.metadata()?;
-        if about.is_file() && entry.file_name().to_string_lossy().starts_with("part-") {
-            parts.push((entry.path(), about.len()));
+    for Entry { name, status } in files.entries(folder)? {
+        let name = name.to_string_lossy();
+        if status.kind == EntryKind::File
+            && name.starts_with("part-")
+            && let Ok(path) = folder.join(&name)
+        {
+            parts.push((path, status.length_bytes));
         }
     }
-    parts.sort();
     Ok(parts)
 }
 
@@ -90,10 +99,10 @@ enum Failure {
 }
 
 /// Copies a part, decompressed by the end of its name.
-fn copy(path: &Path, to: &mut impl Write) -> Result<(), Failure> {
-    let opened = open_behind_links(path, &Expected::file_of_any_owner());
-    let file = opened.map_err(|error| Failure::Read(error.into()))?.file;
-    let mut from: Box<dyn Read> = match path.extension().and_then(|end| end.to_str()) {
+fn copy(files: &FileSystem, path: &FileUri, to: &mut impl Write) -> Result<(), Failure> {
+    let opened = files.open(path, &Expected::file_of_any_owner());
+    let file = opened.map_err(|error| Failure::Read(error.into()))?;
+    let mut from: Box<dyn Read> = match path.name().and_then(|name| name.rsplit_once('.')).map(|(_, end)| end) {
         Some("gz") => Box::new(MultiGzDecoder::new(file)),
         Some("deflate") => Box::new(ZlibDecoder::new(file)),
         _ => Box::new(file),
@@ -116,6 +125,7 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::fs::FileSystems;
 
     #[test]
     fn parts_are_joined_in_order_and_decompressed() {
@@ -131,11 +141,13 @@ mod tests {
         }
         std::fs::create_dir(path("part-folder")).unwrap();
         let mut printed = Vec::new();
-        for (path, _) in part_files(folder.path()).unwrap() {
-            copy(&path, &mut printed).unwrap();
+        let uri = FileUri::parse(folder.path().to_str().unwrap()).unwrap();
+        let files = FileSystems::new("alice").of(&uri);
+        for (path, _) in part_files(&files, &uri).unwrap() {
+            copy(&files, &path, &mut printed).unwrap();
         }
         assert_eq!(String::from_utf8(printed).unwrap(), "one\ntwo\nthree\n");
         std::fs::write(path("part-00003.gz"), "no gzip").unwrap();
-        assert!(matches!(copy(&path("part-00003.gz"), &mut Vec::new()), Err(Failure::Read(_))));
+        assert!(matches!(copy(&files, &uri.join("part-00003.gz").unwrap(), &mut Vec::new()), Err(Failure::Read(_))));
     }
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::client::job::JobClientError;
 use crate::client::job::JobId;
-use crate::fs::LocalFileSystem;
+use crate::fs::{FileUri, LocalFileSystem};
 
 use super::error::JobCommandError;
 use super::submit_arguments::SubmitArguments;
@@ -38,6 +39,9 @@ pub(super) struct SubmissionRecord {
     pub(super) server: Option<String>,
     /// All other options.
     pub(super) arguments: SubmitArguments,
+    /// The output directory; older records have none.
+    #[serde(default)]
+    pub(super) output: Option<FileUri>,
 }
 
 // === impl SubmissionRecord ===
@@ -69,7 +73,11 @@ impl SubmissionRecord {
 
     /// The output directory, as a URI.
     pub(super) fn output(&self) -> Result<String, JobCommandError> {
-        Ok(self.arguments.job(&self.directory)?.output.to_string())
+        if let Some(output) = &self.output {
+            return Ok(output.to_string());
+        }
+        let directory = FileUri::parse(&self.directory.to_string_lossy()).map_err(JobClientError::from)?;
+        Ok(self.arguments.job(&directory)?.output.to_string())
     }
 }
 

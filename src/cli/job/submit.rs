@@ -13,7 +13,7 @@ use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
-use crate::fs::FileUri;
+use crate::fs::{FileSystems, FileUri};
 
 use super::connection::{Connection, ConnectionArguments};
 use super::cost_text::{add_cost, render_cost_line};
@@ -30,21 +30,22 @@ use super::submit_arguments::SubmitArguments;
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let connection_arguments = &arguments.connection;
     let form = connection_arguments.form();
-    let working_dir = std::env::current_dir()?;
+    let mut connection = connection_arguments.connection(&arguments.properties())?;
+    let (configuration, user) = (&connection.configuration, connection.jobtracker.user());
+    let files = configuration.file_systems(user);
+    let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
     let job = arguments.job(&working_dir)?;
     let output = job.output.clone();
-    let mut connection = connection_arguments.connection(&arguments.properties())?;
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
         market: connection_arguments.market(&connection),
         wall_ms: crate::clock::wall_ms,
     });
-    let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
     let earlier = match arguments.overwrite {
-        true => EarlierOutput::set_aside(output.as_path()).map_err(JobClientError::from)?,
+        true => EarlierOutput::set_aside(&files, &output).map_err(JobClientError::from)?,
         false => None,
     };
-    let prepared = PreparedJob::new(job, &connection.configuration, &working_dir)?;
+    let prepared = PreparedJob::new(job, &connection.configuration, &files, &working_dir)?;
     let prepared = prepared.with_web(connection_arguments.market(&connection));
     if arguments.dry_run {
         let market = connection_arguments.market(&connection);
@@ -75,7 +76,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
-    if let Err(error) = record(arguments, submitted.job) {
+    if let Err(error) = record(arguments, submitted.job, &output) {
         print_error(&format!(
             "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
             submitted.job
@@ -102,11 +103,11 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
-    follow(connection, arguments, submitted.job, &output, progress).await
+    follow(connection, arguments, submitted.job, (&files, &output), progress).await
 }
 
 /// Keeps what was asked for.
-fn record(arguments: &SubmitArguments, job: JobId) -> std::io::Result<()> {
+fn record(arguments: &SubmitArguments, job: JobId, output: &FileUri) -> std::io::Result<()> {
     let ConnectionArguments { jobtracker, conf, market } = &arguments.connection;
     let record = SubmissionRecord {
         job,
@@ -117,6 +118,7 @@ fn record(arguments: &SubmitArguments, job: JobId) -> std::io::Result<()> {
         conf: conf.clone(),
         server: market.server.clone(),
         arguments: arguments.clone(),
+        output: Some(output.clone()),
     };
     record.write()
 }
@@ -191,7 +193,7 @@ async fn follow(
     mut connection: Connection,
     arguments: &SubmitArguments,
     job: JobId,
-    output: &FileUri,
+    (files, output): (&FileSystems, &FileUri),
     mut progress: Progress,
 ) -> Outcome {
     let line = connection.jobtracker.job(job).await?;
@@ -205,7 +207,7 @@ async fn follow(
             let counters = if arguments.counters || form == Form::Json { counters } else { main_counters(counters) };
             let output = match progress.job.state {
                 JobState::Succeeded => OutputState::Complete(output),
-                _ if has_parts(output.as_path()) => OutputState::Incomplete(output),
+                _ if has_parts(files, output) => OutputState::Incomplete(output),
                 _ => OutputState::None(output),
             };
             let text = render_end(&progress, &failures, &counters, &output, form);

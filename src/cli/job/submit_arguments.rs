@@ -127,8 +127,8 @@ impl SubmitArguments {
         [self.properties.clone(), self.deadline.properties()].concat()
     }
 
-    /// The job, with paths relative to `working_dir`.
-    pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
+    /// The job, with paths relative to `working_dir`, and on its file system where they have no scheme.
+    pub(super) fn job(&self, working_dir: &FileUri) -> Result<StreamingJob, JobCommandError> {
         let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;
         let reducer = Reducer::parse(&self.reducer);
         for (option, command) in self.commands() {
@@ -169,22 +169,23 @@ impl SubmitArguments {
 }
 
 /// Converts a path or URI to a URI.
-fn uri(option: &str, path: &str, working_dir: &Path) -> Result<FileUri, JobCommandError> {
+fn uri(option: &str, path: &str, working_dir: &FileUri) -> Result<FileUri, JobCommandError> {
     let refused = |reason: String| JobCommandError::Argument(format!("{option} {reason}"));
     // A scheme consists of letters, followed by `:/`.
     let is_uri = path.split_once(":/").is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
     if is_uri || path.starts_with('/') {
-        return FileUri::parse(path).map_err(|error| refused(error.to_string()));
+        return working_dir.resolve(path).map_err(|error| refused(error.to_string()));
     }
     if path.is_empty() {
         return Err(refused("is empty; expected a path".to_owned()));
     }
-    if path.starts_with('~') && !working_dir.join(path).exists() {
+    if path.starts_with('~') && !working_dir.local_path().is_some_and(|folder| folder.join(path).exists()) {
         let reason =
             format!("{path}: only a shell replaces ~, and not within quotes; expected $HOME or the whole path");
         return Err(refused(reason));
     }
-    FileUri::parse(&working_dir.join(path).to_string_lossy()).map_err(|error| refused(error.to_string()))
+    let whole = format!("{}/{path}", working_dir.path());
+    working_dir.resolve(&whole).map_err(|error| refused(error.to_string()))
 }
 
 /// The streaming jar of an installed Hadoop.
@@ -225,7 +226,7 @@ mod tests {
     fn job(line: &str) -> Result<StreamingJob, String> {
         let words = ["submit"].into_iter().chain(line.split('|'));
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        line.submit.job(Path::new("/home/alice")).map_err(|error| error.to_string())
+        line.submit.job(&FileUri::parse("/home/alice").unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::config::conf_folder::add_conf_folder;
 use crate::config::{ConfigError, Configuration, Environment, HostPort};
+use crate::fs::{FileSystems, FileUri, FileUriError};
 
 use super::defaults::{stock_default, stock_defaults};
 
@@ -57,6 +58,24 @@ impl JobConfiguration {
         let owned = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let defaults = stock_defaults().filter(|_| self.has_folder).map(|(name, value)| owned(name, value));
         defaults.chain(self.configuration.written().map(|(name, value, _)| owned(name, value))).collect()
+    }
+
+    /// The file systems, as this user.
+    pub fn file_systems(&self, user: &str) -> FileSystems {
+        self.configuration.file_systems(user)
+    }
+
+    /// What relative paths are relative to: `local` where paths without a scheme are those of this machine, else the user's home on the
+    /// default file system (1.2.1 `DistributedFileSystem.getHomeDirectory`).
+    ///
+    /// # Errors
+    /// [`FileUriError`]: `local` or the user's name is none.
+    pub fn working_dir(&self, user: &str, local: &Path) -> Result<FileUri, FileUriError> {
+        let root = self.configuration.default_file_system();
+        match root.local_path() {
+            Some(_) => root.resolve(&local.to_string_lossy()),
+            None => root.join("user")?.join(user),
+        }
     }
 
     /// An expanded value, else the stock default.

@@ -1,23 +1,24 @@
 //! An output directory that an earlier job left: whether a new job may replace it, and how.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
+
+use crate::fs::{Entry, EntryKind, EntryOwner, FileSystem, FileSystems, FileUri, FsError};
 
 /// Why a directory is not replaced.
 #[derive(Debug, Error)]
 pub enum OverwriteError {
     /// Another user owns it, or something in it.
-    #[error("{} belongs to uid {owner}, not to uid {user}; --overwrite removes only the user's own output", path.display())]
+    #[error("{} belongs to {owner}, not to {user}; --overwrite removes only the user's own output", path.display())]
     Foreign {
         /// The directory or file.
         path: PathBuf,
         /// Its owner.
-        owner: u32,
-        /// The user of this process.
-        user: u32,
+        owner: EntryOwner,
+        /// The user it is reached as.
+        user: EntryOwner,
     },
     /// Something in it is not what jobs write.
     #[error("{} is not the output of a job; --overwrite removes a directory with part files, _SUCCESS and _logs only", path.display())]
@@ -40,8 +41,9 @@ pub enum OverwriteError {
 /// An output directory under another name beside its own. It returns on drop, unless it is removed.
 #[derive(Debug)]
 pub struct EarlierOutput {
-    output: PathBuf,
-    aside: PathBuf,
+    files: FileSystem,
+    output: FileUri,
+    aside: FileUri,
     is_removed: bool,
 }
 
@@ -52,24 +54,26 @@ impl EarlierOutput {
     ///
     /// # Errors
     /// [`OverwriteError`]; then nothing has changed.
-    pub fn set_aside(output: &Path) -> Result<Option<Self>, OverwriteError> {
-        match output.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(OverwriteError::Io { action: "read", path: output.to_owned(), source }),
-            Ok(about) if !about.is_dir() => return Err(OverwriteError::Unknown { path: output.to_owned() }),
-            Ok(about) => check_owner(output, about.uid())?,
+    pub fn set_aside(files: &FileSystems, output: &FileUri) -> Result<Option<Self>, OverwriteError> {
+        let files = files.of(output);
+        let unknown = |path: &FileUri| OverwriteError::Unknown { path: path.shown_path() };
+        match files.status(output).map_err(failed("read", output))? {
+            None => return Ok(None),
+            Some(status) if status.kind == EntryKind::File => return Err(unknown(output)),
+            Some(status) => check_owner(&files, output, &status.owner)?,
         }
-        for (path, name, owner) in entries(output)? {
-            check_owner(&path, owner)?;
+        for Entry { name, status } in files.entries(output).map_err(failed("read", output))? {
+            let name = name.to_string_lossy();
+            let path = output.join(&name).map_err(|_| unknown(output))?;
+            check_owner(&files, &path, &status.owner)?;
             if !is_of_a_job(&name) {
-                return Err(OverwriteError::Unknown { path });
+                return Err(unknown(&path));
             }
         }
-        let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let aside = output.with_file_name(format!(".{name}.before-{}", std::process::id()));
-        let failed = |source| OverwriteError::Io { action: "rename", path: output.to_owned(), source };
-        std::fs::rename(output, &aside).map_err(failed)?;
-        Ok(Some(Self { output: output.to_owned(), aside, is_removed: false }))
+        let (Some(above), Some(name)) = (output.parent(), output.name()) else { return Err(unknown(output)) };
+        let aside = above.join(&format!(".{name}.before-{}", std::process::id())).map_err(|_| unknown(output))?;
+        files.rename(output, &aside).map_err(failed("rename", output))?;
+        Ok(Some(Self { files, output: output.clone(), aside, is_removed: false }))
     }
 
     /// Removes it: the new job is accepted.
@@ -78,8 +82,7 @@ impl EarlierOutput {
     /// [`OverwriteError::Io`]; then part of it may be left.
     pub fn remove(mut self) -> Result<(), OverwriteError> {
         self.is_removed = true;
-        let failed = |source| OverwriteError::Io { action: "remove", path: self.aside.clone(), source };
-        std::fs::remove_dir_all(&self.aside).map_err(failed)
+        self.files.remove_dir_all(&self.aside).map(drop).map_err(failed("remove", &self.aside))
     }
 }
 
@@ -87,32 +90,28 @@ impl Drop for EarlierOutput {
     fn drop(&mut self) {
         if !self.is_removed {
             // It keeps its other name if something new has its own.
-            let _ = std::fs::rename(&self.aside, &self.output);
+            let _ = self.files.rename(&self.aside, &self.output);
         }
     }
 }
 
 /// Whether an unfinished job has left files that look like its result.
-pub fn has_parts(output: &Path) -> bool {
-    entries(output).is_ok_and(|entries| entries.iter().any(|(_, name, _)| name.starts_with("part-")))
+pub fn has_parts(files: &FileSystems, output: &FileUri) -> bool {
+    let names = files.of(output).names_in(output);
+    names.is_ok_and(|names| names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
 }
 
-fn entries(folder: &Path) -> Result<Vec<(PathBuf, String, u32)>, OverwriteError> {
-    let failed = |source| OverwriteError::Io { action: "read", path: folder.to_owned(), source };
-    let read = std::fs::read_dir(folder).map_err(failed)?;
-    let entry = |entry: io::Result<std::fs::DirEntry>| {
-        let entry = entry?;
-        Ok((entry.path(), entry.file_name().to_string_lossy().into_owned(), entry.metadata()?.uid()))
-    };
-    read.map(entry).collect::<io::Result<_>>().map_err(failed)
+/// For `map_err`: what was tried with which path.
+fn failed<'a>(action: &'static str, path: &'a FileUri) -> impl Fn(FsError) -> OverwriteError + use<'a> {
+    move |error| OverwriteError::Io { action, path: path.shown_path(), source: error.into() }
 }
 
-fn check_owner(path: &Path, owner: u32) -> Result<(), OverwriteError> {
-    let user = rustix::process::geteuid().as_raw();
-    match owner == user {
-        true => Ok(()),
-        false => Err(OverwriteError::Foreign { path: path.to_owned(), owner, user }),
+fn check_owner(files: &FileSystem, path: &FileUri, owner: &EntryOwner) -> Result<(), OverwriteError> {
+    if files.is_own(owner) {
+        return Ok(());
     }
+    let (owner, user) = (owner.clone(), files.own_name());
+    Err(OverwriteError::Foreign { path: path.shown_path(), owner, user })
 }
 
 /// Names that 1.2.1 `FileOutputCommitter` and the local file system write.
@@ -131,30 +130,33 @@ mod tests {
     fn only_what_a_job_wrote_is_set_aside_and_it_returns_unless_removed() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out");
-        assert!(EarlierOutput::set_aside(&output).unwrap().is_none());
+        let uri = FileUri::parse(output.to_str().unwrap()).unwrap();
+        let files = FileSystems::new("alice");
+        assert!(EarlierOutput::set_aside(&files, &uri).unwrap().is_none());
         std::fs::create_dir(&output).unwrap();
         for name in ["part-00000", ".part-00000.crc", "_SUCCESS", "._SUCCESS.crc"] {
             std::fs::write(output.join(name), name).unwrap();
         }
-        assert!(has_parts(&output));
-        let earlier = EarlierOutput::set_aside(&output).unwrap().unwrap();
+        assert!(has_parts(&files, &uri));
+        let earlier = EarlierOutput::set_aside(&files, &uri).unwrap().unwrap();
         assert!(!output.exists());
         drop(earlier);
-        assert!(has_parts(&output));
+        assert!(has_parts(&files, &uri));
         std::fs::write(output.join("thesis.txt"), "").unwrap();
-        let refused = EarlierOutput::set_aside(&output).unwrap_err();
+        let refused = EarlierOutput::set_aside(&files, &uri).unwrap_err();
         assert!(refused.to_string().contains("thesis.txt is not the output of a job"), "{refused}");
         std::fs::remove_file(output.join("thesis.txt")).unwrap();
-        EarlierOutput::set_aside(&output).unwrap().unwrap().remove().unwrap();
+        EarlierOutput::set_aside(&files, &uri).unwrap().unwrap().remove().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         std::fs::write(&output, "").unwrap();
-        assert!(matches!(EarlierOutput::set_aside(&output), Err(OverwriteError::Unknown { .. })));
+        assert!(matches!(EarlierOutput::set_aside(&files, &uri), Err(OverwriteError::Unknown { .. })));
     }
 
     #[test]
     fn what_another_user_owns_stays() {
         // Not ours, unless the tests run as root.
-        let refused = EarlierOutput::set_aside(Path::new("/proc")).unwrap_err();
+        let refused =
+            EarlierOutput::set_aside(&FileSystems::new("alice"), &FileUri::parse("/proc").unwrap()).unwrap_err();
         assert!(matches!(refused, OverwriteError::Foreign { .. } | OverwriteError::Unknown { .. }), "{refused}");
     }
 }

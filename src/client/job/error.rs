@@ -2,7 +2,7 @@
 
 use crate::client::http_request::HttpError;
 use crate::config::ConfigError;
-use crate::fs::{FileUriError, FsError};
+use crate::fs::{EntryOwner, FileUriError, FsError};
 use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 
@@ -81,12 +81,12 @@ pub enum JobClientError {
     #[error("the JobTracker's staging area: {0}")]
     StagingArea(#[from] FileUriError),
     /// Another user owns the staging area.
-    #[error("the staging area {path} belongs to uid {owner}, not to {user}; its owner could change the job")]
+    #[error("the staging area {path} belongs to {owner}, not to {user}; its owner could change the job")]
     ForeignStagingArea {
         /// Its path.
         path: String,
-        /// The uid of its owner.
-        owner: u32,
+        /// Its owner.
+        owner: EntryOwner,
         /// The submitter.
         user: String,
     },

@@ -36,7 +36,9 @@ pub(super) struct HandOver {
 /// Asks whether the JobTracker reads files in the staging area of the user of this process.
 pub(super) async fn access(area: &FileUri, web: Option<&MarketClient>) -> Access {
     let ours = rustix::process::geteuid().as_raw();
-    let root = area.as_path().ancestors().nth(2).unwrap_or(Path::new("/"));
+    // The daemon reaches another file system as the user.
+    let Some(path) = area.local_path() else { return Access::Reads };
+    let root = path.ancestors().nth(2).unwrap_or(Path::new("/"));
     if owner_of(root) == Some(ours) {
         return Access::Reads;
     }
@@ -82,7 +84,7 @@ impl HandOver {
 }
 
 /// The files in a folder with their lengths, by name.
-fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, JobClientError> {
+pub(super) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, JobClientError> {
     let unreadable =
         |error: std::io::Error| JobClientError::Refused(format!("cannot read {}: {error}", folder.display()));
     let mut files = Vec::new();

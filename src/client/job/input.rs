@@ -1,13 +1,15 @@
 //! Resolves input paths and patterns to files, as 1.2.1 `FileInputFormat.listStatus` does.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::fs::{FileUri, FileUriError};
+use crate::fs::{Entry, EntryKind, EntryStatus, FileSystem, FileSystems, FileUri, FileUriError, FsError};
 
-use super::pattern::{Name, PatternError, alternatives, matches};
+use super::pattern::{Name, Pattern, PatternError, alternatives, matches};
 use super::split::InputFile;
+use super::split_hosts::FileBlocks;
 
 /// Why an input cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,44 +54,52 @@ pub enum InputError {
 ///
 /// # Errors
 /// [`InputError`]: each path must match a file.
-pub fn find_input_files(inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
-    let mut files = Vec::new();
+pub fn find_input_files(files: &FileSystems, inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
+    let mut found = Vec::new();
     for input in inputs {
-        for path in find_matching_paths(input)? {
-            let metadata = std::fs::metadata(&path).map_err(|source| InputError::Io { path: path.clone(), source })?;
-            if metadata.is_dir() {
-                add_files_in(&path, &mut files)?;
-            } else {
-                files.push(InputFile { uri: uri_of(&path)?, length_bytes: metadata.len() });
+        let file_system = files.of(input);
+        for (path, status) in find_matching_paths(&file_system, input)? {
+            match status.kind {
+                EntryKind::Folder => add_files_in(&file_system, &path, &mut found)?,
+                EntryKind::File => found.push(input_file(&file_system, &path, &status)?),
             }
         }
     }
-    Ok(files)
+    Ok(found)
 }
 
-fn add_files_in(folder: &Path, files: &mut Vec<InputFile>) -> Result<(), InputError> {
-    for name in names_in(folder)?.into_iter().filter(|name| !is_hidden(name)) {
-        let path = folder.join(name);
-        let metadata = std::fs::metadata(&path).map_err(|source| InputError::Io { path: path.clone(), source })?;
-        if metadata.is_dir() {
-            return Err(InputError::Folder { folder: uri_of(&path)?, within: uri_of(folder)? });
+fn input_file(files: &FileSystem, path: &FileUri, status: &EntryStatus) -> Result<InputFile, InputError> {
+    let (length_bytes, block_bytes) = (status.length_bytes, status.block_bytes);
+    let blocks = FileBlocks::new(files.blocks(path, length_bytes).map_err(unreadable(path))?);
+    Ok(InputFile { uri: path.to_string(), length_bytes, block_bytes, blocks })
+}
+
+fn add_files_in(files: &FileSystem, folder: &FileUri, found: &mut Vec<InputFile>) -> Result<(), InputError> {
+    for Entry { name, status } in files.entries(folder).map_err(unreadable(folder))? {
+        let name = utf8(folder, &name)?;
+        if is_hidden(name) {
+            continue;
         }
-        files.push(InputFile { uri: uri_of(&path)?, length_bytes: metadata.len() });
+        let path = folder.join(name)?;
+        if status.kind == EntryKind::Folder {
+            return Err(InputError::Folder { folder: path.to_string(), within: folder.to_string() });
+        }
+        found.push(input_file(files, &path, &status)?);
     }
     Ok(())
 }
 
-/// The paths that one path or pattern matches, sorted.
-fn find_matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
-    let text = input.as_path().to_string_lossy();
-    let mut found = BTreeSet::new();
+/// What one path or pattern matches, sorted.
+fn find_matching_paths(files: &FileSystem, input: &FileUri) -> Result<BTreeMap<FileUri, EntryStatus>, InputError> {
+    let text = input.path();
+    let mut found = BTreeMap::new();
     let mut is_pattern = false;
     let mut hidden = None;
-    for alternative in alternatives(&text)? {
+    for alternative in alternatives(text)? {
         is_pattern |= alternative != text;
         let names: Vec<_> =
             alternative.split('/').filter(|name| !name.is_empty()).map(Name::parse).collect::<Result<_, _>>()?;
-        let mut paths = vec![PathBuf::from("/")];
+        let mut paths = vec![input.root()];
         for (at, name) in names.iter().enumerate() {
             let is_last = at + 1 == names.len();
             match name {
@@ -97,55 +107,68 @@ fn find_matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
                     hidden = Some(plain.clone());
                     paths.clear();
                 }
-                Name::Plain(plain) => paths.iter_mut().for_each(|path| path.push(plain)),
+                Name::Plain(plain) => {
+                    paths = paths.iter().map(|path| path.join(plain)).collect::<Result<_, _>>()?;
+                }
                 Name::Pattern(pattern) => {
                     is_pattern = true;
                     let mut matching = Vec::new();
-                    for folder in paths.iter().filter(|folder| folder.is_dir()) {
-                        let names = names_in(folder)?.into_iter();
-                        let names = names.filter(|name| matches(pattern, name) && !(is_last && is_hidden(name)));
-                        matching.extend(names.map(|name| folder.join(name)));
+                    for folder in &paths {
+                        matching.extend(names_matching(files, folder, pattern, is_last)?);
                     }
                     paths = matching;
                 }
             }
         }
         for path in paths {
-            match path.try_exists() {
-                Ok(true) => drop(found.insert(path)),
+            match files.status(&path) {
+                Ok(Some(status)) => drop(found.insert(path, status)),
                 // As in a shell, a pattern does not match what cannot be looked at.
-                Ok(false) => {}
+                Ok(None) => {}
                 Err(_) if is_pattern => {}
-                Err(source) => return Err(InputError::Io { path, source }),
+                Err(error) => return Err(unreadable(&path)(error)),
             }
         }
     }
     match (found.is_empty(), hidden) {
-        (false, _) => Ok(found.into_iter().collect()),
+        (false, _) => Ok(found),
         (true, Some(name)) => Err(InputError::Hidden(name)),
         (true, None) if is_pattern => Err(InputError::NoMatch(input.to_string())),
         (true, None) => Err(InputError::Missing(input.to_string())),
     }
 }
 
-/// The names in a directory, sorted.
-fn names_in(folder: &Path) -> Result<Vec<String>, InputError> {
-    let refused = |source| InputError::Io { path: folder.to_owned(), source };
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(refused)? {
-        let name = entry.map_err(refused)?.file_name();
-        names.push(name.into_string().map_err(|name| InputError::NotUtf8(folder.join(name)))?);
+/// What a pattern matches in a folder, in order; nothing if it is none. `is_last`: hidden names do not count.
+fn names_matching(
+    files: &FileSystem,
+    folder: &FileUri,
+    pattern: &Pattern,
+    is_last: bool,
+) -> Result<Vec<FileUri>, InputError> {
+    if !matches!(files.status(folder), Ok(Some(EntryStatus { kind: EntryKind::Folder, .. }))) {
+        return Ok(Vec::new());
     }
-    names.sort_unstable();
-    Ok(names)
+    let mut matching = Vec::new();
+    for name in files.names_in(folder).map_err(unreadable(folder))? {
+        let name = utf8(folder, &name)?;
+        if matches(pattern, name) && !(is_last && is_hidden(name)) {
+            matching.push(folder.join(name)?);
+        }
+    }
+    Ok(matching)
+}
+
+fn utf8<'a>(folder: &FileUri, name: &'a OsStr) -> Result<&'a str, InputError> {
+    name.to_str().ok_or_else(|| InputError::NotUtf8(folder.shown_path().join(name)))
+}
+
+/// For `map_err`: what cannot be read.
+fn unreadable(path: &FileUri) -> impl Fn(FsError) -> InputError + '_ {
+    move |error| InputError::Io { path: path.shown_path(), source: error.into() }
 }
 
 fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
-}
-
-fn uri_of(path: &Path) -> Result<String, InputError> {
-    path.to_str().map(|path| format!("file:{path}")).ok_or_else(|| InputError::NotUtf8(path.to_owned()))
 }
 
 #[cfg(test)]
@@ -165,7 +188,8 @@ mod tests {
     fn found(folder: &tempfile::TempDir, inputs: &[&str]) -> Result<Vec<(String, u64)>, String> {
         let root = folder.path().display().to_string();
         let uris: Vec<_> = inputs.iter().map(|input| FileUri::parse(&format!("{root}/{input}")).unwrap()).collect();
-        let files = find_input_files(&uris).map_err(|error| error.to_string().replace(&root, ""))?;
+        let files = find_input_files(&FileSystems::new("alice"), &uris)
+            .map_err(|error| error.to_string().replace(&root, ""))?;
         Ok(files.into_iter().map(|file| (file.uri.replace(&root, ""), file.length_bytes)).collect())
     }
 

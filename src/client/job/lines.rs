@@ -1,6 +1,7 @@
 //! Splits of N lines each, as 1.2.1 `NLineInputFormat` computes them.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use super::split::{InputSplit, MOST_SPLITS};
 
@@ -20,7 +21,7 @@ pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result
             begin_bytes => (begin_bytes - 1, length_bytes),
         };
         *begin_bytes += length_bytes;
-        splits.push(InputSplit { uri: uri.to_owned(), start_bytes, length_bytes: part_bytes, has_host: false });
+        splits.push(InputSplit { uri: uri.to_owned(), start_bytes, length_bytes: part_bytes, hosts: Arc::default() });
         if splits.len() > MOST_SPLITS {
             Err(io::Error::new(io::ErrorKind::InvalidData, "too many lines"))
         } else {

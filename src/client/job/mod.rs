@@ -22,6 +22,7 @@ pub mod logs;
 mod pattern;
 pub mod question;
 pub mod split;
+mod split_hosts;
 pub mod staging;
 pub mod streaming;
 pub mod submit;

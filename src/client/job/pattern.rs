@@ -1,6 +1,7 @@
 //! Path patterns of 1.2.1 `FileSystem.globStatus`: `*`, `?`, `[a-c]`, `[^a]`, `{one,two}`, and `\` to escape a character.
 
-use glob::{MatchOptions, Pattern};
+use glob::MatchOptions;
+pub(super) use glob::Pattern;
 
 /// Maximum number of alternatives of one pattern.
 const MOST_ALTERNATIVES: usize = 10_000;

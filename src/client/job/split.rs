@@ -1,12 +1,14 @@
 //! Computes splits as 1.2.1 `FileInputFormat` of the old API does, to the byte. Does not access files.
 
+use std::sync::Arc;
+
 use crate::wire::Text;
 use crate::wire::file::{FileSplit, SplitApi, SplitMeta, SplitsWriter, write_split_meta};
 
+use super::split_hosts::FileBlocks;
+
 /// Maximum number of splits of one job: about ten times as many as the default limit of `job.splitmetainfo` allows.
 pub const MOST_SPLITS: usize = 5_000_000;
-/// Host of a local file (1.2.1 `FileSystem.getFileBlockLocations`).
-const LOCAL_HOST: &str = "localhost";
 /// Suffixes with a codec in 1.2.1 that cannot be split.
 const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 
@@ -17,6 +19,10 @@ pub struct InputFile {
     pub uri: String,
     /// Its length, bytes.
     pub length_bytes: u64,
+    /// The block size that its file system keeps for it, bytes; `None`: that of the rules.
+    pub block_bytes: Option<u64>,
+    /// Where it lies.
+    pub blocks: FileBlocks,
 }
 
 /// Parameters of the split size.
@@ -39,8 +45,8 @@ pub struct InputSplit {
     pub start_bytes: u64,
     /// Number of bytes.
     pub length_bytes: u64,
-    /// Whether the split names a host.
-    pub has_host: bool,
+    /// The machines that have it.
+    pub hosts: Arc<[String]>,
 }
 
 /// More than [`MOST_SPLITS`] splits.
@@ -55,9 +61,10 @@ pub struct TooManySplits;
 pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSplit>, TooManySplits> {
     let total_bytes: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.length_bytes));
     let goal_bytes = total_bytes / rules.wanted_maps.max(1);
-    let split_bytes = goal_bytes.min(rules.block_bytes).max(rules.min_split_bytes).max(1);
     let mut splits = Vec::new();
     for file in files {
+        let block_bytes = file.block_bytes.unwrap_or(rules.block_bytes);
+        let split_bytes = goal_bytes.min(block_bytes).max(rules.min_split_bytes).max(1);
         let mut left_bytes = file.length_bytes;
         if is_splittable(&file.uri) {
             // The last part may be a tenth longer than the others: 10 x left > 11 x split, in integers.
@@ -79,7 +86,8 @@ pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSp
 /// The split of `length_bytes` that starts `left_bytes` before the end. An empty file has no host.
 fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> InputSplit {
     let start_bytes = file.length_bytes - left_bytes;
-    InputSplit { uri: file.uri.clone(), start_bytes, length_bytes, has_host: file.length_bytes > 0 }
+    let hosts = file.blocks.hosts(start_bytes, length_bytes);
+    InputSplit { uri: file.uri.clone(), start_bytes, length_bytes, hosts }
 }
 
 /// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
@@ -91,10 +99,10 @@ pub fn is_splittable(uri: &str) -> bool {
 pub fn encode_splits(mut splits: Vec<InputSplit>) -> (Vec<u8>, Vec<u8>) {
     splits.sort_by_key(|split| std::cmp::Reverse(split.length_bytes));
     let mut writer = SplitsWriter::default();
-    for InputSplit { uri, start_bytes, length_bytes, has_host } in splits {
+    for InputSplit { uri, start_bytes, length_bytes, hosts } in splits {
         // File lengths fit into i64.
         let (start_bytes, length_bytes) = (start_bytes as i64, length_bytes as i64);
-        let locations = if has_host { vec![Text::from(LOCAL_HOST)] } else { Vec::new() };
+        let locations = hosts.iter().map(|host| Text::from(host.as_str())).collect();
         writer.add(&FileSplit { api: SplitApi::Old, path: uri, start_bytes, length_bytes }, locations);
     }
     let (file, metas): (Vec<u8>, Vec<SplitMeta>) = writer.finish();
@@ -106,11 +114,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fs::{BlockHost, BlockPlace};
 
     const DEFAULTS: SplitRules = SplitRules { wanted_maps: 1, min_split_bytes: 0, block_bytes: 32 << 20 };
 
     fn file(uri: &str, length_bytes: u64) -> InputFile {
-        InputFile { uri: uri.to_owned(), length_bytes }
+        let hosts = vec![BlockHost { host: "localhost".to_owned(), topology: String::new() }];
+        let blocks = FileBlocks::new(vec![BlockPlace { offset_bytes: 0, length_bytes, hosts }]);
+        InputFile { uri: uri.to_owned(), length_bytes, block_bytes: None, blocks }
     }
 
     fn fixture(name: &str) -> Vec<u8> {
@@ -165,7 +176,7 @@ mod tests {
     #[test]
     fn an_empty_file_has_no_host() {
         let splits = split_files(&[file("a", 0)], DEFAULTS).unwrap();
-        assert_eq!(splits, [InputSplit { uri: "a".into(), start_bytes: 0, length_bytes: 0, has_host: false }]);
+        assert_eq!(splits, [InputSplit { uri: "a".into(), start_bytes: 0, length_bytes: 0, hosts: Arc::default() }]);
         assert_eq!(encode_splits(splits).1, b"META-SPL\x01\x01\x00\x07\x00");
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::client::market::{MarketClient, Signer};
-use crate::fs::{Expected, FileUri, open_behind_links};
+use crate::fs::{Expected, FileSystems, FileUri};
 use crate::market::signature::{job_message, sign};
 use crate::model::JobId;
 
@@ -38,6 +38,7 @@ pub struct SigningOptions {
 pub struct PreparedJob {
     job: StreamingJob,
     properties: BTreeMap<String, String>,
+    file_systems: FileSystems,
     files: usize,
     input: Input,
     split_file: Vec<u8>,
@@ -95,15 +96,18 @@ impl PreparedJob {
     pub fn new(
         job: StreamingJob,
         configuration: &JobConfiguration,
+        file_systems: &FileSystems,
         working_dir: &FileUri,
     ) -> Result<Self, JobClientError> {
-        match job.output.as_path().try_exists() {
-            Ok(false) => {}
-            Ok(true) => return Err(JobClientError::OutputExists(job.output.to_string())),
-            Err(source) => return Err(JobClientError::Output { path: job.output.to_string(), source }),
+        match file_systems.of(&job.output).status(&job.output) {
+            Ok(None) => {}
+            Ok(Some(_)) => return Err(JobClientError::OutputExists(job.output.to_string())),
+            Err(error) => {
+                return Err(JobClientError::Output { path: job.output.to_string(), source: error.into() });
+            }
         }
-        let files = find_input_files(&job.inputs)?;
-        let splits = splits(&files, job.input_format, configuration)?;
+        let files = find_input_files(file_systems, &job.inputs)?;
+        let splits = splits(file_systems, &files, job.input_format, configuration)?;
         let mut properties = configuration.properties();
         job.set(&mut properties);
         let input = Input {
@@ -119,7 +123,8 @@ impl PreparedJob {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         set("mapreduce.job.submithost", host);
         let (split_file, split_meta_file) = encode_splits(splits);
-        Ok(Self { job, properties, files, input, split_file, split_meta_file, web: None })
+        let file_systems = file_systems.clone();
+        Ok(Self { job, properties, file_systems, files, input, split_file, split_meta_file, web: None })
     }
 
     /// Hands the files over to this web address of the JobTracker where it cannot read them in the staging directory.
@@ -181,7 +186,7 @@ impl PreparedJob {
     ) -> Result<Submitted, JobClientError> {
         let area = jobtracker.staging_area().await?;
         let job = jobtracker.new_job_id().await?;
-        let staging = Staging::create(&area, job, jobtracker.user(), self.web.as_ref()).await?;
+        let staging = Staging::create(&self.file_systems, &area, job, self.web.as_ref()).await?;
         let mut properties = self.properties.clone();
         let mut set = |name: &str, value: String| properties.insert(name.to_owned(), value);
         let jar = "job.jar";
@@ -258,6 +263,7 @@ async fn call_submit_job(
 }
 
 fn splits(
+    file_systems: &FileSystems,
     files: &[InputFile],
     format: InputFormat,
     configuration: &JobConfiguration,
@@ -273,10 +279,10 @@ fn splits(
     let lines = configuration.number("mapred.line.input.format.linespermap", 1, 1)?;
     let mut splits = Vec::new();
     for InputFile { uri, .. } in files {
-        let path = FileUri::parse(uri)?.as_path().to_owned();
-        let opened = open_behind_links(&path, &Expected::file_of_any_owner()).map_err(io::Error::from);
-        let cut = opened.and_then(|input| split_lines(uri, &mut BufReader::new(input.file), lines));
-        splits.extend(cut.map_err(|source| InputError::Io { path, source })?);
+        let file = FileUri::parse(uri)?;
+        let opened = file_systems.of(&file).open(&file, &Expected::file_of_any_owner()).map_err(io::Error::from);
+        let cut = opened.and_then(|input| split_lines(uri, &mut BufReader::new(input), lines));
+        splits.extend(cut.map_err(|source| InputError::Io { path: file.shown_path(), source })?);
     }
     Ok(splits)
 }

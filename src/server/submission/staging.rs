@@ -170,10 +170,10 @@ impl StagingRoot {
         owners.dedup();
         // The name is looked up only if the files have another owner.
         if found.iter().any(|owner| !owners.contains(owner)) {
-            owners.insert(
-                0,
-                self.accounts.uid_of(user).map_or_else(|| home.owner_uid(), |uid| Ok(Some(uid)))?.unwrap_or(0),
-            );
+            let known = self.accounts.uid_of(user);
+            if let Some(owner) = known.map_or_else(|| home.owner_uid(), |uid| Ok(Some(uid)))? {
+                owners.insert(0, owner);
+            }
         }
         for (folder, owner) in [&area, &directory].into_iter().zip(found) {
             if !owners.contains(&owner) {

@@ -72,7 +72,7 @@ const ANSWER: &str = "HTTP/1.1 200 OK\r\nReplyHash: HASH\r\nChanged-Ms: 77\r\nCo
 #[test]
 fn what_lies_there_is_read_and_the_rest_is_sent() {
     let place = Place::new();
-    fs::write(place.file("job.xml").as_path(), "here").unwrap();
+    fs::write(place.file("job.xml").shown_path(), "here").unwrap();
     assert_eq!(place.read(1, "job.xml"), Ok(("here".to_owned(), false)));
     let jobtracker = JobTracker::start(Some(place.secret.clone()), ANSWER);
     assert_eq!(place.read(jobtracker.port, "lib/a b.jar"), Ok(("sent".to_owned(), true)));
@@ -87,7 +87,7 @@ fn what_lies_there_is_read_and_the_rest_is_sent() {
 #[test]
 fn neither_links_nor_other_answers_are_taken() {
     let place = Place::new();
-    symlink("/etc/passwd", place.file("job.xml").as_path()).unwrap();
+    symlink("/etc/passwd", place.file("job.xml").shown_path()).unwrap();
     let refused = place.read(1, "job.xml").unwrap_err();
     assert!(refused.contains("is a symbolic link") && !refused.contains("does not give it"), "{refused}");
     let other = ShuffleSecret::of_token_file(&fixtures::bytes("zlib/jobToken")).unwrap();

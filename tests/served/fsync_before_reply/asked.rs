@@ -118,7 +118,7 @@ impl<'a> Asked<'a> {
         let stamp = self.stamp_ms.to_string();
         let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
         let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
-        staging::write(directory.as_path(), &directory.to_string(), id, user, &files).unwrap();
+        staging::write(&directory.shown_path(), &directory.to_string(), id, user, &files).unwrap();
         let submit = JobSubmissionCall::SubmitJob {
             job: Some(id),
             directory: Some(directory.to_string()),

@@ -13,7 +13,7 @@ use jobtracker::client::job::configuration::JobConfiguration;
 use jobtracker::client::job::streaming::{InputFormat, Reducer, StreamingJob};
 use jobtracker::client::job::submit::PreparedJob;
 use jobtracker::config::{HostPort, xml};
-use jobtracker::fs::FileUri;
+use jobtracker::fs::{FileSystems, FileUri};
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, decode_call, encode_call, encode_response};
 
@@ -125,12 +125,12 @@ async fn serve(listener: TcpListener, area: String, cuts_off: bool) -> (Vec<u8>,
         response[..4].copy_from_slice(id);
         if method == "submitJob" {
             let folder = FileUri::parse(&directory).unwrap();
-            job_xml = std::fs::read(folder.as_path().join("job.xml")).unwrap();
+            job_xml = std::fs::read(folder.shown_path().join("job.xml")).unwrap();
         }
         stream.write_all(&response).await.unwrap();
     }
     let folder = FileUri::parse(&directory).unwrap();
-    let mut names: Vec<_> = std::fs::read_dir(folder.as_path())
+    let mut names: Vec<_> = std::fs::read_dir(folder.shown_path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -181,7 +181,7 @@ fn submit_recorded(cuts_off: bool) -> (Vec<u8>, Vec<String>, Vec<u8>) {
         environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
         streaming_jar: None,
     };
-    let prepared = PreparedJob::new(job, &configuration, &uri("wd")).unwrap();
+    let prepared = PreparedJob::new(job, &configuration, &FileSystems::new("h1"), &uri("wd")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (job_xml, names) = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,13 +1,82 @@
 //! The file systems that a configuration describes.
 
+use std::time::Duration;
+
 use crate::fs::FileSystems;
+use crate::hdfs::{HdfsOptionError, HdfsOptions};
 
 use super::configuration::Configuration;
+use super::error::ConfigError;
+use super::keys::HDFS;
+
+/// Limits of a daemon's call to a NameNode: below those of its own steps, which wait for it.
+const DAEMON_CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+const DAEMON_CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl Configuration {
     /// All file systems, as this user, reached by the values of this configuration.
     #[must_use]
     pub fn file_systems(&self, user: &str) -> FileSystems {
-        FileSystems::new(user)
+        FileSystems::new(user, self.hdfs_options())
+    }
+
+    /// The same for a daemon, which rather tries again later than waits.
+    #[must_use]
+    pub fn daemon_file_systems(&self, user: &str) -> FileSystems {
+        let options = self.hdfs_options().map(|options| HdfsOptions {
+            connect_retries: 0,
+            connect_timeout: DAEMON_CONNECT_TIMEOUT,
+            call_timeout: DAEMON_CALL_TIMEOUT,
+            retry_policy: Vec::new(),
+            ..options
+        });
+        FileSystems::new(user, options)
+    }
+
+    /// Checks the values for HDFS.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`]
+    pub fn check_hdfs(&self) -> Result<(), ConfigError> {
+        for key in HDFS {
+            self.checked(key)?;
+        }
+        let Err(HdfsOptionError { key, value, expected }) = self.hdfs_options() else { return Ok(()) };
+        match self.named(key)? {
+            Some(setting) => Err(setting.bad_value(expected)),
+            None => Err(ConfigError::NotSet { key, expected: format!("{expected}, not {value}") }),
+        }
+    }
+
+    fn hdfs_options(&self) -> Result<HdfsOptions, HdfsOptionError> {
+        HdfsOptions::from_keys(|name| {
+            let key = HDFS.iter().find(|key| key.name == name)?;
+            self.setting(key).ok().flatten().map(|setting| setting.value)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn values_for_hdfs_are_checked_with_their_place() {
+        let refusal = |value: &str| {
+            let mut configuration = Configuration::new(BTreeMap::new());
+            configuration.add_override(value).unwrap();
+            configuration.check_hdfs().unwrap_err().to_string()
+        };
+        Configuration::new(BTreeMap::new()).check_hdfs().unwrap();
+        let refusals =
+            ["dfs.replication=0", "dfs.block.size=1000", "dfs.umaskmode=9", "dfs.socket.timeout=soon"].map(refusal);
+        insta::assert_snapshot!(refusals.join("\n"), @r#"
+        -D: dfs.replication = "0": expected a whole number from 1 to 512
+        -D: dfs.block.size = "1000": expected a multiple of io.bytes.per.checksum, 512
+        -D: dfs.umaskmode = "9": expected three octal digits such as 022, or symbols such as u=rwx,g=rx,o=
+        -D: dfs.socket.timeout = "soon": expected a whole number of ms from 0 to 2147483647
+        "#);
     }
 }

@@ -149,9 +149,12 @@ impl Expected {
         if self.is_single && metadata.nlink() > 1 {
             return Err(FsError::HardLinks { path: path.to_owned(), links: metadata.nlink() });
         }
-        if metadata.len() > self.max_bytes {
-            let (bytes, max_bytes) = (metadata.len(), self.max_bytes);
-            return Err(FsError::TooLong { path: path.to_owned(), bytes, max_bytes });
+        self.check_length(path, metadata.len())
+    }
+
+    pub(super) fn check_length(&self, path: &Path, bytes: u64) -> Result<(), FsError> {
+        if bytes > self.max_bytes {
+            return Err(FsError::TooLong { path: path.to_owned(), bytes, max_bytes: self.max_bytes });
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::hdfs::HdfsError;
+
 use super::file_uri::FileUri;
 
 /// What could not be done with a file, and what was expected of it.
@@ -99,9 +101,22 @@ impl FsError {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::PermissionDenied)
     }
 
+    /// Whether the cause is a NameNode that cannot be reached, or that is in safe mode: a later try may succeed.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        let FsError::Refused { source, .. } = self else { return false };
+        source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()).is_some_and(HdfsError::is_temporary)
+    }
+
+    /// Nothing is there.
+    pub(super) fn missing(action: &'static str, path: &FileUri, expected: &'static str) -> Self {
+        let source = io::Error::new(ErrorKind::NotFound, "no such file or folder");
+        FsError::Refused { action, path: path.shown_path(), expected, source }
+    }
+
     /// For `map_err`: a file that was created could not be written to its end.
     pub fn of_writing(path: &FileUri) -> impl Fn(io::Error) -> Self + '_ {
-        let path = PathBuf::from(path.to_string());
+        let path = path.shown_path();
         move |source| FsError::Refused {
             action: "write",
             path: path.clone(),

@@ -1,38 +1,59 @@
 //! The file systems there are, and which of them a path lies on.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::hdfs::{Endpoint, HdfsClient, HdfsOptionError, HdfsOptions};
 
 use super::checked_file::Expected;
 use super::error::FsError;
-use super::file_uri::FileUri;
+use super::file_uri::{FileUri, NameNodeAddress};
 use super::file_writer::FileWriter;
 use super::folder::Folder;
+use super::hdfs::HdfsFileSystem;
 use super::local::LocalFileSystem;
 use super::open_file::OpenFile;
 use super::status::{BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 use super::trusted_folder::{Privacy, TrustedFolder};
+use super::untrusted::open_behind_links;
 
-/// Reaches all file systems as one user. Cheap to clone, for any thread.
+/// Reaches all file systems as one user. Cheap to clone, for any thread; clones share connections.
 #[derive(Clone, Debug)]
 pub struct FileSystems {
     user: Arc<str>,
+    namenodes: Arc<NameNodes>,
+}
+
+/// The clients of NameNodes.
+#[derive(Debug)]
+struct NameNodes {
+    options: Result<HdfsOptions, HdfsOptionError>,
+    clients: Mutex<BTreeMap<NameNodeAddress, HdfsClient>>,
 }
 
 // === impl FileSystems ===
 
 impl FileSystems {
-    /// All file systems, as this user. On this machine the rights are those of the process, whatever the name.
+    /// All file systems, as this user. On this machine the rights are those of the process, whatever the name. Where `options` are none,
+    /// each use of a NameNode fails with the reason.
     #[must_use]
-    pub fn new(user: &str) -> Self {
-        Self { user: user.into() }
+    pub fn new(user: &str, options: Result<HdfsOptions, HdfsOptionError>) -> Self {
+        let namenodes = Arc::new(NameNodes { options, clients: Mutex::default() });
+        Self { user: user.into(), namenodes }
+    }
+
+    /// With the defaults of stock clients.
+    #[must_use]
+    pub fn with_defaults(user: &str) -> Self {
+        Self::new(user, Ok(HdfsOptions::default()))
     }
 
     /// The same, as another user.
     #[must_use]
     pub fn as_user(&self, user: &str) -> Self {
-        Self { user: user.into() }
+        Self { user: user.into(), namenodes: self.namenodes.clone() }
     }
 
     /// The user.
@@ -43,8 +64,21 @@ impl FileSystems {
 
     /// The file system that a path lies on.
     #[must_use]
-    pub fn of(&self, _path: &FileUri) -> FileSystem {
-        FileSystem::Local(LocalFileSystem)
+    pub fn of(&self, path: &FileUri) -> FileSystem {
+        match path.namenode() {
+            None => FileSystem::Local(LocalFileSystem),
+            Some(address) => FileSystem::Hdfs(HdfsFileSystem::new(self.client(address))),
+        }
+    }
+
+    fn client(&self, address: &NameNodeAddress) -> Result<HdfsClient, HdfsOptionError> {
+        let options = self.namenodes.options.as_ref().map_err(Clone::clone)?;
+        let mut clients = self.namenodes.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = clients.entry(address.clone()).or_insert_with(|| {
+            let endpoint = Endpoint { host: address.host().to_owned(), port: address.port() };
+            HdfsClient::new(endpoint, &self.user, options.clone())
+        });
+        Ok(client.as_user(&self.user))
     }
 }
 
@@ -53,6 +87,8 @@ impl FileSystems {
 pub enum FileSystem {
     /// Files of this machine, or of a network file system that is mounted on it.
     Local(LocalFileSystem),
+    /// Files of a NameNode.
+    Hdfs(HdfsFileSystem),
 }
 
 // === impl FileSystem ===
@@ -70,6 +106,7 @@ impl FileSystem {
     ) -> Result<TrustedFolder<Folder>, FsError> {
         match self {
             FileSystem::Local(local) => local.trusted_folder(path.as_path(), mode, privacy),
+            FileSystem::Hdfs(hdfs) => hdfs.trusted_folder(path, mode, privacy),
         }
     }
 
@@ -80,6 +117,7 @@ impl FileSystem {
     pub fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
         match self {
             FileSystem::Local(local) => local.folder(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.folder(path),
         }
     }
 
@@ -90,6 +128,7 @@ impl FileSystem {
     pub fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open(path.as_path(), expected),
+            FileSystem::Hdfs(hdfs) => hdfs.open(path, expected),
         }
     }
 
@@ -100,6 +139,7 @@ impl FileSystem {
     pub fn open_below(&self, root: &FileUri, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open_below(root.as_path(), path.as_path(), expected),
+            FileSystem::Hdfs(hdfs) => hdfs.open(path, expected),
         }
     }
 
@@ -119,6 +159,7 @@ impl FileSystem {
     pub fn create(&self, path: &FileUri) -> Result<FileWriter, FsError> {
         match self {
             FileSystem::Local(local) => local.create(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.create(path),
         }
     }
 
@@ -129,6 +170,7 @@ impl FileSystem {
     pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
+            FileSystem::Hdfs(hdfs) => hdfs.write_new(path, bytes, mode),
         }
     }
 
@@ -140,16 +182,20 @@ impl FileSystem {
     pub fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.write_unsynced(path.as_path(), bytes, mode),
+            FileSystem::Hdfs(hdfs) => hdfs.write_unsynced(path, bytes, mode),
         }
     }
 
-    /// Copies a file of this machine to a name that is free, with exactly these permission bits.
+    /// Copies a file of this machine to a name that is free, with exactly these permission bits; `replication`: how many copies a file
+    /// system that makes copies is to keep, else as many as its client always asks for.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected.
-    pub fn copy_in(&self, from: &Path, to: &FileUri, mode: u32) -> Result<(), FsError> {
+    pub fn copy_in(&self, from: &Path, to: &FileUri, mode: u32, replication: Option<u16>) -> Result<(), FsError> {
+        let mut source = open_behind_links(from, &Expected::file_of_any_owner())?.file;
         match self {
-            FileSystem::Local(local) => local.copy_in(from, to.as_path(), mode),
+            FileSystem::Local(local) => local.copy_in(&mut source, to.as_path(), mode),
+            FileSystem::Hdfs(hdfs) => hdfs.copy_in(&mut source, to, mode, replication),
         }
     }
 
@@ -160,6 +206,7 @@ impl FileSystem {
     pub fn make_dir_all(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.make_dir_all(path.as_path(), mode),
+            FileSystem::Hdfs(hdfs) => hdfs.make_dir_all(path, mode),
         }
     }
 
@@ -170,6 +217,7 @@ impl FileSystem {
     pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.remove(path),
         }
     }
 
@@ -180,6 +228,7 @@ impl FileSystem {
     pub fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
         match self {
             FileSystem::Local(local) => local.names_in(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.names_in(path),
         }
     }
 
@@ -190,6 +239,7 @@ impl FileSystem {
     pub fn entries(&self, path: &FileUri) -> Result<Vec<Entry>, FsError> {
         match self {
             FileSystem::Local(local) => local.entries(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.entries(path),
         }
     }
 
@@ -200,6 +250,7 @@ impl FileSystem {
     pub fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
         match self {
             FileSystem::Local(local) => Ok(local.blocks(path.as_path(), length_bytes)),
+            FileSystem::Hdfs(hdfs) => hdfs.blocks(path, length_bytes),
         }
     }
 
@@ -208,6 +259,18 @@ impl FileSystem {
     pub fn own_name(&self) -> EntryOwner {
         match self {
             FileSystem::Local(_) => EntryOwner::Uid(rustix::process::geteuid().as_raw()),
+            FileSystem::Hdfs(hdfs) => hdfs.own_name(),
+        }
+    }
+
+    /// Whether files can be written to where `path` lies: its NameNode answers and is not in safe mode.
+    ///
+    /// # Errors
+    /// [`FsError`]: it does not answer.
+    pub fn is_writable(&self, path: &FileUri) -> Result<bool, FsError> {
+        match self {
+            FileSystem::Local(_) => Ok(true),
+            FileSystem::Hdfs(hdfs) => hdfs.is_writable(path),
         }
     }
 
@@ -224,6 +287,7 @@ impl FileSystem {
     pub fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
         match self {
             FileSystem::Local(local) => local.kind_of(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.kind_of(path),
         }
     }
 
@@ -234,6 +298,7 @@ impl FileSystem {
     pub fn status(&self, path: &FileUri) -> Result<Option<EntryStatus>, FsError> {
         match self {
             FileSystem::Local(local) => local.status(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.status(path),
         }
     }
 
@@ -244,6 +309,7 @@ impl FileSystem {
     pub fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.rename(from.as_path(), to.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.rename(from, to),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::hdfs::HdfsWriter;
+
 use super::checksummed::ChecksummedFile;
 
 /// Writes a file. It counts as written only when [`FileWriter::finish`] has returned.
@@ -9,6 +11,8 @@ use super::checksummed::ChecksummedFile;
 pub enum FileWriter {
     /// On this machine, with its checksums beside it.
     Local(ChecksummedFile),
+    /// On a NameNode.
+    Hdfs(HdfsWriter),
 }
 
 impl FileWriter {
@@ -19,6 +23,7 @@ impl FileWriter {
     pub fn finish(self) -> io::Result<u64> {
         match self {
             FileWriter::Local(file) => file.finish(),
+            FileWriter::Hdfs(file) => Ok(file.finish()?),
         }
     }
 }
@@ -27,12 +32,14 @@ impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             FileWriter::Local(file) => file.write(bytes),
+            FileWriter::Hdfs(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             FileWriter::Local(file) => file.flush(),
+            FileWriter::Hdfs(file) => file.flush(),
         }
     }
 }

@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 use super::checked_file::Expected;
 use super::error::FsError;
 use super::folder_handle::FolderHandle;
+use super::hdfs_folder::HdfsFolder;
 use super::open_file::OpenFile;
 use super::status::{EntryKind, EntryOwner, EntryStatus};
 
@@ -16,6 +17,8 @@ use super::status::{EntryKind, EntryOwner, EntryStatus};
 pub enum Folder {
     /// On this machine, held open: it stays the same one, whatever happens to its name.
     Local(FolderHandle),
+    /// On a NameNode, by its path.
+    Hdfs(HdfsFolder),
 }
 
 impl Folder {
@@ -24,16 +27,18 @@ impl Folder {
     pub fn path(&self) -> &Path {
         match self {
             Folder::Local(folder) => folder.path(),
+            Folder::Hdfs(folder) => folder.path(),
         }
     }
 
-    /// The uid it belongs to; `None` where the file system itself decides by the user's name who may do what.
+    /// Whom it belongs to.
     ///
     /// # Errors
     /// [`FsError`].
-    pub fn owner_uid(&self) -> Result<Option<u32>, FsError> {
+    pub fn owner(&self) -> Result<EntryOwner, FsError> {
         match self {
-            Folder::Local(folder) => folder.owner().map(Some),
+            Folder::Local(folder) => folder.owner().map(EntryOwner::Uid),
+            Folder::Hdfs(folder) => Ok(folder.status().owner),
         }
     }
 
@@ -44,6 +49,7 @@ impl Folder {
     pub fn mode(&self) -> Result<u32, FsError> {
         match self {
             Folder::Local(folder) => folder.mode(),
+            Folder::Hdfs(folder) => Ok(folder.mode()),
         }
     }
 
@@ -54,6 +60,7 @@ impl Folder {
     pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.set_mode(mode),
+            Folder::Hdfs(folder) => folder.set_mode(mode),
         }
     }
 
@@ -64,6 +71,7 @@ impl Folder {
     pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.folder(path).map(Folder::Local),
+            Folder::Hdfs(folder) => folder.folder(path).map(Folder::Hdfs),
         }
     }
 
@@ -74,6 +82,7 @@ impl Folder {
     pub fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             Folder::Local(folder) => folder.file(path, expected).map(OpenFile::Local),
+            Folder::Hdfs(folder) => folder.file(path, expected),
         }
     }
 
@@ -84,6 +93,7 @@ impl Folder {
     pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.make_folder(name, mode).map(Folder::Local),
+            Folder::Hdfs(folder) => folder.make_folder(name, mode).map(Folder::Hdfs),
         }
     }
 
@@ -94,6 +104,7 @@ impl Folder {
     pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.write_unsynced(name, bytes, mode),
+            Folder::Hdfs(folder) => folder.write_unsynced(name, bytes, mode),
         }
     }
 
@@ -104,6 +115,7 @@ impl Folder {
     pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove(name),
+            Folder::Hdfs(folder) => folder.remove(name),
         }
     }
 
@@ -114,6 +126,7 @@ impl Folder {
     pub fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove_empty_folder(name),
+            Folder::Hdfs(folder) => folder.remove_empty_folder(name),
         }
     }
 
@@ -124,6 +137,7 @@ impl Folder {
     pub fn names(&self) -> Result<Vec<OsString>, FsError> {
         match self {
             Folder::Local(folder) => folder.names(),
+            Folder::Hdfs(folder) => folder.names(),
         }
     }
 
@@ -142,6 +156,7 @@ impl Folder {
                 block_bytes: None,
                 owner: EntryOwner::Uid(stat.st_uid),
             })),
+            Folder::Hdfs(folder) => folder.status_of(name),
         }
     }
 }

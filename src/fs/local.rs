@@ -137,9 +137,8 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`]; also when something has the name.
-    pub(super) fn copy_in(&self, from: &Path, to: &Path, mode: u32) -> Result<(), FsError> {
-        let mut source = open_behind_links(from, &Expected::file_of_any_owner())?.file;
-        let copied = create(to, b"", mode).and_then(|mut target| io::copy(&mut source, &mut target));
+    pub(super) fn copy_in(&self, from: &mut File, to: &Path, mode: u32) -> Result<(), FsError> {
+        let copied = create(to, b"", mode).and_then(|mut target| io::copy(from, &mut target));
         copied.map(drop).map_err(refused("write", to, "a name that is free, in a folder that may be written to"))
     }
 

@@ -1,8 +1,10 @@
 //! A file of any file system, open for reading.
 
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+
+use crate::hdfs::HdfsReader;
 
 use super::checked_file::CheckedFile;
 use super::error::{FsError, refused};
@@ -12,6 +14,18 @@ use super::error::{FsError, refused};
 pub enum OpenFile {
     /// On this machine.
     Local(CheckedFile),
+    /// On a NameNode.
+    Hdfs(HdfsFile),
+}
+
+/// A file of a NameNode.
+#[derive(Debug)]
+pub struct HdfsFile {
+    pub(super) reader: HdfsReader,
+    /// Where it lies, for messages.
+    pub(super) path: PathBuf,
+    /// Its last change when it was opened, epoch ms.
+    pub(super) changed_ms: i64,
 }
 
 impl OpenFile {
@@ -20,6 +34,7 @@ impl OpenFile {
     pub fn path(&self) -> &Path {
         match self {
             OpenFile::Local(file) => &file.path,
+            OpenFile::Hdfs(file) => &file.path,
         }
     }
 
@@ -28,6 +43,7 @@ impl OpenFile {
     pub fn length_bytes(&self) -> u64 {
         match self {
             OpenFile::Local(file) => file.metadata.len(),
+            OpenFile::Hdfs(file) => file.reader.length_bytes(),
         }
     }
 
@@ -42,6 +58,7 @@ impl OpenFile {
                 let changed = changed.map_err(refused("read", &file.path, "a file system that records changes"))?;
                 Ok(changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64))
             }
+            OpenFile::Hdfs(file) => Ok(file.changed_ms),
         }
     }
 
@@ -52,7 +69,26 @@ impl OpenFile {
     pub fn read_limited(self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         match self {
             OpenFile::Local(file) => file.read_limited(max_bytes),
+            OpenFile::Hdfs(file) => file.read_limited(max_bytes),
         }
+    }
+}
+
+impl HdfsFile {
+    fn read_limited(mut self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+        let length_bytes = self.reader.length_bytes();
+        if length_bytes > max_bytes {
+            return Err(FsError::TooLong { path: self.path, bytes: length_bytes, max_bytes });
+        }
+        let mut bytes = Vec::new();
+        let read = self.reader.by_ref().take(max_bytes).read_to_end(&mut bytes);
+        read.map_err(refused("read", &self.path, "a readable file"))?;
+        if bytes.len() as u64 != length_bytes {
+            let reason = format!("ended after {} of {length_bytes} bytes", bytes.len());
+            let source = io::Error::new(io::ErrorKind::UnexpectedEof, reason);
+            return Err(refused("read", &self.path, "a file that does not change meanwhile")(source));
+        }
+        Ok(bytes)
     }
 }
 
@@ -60,6 +96,7 @@ impl Read for OpenFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             OpenFile::Local(file) => file.file.read(into),
+            OpenFile::Hdfs(file) => file.reader.read(into),
         }
     }
 }
@@ -68,6 +105,7 @@ impl Seek for OpenFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self {
             OpenFile::Local(file) => file.file.seek(to),
+            OpenFile::Hdfs(file) => file.reader.seek(to),
         }
     }
 }

@@ -109,7 +109,9 @@ impl Daemon {
         let budget = budget_image.as_ref().map(|image| image.watch());
         let (handle, requests) = OwnerHandle::new(store, market_presence.clone(), acl, budget);
         let broken_invariants = BrokenInvariants::default();
-        let handle = handle.with_stuck_threads(submissions.stuck()).with_broken_invariants(broken_invariants.clone());
+        let handle =
+            handle.with_stuck_threads(submissions.stuck()).with_awaited_files(submissions.awaited_files().clone());
+        let handle = handle.with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let application_waits = Rc::<ApplicationWaits>::default();
         let effect_handler = EffectHandler {
@@ -176,7 +178,7 @@ impl Daemon {
     /// Cleans up the files of earlier runs' jobs once the daemon serves.
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
-        self.effect_handler.submissions.expect_leftovers();
+        self.effect_handler.submissions.expect_leftovers(&leftovers);
         Self { leftovers: Some(leftovers), ..self }
     }
 

@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::config::settings::MarketSettings;
 use crate::ipc::InheritedConnection;
 use crate::model::JobId;
-use crate::server::{AclFile, SystemDir, host_lists, make_staging_root};
+use crate::server::{AclFile, host_lists, make_directories};
 use crate::store::check_schema;
 
 use super::handover::{Control, InheritedState, Offer, Predecessor, SchedulerCall, UpgradeRequest};
@@ -164,8 +164,10 @@ fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort
         AclFile::open(market.acl_file.clone())?;
     }
     host_lists(&settings.trackers)?;
-    SystemDir::new(settings).make().map_err(ServeError::SystemDir)?;
-    make_staging_root(settings).map_err(ServeError::StagingRoot)?;
+    match make_directories(settings) {
+        Err(error) if error.is_temporary() => {}
+        made => made?,
+    }
     let rpc = OpenPort::unless_offered(RPC_KEY, &settings.rpc_address, &offer.rpc)?;
     let http = OpenPort::unless_offered(HTTP_KEY, &settings.http_address, &offer.http)?;
     Ok((rpc, http))

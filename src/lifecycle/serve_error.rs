@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::config::{ConfigError, HostPort};
 use crate::fs::FsError;
-use crate::server::{AclFileError, HostsError};
+use crate::server::{AclFileError, DirectoryError, HostsError};
 use crate::store::{BudgetBackEndError, StoreError};
 
 use super::daemon::RunError;
@@ -49,12 +49,9 @@ pub enum ServeError {
     /// The lists of hosts.
     #[error("{0}")]
     Hosts(#[from] HostsError),
-    /// The system directory.
-    #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
-    SystemDir(FsError),
-    /// The staging root belongs to other users.
-    #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
-    StagingRoot(FsError),
+    /// System directory or staging root.
+    #[error("{0}")]
+    Directory(#[from] DirectoryError),
     /// The system refuses a thread, a signal or an event queue.
     #[error("the system refuses {what}: {source}")]
     System {

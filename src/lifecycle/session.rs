@@ -21,8 +21,8 @@ use crate::engine::{Event, InheritedTrackerConnection};
 use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
-    AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, Leftovers, MapInputs, Owner,
-    OwnerHandle, Quarantine, SystemDir, SystemDirAtStart, make_staging_root,
+    AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, HdfsMonitor, Leftovers,
+    MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
 };
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
 use crate::web::{JobForms, ServedNames, ServedPorts};
@@ -104,9 +104,7 @@ impl DaemonProcess<'_> {
     ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
-        SystemDir::new(settings).make().map_err(ServeError::SystemDir)?;
-        make_staging_root(settings).map_err(ServeError::StagingRoot)?;
-        let system_dir = SystemDirAtStart::read(&SystemDir::new(settings)).map_err(ServeError::SystemDir)?;
+        let system_dir = SystemDirAtStart::read(settings)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
         let (rpc_address, http_address) = (rpc.bound, http.bound);
@@ -136,7 +134,7 @@ impl DaemonProcess<'_> {
             }
         }
         let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
-        let leftovers = Leftovers::of(&opened, &predecessors);
+        let leftovers = Leftovers::of(&opened, &predecessors, system_dir.unread(settings, &opened));
         let handed_over = self.handed_over.clone();
         let found = StartState { opened, predecessors, system_dir, handed_over };
         let (budget_image, engine, clock) = build_engine(&ruling, precedence, &store, found, http_address)?;
@@ -179,6 +177,10 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
+        let daemon = match HdfsMonitor::new(settings, owner.clone())? {
+            Some(monitor) => daemon.with_background_task(monitor.run()),
+            None => daemon,
+        };
         let daemon = match AllocationWatch::new(settings, owner.clone()) {
             Some(watch) => daemon.with_background_task(watch.run()),
             None => daemon,

@@ -37,9 +37,13 @@ impl Advertised {
         Value::String(Some(self.build_version.clone()))
     }
 
-    /// The default file system. All local files are one file system: unlike a path its URI prints with three slashes.
+    /// The file system of the system directory. All local files are one file system: unlike a path its URI prints with three slashes.
     pub fn file_system(&self) -> Value {
-        Value::String(Some("file:///".to_owned()))
+        let text = match self.directories.system.namenode() {
+            None => "file:///".to_owned(),
+            Some(address) => format!("hdfs://{address}"),
+        };
+        Value::String(Some(text))
     }
 
     /// Where trackers find job tokens, for example `file:/hadoop/mapred/system`.

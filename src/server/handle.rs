@@ -43,7 +43,7 @@ use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::shown_snapshot::ShownSnapshot;
-use super::submission::{MapInputs, Submissions, Uploads};
+use super::submission::{AwaitedFiles, MapInputs, Submissions, Uploads};
 use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
@@ -65,6 +65,7 @@ pub struct OwnerHandle {
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
+    awaited_files: AwaitedFiles,
     broken_invariants: BrokenInvariants,
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
@@ -139,6 +140,7 @@ impl OwnerHandle {
             serving: serving.clone(),
             ledger: None,
             stuck_threads: None,
+            awaited_files: AwaitedFiles::default(),
             broken_invariants: BrokenInvariants::default(),
             refused_senders: None,
             job_sources: JobSources::default(),
@@ -177,6 +179,12 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_stuck_threads(self, stuck_threads: StuckThreads) -> Self {
         Self { stuck_threads: Some(stuck_threads), ..self }
+    }
+
+    /// Whether the files of jobs can be reached.
+    #[must_use]
+    pub fn with_awaited_files(self, awaited_files: AwaitedFiles) -> Self {
+        Self { awaited_files, ..self }
     }
 
     /// Adds the broken invariants, for health.
@@ -372,6 +380,8 @@ impl crate::web::Owner for OwnerHandle {
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
         let defect = self.broken_invariants.complaint();
         let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
+        let awaited = self.awaited_files.reason();
+        let can_stage = awaited.is_none();
         let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
         let refused_senders = self.refused_senders.as_ref().and_then(RefusedSenders::complaint);
         let complaints = [&refused_senders, &defect, &store_error, &acl_error, &budget_error];
@@ -386,6 +396,9 @@ impl crate::web::Owner for OwnerHandle {
                 "no job can be submitted: all threads for files of jobs are stuck on files that do not answer"
                     .to_owned()
             }
+            _ if awaited.is_some() => {
+                format!("no job can be submitted: the files of jobs cannot be reached: {}", awaited.unwrap_or_default())
+            }
             // Jobs run, though new users wait or a file is behind the ledger: the daemon is still ready.
             (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
             (StoreHealth::Good, None) => match stuck {
@@ -395,7 +408,7 @@ impl crate::web::Owner for OwnerHandle {
                 None => HEALTHY.to_owned(),
             },
         };
-        let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck;
+        let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck && can_stage;
         Health {
             is_alive,
             is_ready,

@@ -28,6 +28,7 @@ mod event_log;
 mod fair_pool;
 mod groups;
 mod handle;
+mod hdfs_monitor;
 mod job_files_of_web;
 mod job_requests;
 mod owner;
@@ -60,13 +61,12 @@ pub(crate) use engine_config::{host_lists, no_minute, queue_configs, reread_poli
 pub(crate) use event_log::EventLog;
 pub use fair_pool::StuckThreads;
 pub use handle::{OwnerHandle, Requests};
+pub(crate) use hdfs_monitor::HdfsMonitor;
 pub use owner::{Owner, StoreGone};
 pub use quarantine::{Quarantine, RefusedSenders};
 pub use rack_resolver::RackResolver;
 pub(crate) use scheduler_files::{ReadWish, read_wish};
 pub use shared_presence::{SharedPresence, presence_of};
-pub use submission::{
-    JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, SystemDir, Uploads,
-};
-pub(crate) use submission::{SystemDirAtStart, make_staging_root};
+pub(crate) use submission::{DirectoryError, SystemDirAtStart, make_directories};
+pub use submission::{JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, Uploads};
 pub use switch_waiter::SwitchWaiter;

@@ -183,8 +183,10 @@ mod tests {
     fn output_appears_when_it_is_committed() {
         let scratch = tempfile::tempdir().unwrap();
         let out = scratch.path().join("out");
-        let committer =
-            OutputCommitter::new(&FileSystems::new("alice"), FileUri::parse(&out.display().to_string()).unwrap());
+        let committer = OutputCommitter::new(
+            &FileSystems::with_defaults("alice"),
+            FileUri::parse(&out.display().to_string()).unwrap(),
+        );
         let attempt = |number| format!("attempt_202611211027_0016_r_000001_{number}").parse::<AttemptId>().unwrap();
         committer.set_up_job().unwrap();
         assert!(!committer.needs_commit(attempt(0)).unwrap());
@@ -222,7 +224,7 @@ mod tests {
         let of_job = |values: &[&str]| {
             let mut configuration = Configuration::new(BTreeMap::new());
             values.iter().for_each(|value| configuration.add_override(value).unwrap());
-            let committer = OutputCommitter::of_job(&configuration, &FileSystems::new("alice"));
+            let committer = OutputCommitter::of_job(&configuration, &FileSystems::with_defaults("alice"));
             committer.map(|found| found.map(|found| found.folder.to_string())).map_err(|failure| failure.to_string())
         };
         let out = "file:/out".to_owned();
@@ -244,7 +246,7 @@ mod tests {
     fn a_failed_job_leaves_no_mark() {
         let scratch = tempfile::tempdir().unwrap();
         let committer = OutputCommitter::new(
-            &FileSystems::new("alice"),
+            &FileSystems::with_defaults("alice"),
             FileUri::parse(&scratch.path().display().to_string()).unwrap(),
         );
         committer.set_up_job().unwrap();

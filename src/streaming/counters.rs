@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::fs::FileUri;
 use crate::wire;
 use crate::wire::{CounterGroup, Text};
 
@@ -36,6 +37,20 @@ pub enum FrameworkCounter {
     BytesWritten,
     FileBytesRead,
     FileBytesWritten,
+    HdfsBytesRead,
+    HdfsBytesWritten,
+}
+
+impl FrameworkCounter {
+    /// The bytes read from the file system of this file (1.2.1 `Task.getFileSystemCounterNames`).
+    pub(crate) fn bytes_read_from(file: &FileUri) -> Self {
+        if file.namenode().is_some() { Self::HdfsBytesRead } else { Self::FileBytesRead }
+    }
+
+    /// The bytes written to the file system of this file.
+    pub(crate) fn bytes_written_to(file: &FileUri) -> Self {
+        if file.namenode().is_some() { Self::HdfsBytesWritten } else { Self::FileBytesWritten }
+    }
 }
 
 const TASK: &str = "org.apache.hadoop.mapred.Task$Counter";
@@ -52,7 +67,7 @@ const GROUPS: [(&str, &str); 4] = [
 ];
 
 /// Counter, group, name, display name (empty: the name).
-const TABLE: [(FrameworkCounter, &str, &str, &str); 20] = [
+const TABLE: [(FrameworkCounter, &str, &str, &str); 22] = [
     (FrameworkCounter::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
     (FrameworkCounter::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
     (FrameworkCounter::MapOutputRecords, TASK, "MAP_OUTPUT_RECORDS", "Map output records"),
@@ -78,6 +93,8 @@ const TABLE: [(FrameworkCounter, &str, &str, &str); 20] = [
     (FrameworkCounter::BytesWritten, OUTPUT, "BYTES_WRITTEN", "Bytes Written"),
     (FrameworkCounter::FileBytesRead, FILES, "FILE_BYTES_READ", ""),
     (FrameworkCounter::FileBytesWritten, FILES, "FILE_BYTES_WRITTEN", ""),
+    (FrameworkCounter::HdfsBytesRead, FILES, "HDFS_BYTES_READ", ""),
+    (FrameworkCounter::HdfsBytesWritten, FILES, "HDFS_BYTES_WRITTEN", ""),
 ];
 
 /// All values of an attempt's counters, on their way from its process to the worker's.

@@ -81,7 +81,7 @@ fn run_straight(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<(), Ta
     counters.add(FrameworkCounter::MapOutputRecords, written);
     let written_bytes = output.finish().map_err(unwritable)?;
     counters.add(FrameworkCounter::BytesWritten, written_bytes);
-    counters.add(FrameworkCounter::FileBytesWritten, written_bytes);
+    counters.add(FrameworkCounter::bytes_written_to(&attempt.plan.output.folder), written_bytes);
     Ok(())
 }
 
@@ -116,7 +116,9 @@ fn stream(
         counters.add(FrameworkCounter::MapInputRecords, records);
         counters.add(FrameworkCounter::MapInputBytes, bytes);
         counters.add(FrameworkCounter::BytesRead, reader.read_bytes());
-        counters.add(FrameworkCounter::FileBytesRead, reader.read_bytes());
+        // What a stock task reads of job.split counts only on HDFS.
+        let split_bytes = if split.file.namenode().is_some() { split.raw_bytes } else { 0 };
+        counters.add(FrameworkCounter::bytes_read_from(&split.file), reader.read_bytes() + split_bytes);
         fed
     };
     let mut written = 0_u64;

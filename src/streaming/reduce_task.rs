@@ -138,7 +138,7 @@ fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), Task
     let folder = &attempt.plan.output.folder.shown_path();
     let written_bytes = output.finish().map_err(TaskFailure::file("write", folder))?;
     counters.add(FrameworkCounter::BytesWritten, written_bytes);
-    counters.add(FrameworkCounter::FileBytesWritten, written_bytes);
+    counters.add(FrameworkCounter::bytes_written_to(&attempt.plan.output.folder), written_bytes);
     Ok(())
 }
 

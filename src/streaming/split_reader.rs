@@ -200,7 +200,7 @@ mod tests {
 
     fn read(path: &std::path::Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
         let split = InputSplit { file: &uri(path), start_bytes: start as u64, length_bytes: length as u64 };
-        let mut reader = SplitReader::open(&FileSystems::new("alice"), &split, RULES).unwrap();
+        let mut reader = SplitReader::open(&FileSystems::with_defaults("alice"), &split, RULES).unwrap();
         let (mut out, mut consumed) = (Vec::new(), 0);
         while let Some(bytes) = reader.advance().unwrap() {
             consumed += bytes;
@@ -249,9 +249,12 @@ mod tests {
     fn long_lines_are_passed_over_and_counted() {
         let (_folder, path) = file("a.txt", b"a\nbbbb\nc\n");
         let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 9 };
-        let mut reader =
-            SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { longest_line_bytes: 5, ..RULES })
-                .unwrap();
+        let mut reader = SplitReader::open(
+            &FileSystems::with_defaults("alice"),
+            &split,
+            ReadRules { longest_line_bytes: 5, ..RULES },
+        )
+        .unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(2), Some(7)));
         assert_eq!(reader.read_thousandths(), 1000);
         assert_eq!(reader.advance().unwrap(), None);
@@ -265,8 +268,12 @@ mod tests {
             [(0, 300, 400), (0, 299, 300), (0, 295, 300), (5, 304, 400), (5, 294, 300), (700, 310, 310)]
         {
             let split = InputSplit { file: &uri(&path), start_bytes: start, length_bytes: length };
-            let mut reader =
-                SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { block_bytes: 100, ..RULES }).unwrap();
+            let mut reader = SplitReader::open(
+                &FileSystems::with_defaults("alice"),
+                &split,
+                ReadRules { block_bytes: 100, ..RULES },
+            )
+            .unwrap();
             while reader.advance().unwrap().is_some() {}
             assert_eq!(reader.read_bytes(), expected, "{start}+{length}");
         }
@@ -274,7 +281,8 @@ mod tests {
         let (_folder, path) = file("b.txt", format!("{}\nx\n", "y".repeat(250)).as_bytes());
         let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 10 };
         let mut reader =
-            SplitReader::open(&FileSystems::new("alice"), &split, ReadRules { block_bytes: 50, ..RULES }).unwrap();
+            SplitReader::open(&FileSystems::with_defaults("alice"), &split, ReadRules { block_bytes: 50, ..RULES })
+                .unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(251), None));
         assert_eq!(reader.read_bytes(), 253);
     }

@@ -60,7 +60,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-00000");
         let uri = FileUri::parse(path.to_str().unwrap()).unwrap();
-        let create = || FileSystems::new("alice").of(&uri).create(&uri).unwrap();
+        let create = || FileSystems::with_defaults("alice").of(&uri).create(&uri).unwrap();
         let mut output = TextOutput::new(create(), None, b"=");
         output.write(b"a", b"1").unwrap();
         output.write(b"", b"").unwrap();

@@ -285,7 +285,12 @@ mod tests {
     use super::*;
 
     fn localize_here(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -> Result<PathBuf, TaskFailure> {
-        localize(entry, folder, &|file, to| copy_input(&FileSystems::new("alice"), file, to, check_stop), check_stop)
+        localize(
+            entry,
+            folder,
+            &|file, to| copy_input(&FileSystems::with_defaults("alice"), file, to, check_stop),
+            check_stop,
+        )
     }
 
     fn jar(path: &Path, entries: &[(&str, &str)]) {

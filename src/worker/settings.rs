@@ -62,6 +62,7 @@ impl TaskTrackerSettings {
     pub fn read(configuration: Configuration, has_conf_folder: bool) -> Result<Self, ConfigError> {
         // Streaming jobs of a cluster on HDFS have their files there.
         configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
+        configuration.check_hdfs()?;
         let http_address = configuration.address(&keys::TRACKER_HTTP_ADDRESS)?;
         let host = match configuration.text(&keys::SLAVE_HOST_NAME)? {
             Some(host) => host,

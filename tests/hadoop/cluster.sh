@@ -20,6 +20,8 @@ DAEMON_USER=hadoop
 # Names and process ids of what runs; a daemon's log is $CLUSTER/NAME.log.
 declare -A CLUSTER_PIDS=()
 ISOLATION=()
+# What our JobTracker is started by, if by something; NAMENODE, HDFS_SYSTEM and HDFS_STAGING: see hdfs_cluster.sh.
+OURS_AS=()
 : "${CLUSTER:=}"
 
 cluster_create() {
@@ -61,7 +63,8 @@ cluster_conf() {
     local file
     mkdir -p "$2"
     for file in "$LIVE_DIR"/conf/*; do
-        sed -e "s|@CLUSTER@|$CLUSTER|g; s|@HOST@|$1|g; s|@RPC_PORT@|$RPC_PORT|g; s|@HTTP_PORT@|$HTTP_PORT|g" \
+        sed -e "s|@FILES@|${NAMENODE:+hdfs://}${NAMENODE:-file:///}|g; s|@SYSTEM@|${HDFS_SYSTEM:-$CLUSTER/system}|g" \
+            -e "s|@STAGING@|${HDFS_STAGING:-$CLUSTER/staging}|g; s|@CLUSTER@|$CLUSTER|g; s|@HOST@|$1|g; s|@RPC_PORT@|$RPC_PORT|g; s|@HTTP_PORT@|$HTTP_PORT|g" \
             -e "s|@MAP_SLOTS@|$MAP_SLOTS|g; s|@REDUCE_SLOTS@|$REDUCE_SLOTS|g; s|@JAVA_EXPORTS@|$JAVA_EXPORTS|g" \
             -e "/@EXTRA@/{r $CLUSTER/extra.xml" -e 'd}' "$file" >"$2/${file##*/}"
     done
@@ -103,7 +106,7 @@ cluster_start_jobtracker() {
         ;;
     ours)
         program=$(our_program)
-        { cd "$CLUSTER" && bound_to_parent "$program" serve --conf "$CLUSTER/conf"; } >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        { cd "$CLUSTER" && bound_to_parent "${OURS_AS[@]}" "$program" serve --conf "$CLUSTER/conf"; } >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
         ;;
     *) fail "cluster_start_jobtracker: java or ours, not $1" ;;
     esac

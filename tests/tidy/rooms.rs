@@ -25,10 +25,14 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("accounts", &["fs", "program"]),
     // Frames and calls; what they are about is the business of whoever serves them.
     ("ipc", &["clock", "log", "wire"]),
-    ("fs", &[]),
+    ("fs", &["hdfs"]),
+    ("hdfs", &["clock", "wire"]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
-    ("config", &["fs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"]),
+    (
+        "config",
+        &["fs", "hdfs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"],
+    ),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
     ("web", &["api", "engine", "http", "market", "model", "process_stat", "socket_owner"]),
     (

@@ -142,7 +142,7 @@ mod tests {
         std::fs::create_dir(path("part-folder")).unwrap();
         let mut printed = Vec::new();
         let uri = FileUri::parse(folder.path().to_str().unwrap()).unwrap();
-        let files = FileSystems::new("alice").of(&uri);
+        let files = FileSystems::with_defaults("alice").of(&uri);
         for (path, _) in part_files(&files, &uri).unwrap() {
             copy(&files, &path, &mut printed).unwrap();
         }

@@ -171,8 +171,9 @@ impl SubmitArguments {
 /// Converts a path or URI to a URI.
 fn uri(option: &str, path: &str, working_dir: &FileUri) -> Result<FileUri, JobCommandError> {
     let refused = |reason: String| JobCommandError::Argument(format!("{option} {reason}"));
-    // A scheme consists of letters, followed by `:/`.
-    let is_uri = path.split_once(":/").is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    // A scheme consists of letters and digits, followed by `:/`.
+    let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_uri = path.split_once(":/").is_some_and(|(scheme, _)| is_scheme(scheme));
     if is_uri || path.starts_with('/') {
         return working_dir.resolve(path).map_err(|error| refused(error.to_string()));
     }
@@ -246,8 +247,8 @@ mod tests {
         let with = |more: &str| refused(&format!("--input|in|--output|out|--mapper|cat|--reducer|cat|{more}"));
         assert!(refused("--output|out|--mapper|cat|--reducer|cat").contains("--input <PATH>"));
         assert!(
-            refused("--input|hdfs://n:1/x|--output|out|--mapper|cat|--reducer|cat")
-                .contains("\"hdfs\" is not supported yet")
+            refused("--input|s3://n:1/x|--output|out|--mapper|cat|--reducer|cat")
+                .contains("unknown file system \"s3\"")
         );
         assert!(refused("--input|in|--output|out|--mapper| |--reducer|cat").contains("--mapper is empty"));
         assert!(

@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out");
         let uri = FileUri::parse(output.to_str().unwrap()).unwrap();
-        let files = FileSystems::new("alice");
+        let files = FileSystems::with_defaults("alice");
         assert!(EarlierOutput::set_aside(&files, &uri).unwrap().is_none());
         std::fs::create_dir(&output).unwrap();
         for name in ["part-00000", ".part-00000.crc", "_SUCCESS", "._SUCCESS.crc"] {
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn what_another_user_owns_stays() {
         // Not ours, unless the tests run as root.
-        let refused =
-            EarlierOutput::set_aside(&FileSystems::new("alice"), &FileUri::parse("/proc").unwrap()).unwrap_err();
+        let refused = EarlierOutput::set_aside(&FileSystems::with_defaults("alice"), &FileUri::parse("/proc").unwrap())
+            .unwrap_err();
         assert!(matches!(refused, OverwriteError::Foreign { .. } | OverwriteError::Unknown { .. }), "{refused}");
     }
 }

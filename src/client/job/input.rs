@@ -188,7 +188,7 @@ mod tests {
     fn found(folder: &tempfile::TempDir, inputs: &[&str]) -> Result<Vec<(String, u64)>, String> {
         let root = folder.path().display().to_string();
         let uris: Vec<_> = inputs.iter().map(|input| FileUri::parse(&format!("{root}/{input}")).unwrap()).collect();
-        let files = find_input_files(&FileSystems::new("alice"), &uris)
+        let files = find_input_files(&FileSystems::with_defaults("alice"), &uris)
             .map_err(|error| error.to_string().replace(&root, ""))?;
         Ok(files.into_iter().map(|file| (file.uri.replace(&root, ""), file.length_bytes)).collect())
     }

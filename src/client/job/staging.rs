@@ -130,16 +130,17 @@ impl Staging {
         Ok(LocalFileSystem.write_unsynced(&self.path(name), bytes, FILE_MODE)?)
     }
 
-    /// Brings the files to the JobTracker, if they are not where it reads them.
+    /// Brings the files to the JobTracker, if they are not where it reads them; `replication`: copies on a file system that keeps some.
     pub(super) async fn hand_over(
         &self,
         job: JobId,
+        replication: u16,
         user: &str,
         signer: Option<&Signer>,
     ) -> Result<(), JobClientError> {
         match &self.transfer {
             Transfer::InPlace => Ok(()),
-            Transfer::Copied(files) => copy_all(files, &self.local, &self.directory),
+            Transfer::Copied(files) => copy_all(files, &self.local, &self.directory, replication),
             Transfer::HandedOver(hand_over) => hand_over.send_all(job, &self.local, user, signer).await,
         }
     }
@@ -182,10 +183,10 @@ fn own_folder(job: JobId) -> Result<PathBuf, JobClientError> {
 }
 
 /// Copies the files that lie in a folder directly.
-fn copy_all(files: &FileSystem, from: &Path, to: &FileUri) -> Result<(), JobClientError> {
+fn copy_all(files: &FileSystem, from: &Path, to: &FileUri, replication: u16) -> Result<(), JobClientError> {
     for (path, _) in files_in(from)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        files.copy_in(&path, &to.join(name)?, FILE_MODE)?;
+        files.copy_in(&path, &to.join(name)?, FILE_MODE, Some(replication))?;
     }
     Ok(())
 }
@@ -208,7 +209,7 @@ mod tests {
         std::fs::set_permissions(&area, std::fs::Permissions::from_mode(0o755)).unwrap();
         let job: JobId = "job_202611211200_0001".parse().unwrap();
         let area_uri = FileUri::parse(area.to_str().unwrap()).unwrap();
-        let files = FileSystems::new("alice").of(&area_uri);
+        let files = FileSystems::with_defaults("alice").of(&area_uri);
         let create = || Staging::in_area(&files, &area_uri, job, "alice").unwrap();
         let staging = create();
         staging.write("job.split", b"x").unwrap();
@@ -223,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn other_file_systems_are_refused() {
         let job: JobId = "job_202611211200_0001".parse().unwrap();
-        let error = Staging::create(&FileSystems::new("alice"), "s3://n/tmp/x", job, None).await.unwrap_err();
+        let error = Staging::create(&FileSystems::with_defaults("alice"), "s3://n/tmp/x", job, None).await.unwrap_err();
         assert!(error.to_string().contains("unknown file system \"s3\""), "{error}");
     }
 }

@@ -39,6 +39,7 @@ pub struct PreparedJob {
     job: StreamingJob,
     properties: BTreeMap<String, String>,
     file_systems: FileSystems,
+    replication: u16,
     files: usize,
     input: Input,
     split_file: Vec<u8>,
@@ -80,6 +81,9 @@ const MILLISECOND_TAKEN: [&str; 2] = ["is not after the last accepted one", "the
 const TIME_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of retries, a second apart, if the JobTracker does not answer.
 const MOST_RETRIES: usize = 60;
+/// How many copies of a job's files are kept: every TaskTracker reads them (1.2.1 `JobClient`).
+const SUBMIT_REPLICATION: &str = "mapred.submit.replication";
+const DEFAULT_SUBMIT_REPLICATION: u64 = 10;
 const QUEUE: &str = "mapred.job.queue.name";
 /// Queue of a job that names none.
 const DEFAULT_QUEUE: &str = "default";
@@ -124,7 +128,9 @@ impl PreparedJob {
         set("mapreduce.job.submithost", host);
         let (split_file, split_meta_file) = encode_splits(splits);
         let file_systems = file_systems.clone();
-        Ok(Self { job, properties, file_systems, files, input, split_file, split_meta_file, web: None })
+        let replication = configuration.number(SUBMIT_REPLICATION, DEFAULT_SUBMIT_REPLICATION, 1)?;
+        let replication = u16::try_from(replication).unwrap_or(u16::MAX);
+        Ok(Self { job, properties, file_systems, replication, files, input, split_file, split_meta_file, web: None })
     }
 
     /// Hands the files over to this web address of the JobTracker where it cannot read them in the staging directory.
@@ -204,7 +210,8 @@ impl PreparedJob {
         let admins = jobtracker.queue_admins(&queue).await?;
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
-        staging.hand_over(job, jobtracker.user(), signing.map(|signing| &signing.signer)).await?;
+        let signer = signing.map(|signing| &signing.signer);
+        staging.hand_over(job, self.replication, jobtracker.user(), signer).await?;
         let outcome = call_submit_job(jobtracker, job, staging).await;
         outcome.map(|()| Submitted { job, files: self.files, maps: self.input.maps, is_signed: signing.is_some() })
     }

@@ -7,6 +7,7 @@ mod cluster;
 mod constraint;
 mod containers;
 mod fair;
+mod hdfs;
 mod job;
 mod market;
 mod own;
@@ -19,6 +20,7 @@ pub use cluster::*;
 pub use constraint::*;
 pub use containers::*;
 pub use fair::*;
+pub use hdfs::*;
 pub use job::*;
 pub use market::*;
 pub use own::*;
@@ -225,6 +227,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Cluster",
         note: "Hadoop's own keys, read from the conf folder with Hadoop's defaults.",
         keys: CLUSTER,
+    },
+    Section {
+        title: "HDFS",
+        note: "Read by JobTracker, job client and built-in tasktracker for files on `hdfs:`; a job's own values count in its tasks.",
+        keys: HDFS,
     },
     Section {
         title: "Dynamic Priority Scheduler",

@@ -35,6 +35,7 @@ impl Directories {
         let default = configuration.required(&keys::DEFAULT_FILE_SYSTEM)?;
         FileUri::of_default(default.value.trim())
             .map_err(|_| default.bad_value(keys::DEFAULT_FILE_SYSTEM.kind.to_string()))?;
+        configuration.check_hdfs()?;
         Ok(Directories {
             system: configuration.file_uri(&keys::SYSTEM_DIR)?,
             staging_root: configuration.file_uri(&keys::STAGING_ROOT_DIR)?,

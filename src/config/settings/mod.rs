@@ -32,6 +32,7 @@ pub use scheduler::{
 pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
+use crate::fs::FileSystems;
 use crate::scheduler::constraint::ConstraintConfig;
 
 use super::conf_folder::add_files;
@@ -175,6 +176,8 @@ pub struct Settings {
     pub has_private_actions: bool,
     /// Directories.
     pub directories: Directories,
+    /// All file systems, as the daemon's user.
+    pub files: FileSystems,
     /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
     /// How deadlines are planned while another than the constraint scheduler rules.
@@ -259,16 +262,18 @@ impl Settings {
         let job_changes = JobChangeSettings::from_configuration(&configuration)?;
         let (scheduler, of_scheduler) =
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
+        let daemon_user = configuration.property("user.name").unwrap_or_default().to_owned();
         let settings = Settings {
             sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
             conf_dir,
-            daemon_user: configuration.property("user.name").unwrap_or_default().to_owned(),
             rpc_address,
             http_address: http_address(&configuration)?,
             web_hosts: web_host_names(&configuration)?,
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
+            files: configuration.daemon_file_systems(&daemon_user),
+            daemon_user,
             deadlines: constraint::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,

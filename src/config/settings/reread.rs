@@ -112,13 +112,13 @@ mod tests {
             property("mapred.queue.default.state", "running"),
             property("mapred.job.tracker", "a:1"),
             property("mapred.acls.enabled", "true"),
-            property("dfs.replication", "1"),
+            property("dfs.name.dir", "1"),
         ];
         let found = [
             property("mapred.hosts", "/b"),
             property("mapred.queue.default.state", "stopped"),
             property("mapred.job.tracker", "a:2"),
-            property("dfs.replication", "2"),
+            property("dfs.name.dir", "2"),
             property("jobtracker.ledger.detail-days", "7"),
         ];
         let (running, found) = (configuration(&running.concat()), configuration(&found.concat()));

@@ -11,6 +11,8 @@ use super::scheduler_wish::SchedulerWish;
 pub struct Administration {
     /// The administrator who turned safe mode on; none while it is off.
     pub(in crate::engine) safe_mode: Option<Arc<str>>,
+    /// The watch over the file system of the system directory has found that it cannot be used.
+    pub(in crate::engine) is_file_system_away: bool,
     /// Which scheduler rules.
     pub(in crate::engine) choice: SchedulerChoice,
     /// A switch that waits for the next tick of the market.
@@ -22,6 +24,6 @@ pub struct Administration {
 impl Administration {
     /// Under the scheduler of this choice, without safe mode.
     pub(in crate::engine) fn under(choice: SchedulerChoice) -> Self {
-        Self { safe_mode: None, choice, wish: None }
+        Self { safe_mode: None, is_file_system_away: false, choice, wish: None }
     }
 }

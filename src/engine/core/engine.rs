@@ -90,14 +90,17 @@ impl Engine {
 
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
     pub fn is_in_safe_mode(&self) -> bool {
-        self.administration.safe_mode.is_some()
+        self.administration.safe_mode.is_some() || self.administration.is_file_system_away
     }
 
     /// Refuses while safe mode is on, with the text of 1.2.1.
     pub fn check_safe_mode(&self) -> Result<(), Refusal> {
         match &self.administration.safe_mode {
-            None => Ok(()),
             Some(user) => Err(Refusal::SafeMode(format!("JobTracker is in safe-mode set by admin {user}"))),
+            None if self.administration.is_file_system_away => Err(Refusal::SafeMode(
+                "JobTracker is in safe mode: the file system of mapred.system.dir cannot be used".to_owned(),
+            )),
+            None => Ok(()),
         }
     }
 

@@ -188,6 +188,12 @@ pub enum Event {
         /// What it grants.
         allocations: Arc<Allocations>,
     },
+    /// The watch over the file system of the system directory has seen whether it can be used
+    /// (1.2.1 `JobTracker.HDFSMonitorThread`).
+    FileSystemWatched {
+        /// It cannot.
+        is_away: bool,
+    },
     /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean):
     /// whether it is on.
     SetSafeMode {

@@ -28,6 +28,24 @@ impl Engine {
     }
 }
 
+// === impl Engine: watch over the file system ===
+
+impl Engine {
+    /// What an administrator has ordered stays.
+    pub(super) fn on_file_system_watched(&mut self, is_away: bool) -> (Reply, Wait) {
+        if std::mem::replace(&mut self.administration.is_file_system_away, is_away) != is_away {
+            let text = match is_away {
+                true => {
+                    "safe mode: the file system of mapred.system.dir cannot be used; no job is accepted, no task is assigned"
+                }
+                false => "the file system of mapred.system.dir can be used again: safe mode ends",
+            };
+            self.outbox.log_line(LogLevel::Warning, text.to_owned());
+        }
+        (Reply::Boolean(is_away), Wait::Nothing)
+    }
+}
+
 // === impl Engine: refreshed lists ===
 
 impl Engine {

@@ -77,6 +77,7 @@ impl Engine {
             Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
             Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
+            Event::FileSystemWatched { is_away } => self.on_file_system_watched(is_away),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::DrainWorker { worker, is_on, caller } => self.on_drain_worker(&worker, is_on, &caller, now),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),

@@ -199,3 +199,19 @@ fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
     assert_eq!(cluster.submit(spec("alice", "default", 1, 0)), Err(stopped));
     assert!(cluster.submit(spec("alice", "added", 1, 0)).is_ok());
 }
+
+#[test]
+fn a_file_system_that_is_away_is_safe_mode_beside_that_of_an_administrator() {
+    let mut cluster = cluster();
+    let watched = |cluster: &mut Cluster, is_away| cluster.step(Event::FileSystemWatched { is_away }).0;
+    watched(&mut cluster, false);
+    assert!(!cluster.engine.is_in_safe_mode());
+    watched(&mut cluster, true);
+    let refusal = cluster.engine.check_safe_mode().unwrap_err().to_string();
+    assert!(refusal.contains("mapred.system.dir cannot be used"), "{refusal}");
+    set_safe_mode(&mut cluster, true, Caller::named("boss"));
+    watched(&mut cluster, false);
+    assert!(cluster.engine.check_safe_mode().unwrap_err().to_string().contains(SAFE));
+    set_safe_mode(&mut cluster, false, Caller::named("boss"));
+    assert!(!cluster.engine.is_in_safe_mode());
+}

@@ -100,6 +100,7 @@ impl StepSource {
             Event::Application(request) => self.application_request(request),
             Event::WorkerBeat(beat) => self.worker_beat(beat),
             Event::AllocationsRead { .. } => self.own("allocation file read"),
+            Event::FileSystemWatched { .. } => self.own("file system watched"),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),
             Event::ConnectionsInherited { .. } => self.own("connections inherited"),

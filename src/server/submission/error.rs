@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use crate::config::JobConfError;
 use crate::fs::{FileUriError, FsError};
+use crate::ipc::RemoteError;
 use crate::market::AclError;
 use crate::model::JobId;
 use crate::wire::WireError;
+
+use super::awaited_files::safe_mode;
 
 /// Why a submission's files are rejected. Each text names the file and what was expected.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +170,18 @@ pub enum SubmissionError {
     /// The ACL file was never valid.
     #[error("cannot check signatures: {0}")]
     Acl(AclError),
+}
+
+impl SubmissionError {
+    /// Whether files cannot be reached now, and a later try may succeed.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, SubmissionError::File(error) if error.is_temporary())
+    }
+
+    /// What the client hears.
+    pub(super) fn into_remote(self) -> RemoteError {
+        if self.is_temporary() { safe_mode(&self) } else { RemoteError::io(self) }
+    }
 }
 
 /// The beginning of a text that a client chose.

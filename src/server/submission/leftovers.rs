@@ -11,10 +11,11 @@ use crate::model::{Identifier, JobId};
 use crate::store::{FaultPoint, LoadedState};
 
 use super::Submissions;
+use super::predecessors::UnreadSystemDir;
 use super::system_dir::SystemDir;
 
 /// Pause between two attempts while the file system fails.
-const PAUSE: Duration = Duration::from_secs(10);
+pub(super) const PAUSE: Duration = Duration::from_secs(10);
 
 /// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct Leftovers {
     pub(crate) found: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     pub(crate) was_another_here: bool,
+    /// The system directory could not be read at the start.
+    pub(super) unread: Option<UnreadSystemDir>,
 }
 
 /// The system directory of one job.
@@ -47,7 +50,7 @@ struct JobFiles {
 
 impl Leftovers {
     /// The leftovers in the loaded state.
-    pub fn of(opened: &LoadedState, predecessors: &ForeignState) -> Self {
+    pub fn of(opened: &LoadedState, predecessors: &ForeignState, unread: Option<UnreadSystemDir>) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
             let token_file = match &predecessors.unfinished_jobs {
@@ -74,6 +77,7 @@ impl Leftovers {
             known: opened.looked_for.clone(),
             found: predecessors.jobs.clone(),
             was_another_here: predecessors.unfinished_jobs.is_some(),
+            unread,
         }
     }
 
@@ -174,6 +178,7 @@ mod tests {
             known: BTreeSet::new(),
             found: BTreeSet::new(),
             was_another_here: false,
+            unread: None,
         }
     }
 
@@ -203,9 +208,10 @@ mod tests {
         let (owner, _effects) = Owner::new(engine, FactSender::new(Arc::new(NoStore), watcher, 1_000), clock, 1 << 20);
         let submissions = Submissions::new(owner, RackResolver::new(&settings.trackers), &settings, None);
         SystemDir::new(&settings).make().unwrap();
-        submissions.expect_leftovers();
+        let leftovers = leftovers(vec![files("job_7_0001"), files("job_7_0002")], BTreeSet::new());
+        submissions.expect_leftovers(&leftovers);
         submissions.remove_files(id("job_7_0001"), None).await;
-        submissions.settle(leftovers(vec![files("job_7_0001"), files("job_7_0002")], BTreeSet::new())).await;
+        submissions.settle(leftovers).await;
         let left = LocalFileSystem.names_in(settings.directories.system.local_path().unwrap()).unwrap();
         assert_eq!(left, ["job_7_0002"]);
     }
@@ -214,7 +220,7 @@ mod tests {
     fn tokens_are_there_and_nothing_else_of_ours() {
         let folder = tempfile::tempdir().unwrap();
         let uri = FileUri::parse(&format!("file:{}", folder.path().display())).unwrap();
-        let system = SystemDir::at(FileSystems::new("alice").of(&uri), uri);
+        let system = SystemDir::at(FileSystems::with_defaults("alice").of(&uri), uri);
         let directory = |job: &str| folder.path().join(job);
         for job in ["job_7_0001", "job_7_0002", "job_7_0003", "job_8_0001", "odd"] {
             LocalFileSystem.make_dir_all(&directory(job), 0o700).unwrap();

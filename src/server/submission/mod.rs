@@ -1,6 +1,7 @@
 //! submitJob: job.xml is read and parsed here and checked by the engine; only then the job's other files are read, the
 //! racks of its hosts resolved and files written. A rejected job leaves nothing behind.
 
+mod awaited_files;
 mod error;
 mod job_file;
 mod leftovers;
@@ -23,6 +24,7 @@ use tokio::sync::watch;
 
 use crate::config::Settings;
 use crate::engine::{Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
+use crate::fs::FsError;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::model::{FactNumber, JobId};
@@ -34,18 +36,18 @@ use super::fair_pool::{FairPool, FairPoolError, FairShares, StuckThreads};
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
+pub use awaited_files::AwaitedFiles;
 pub use error::SubmissionError;
 pub use job_file::JobFileSender;
 pub use leftovers::Leftovers;
 pub use map_inputs::MapInputs;
-pub use predecessors::SystemDirAtStart;
+pub use predecessors::{DirectoryError, SystemDirAtStart, make_directories};
 pub use read::SubmissionRequest;
-pub use staging::make_staging_root;
-pub use system_dir::SystemDir;
 pub use uploads::Uploads;
 
 use read::{ReadConf, Splits, SubmissionReader};
 use staging::{JobDirectory, StagingRoot};
+use system_dir::SystemDir;
 
 /// Concurrent submissions that read or write files, and those of one user.
 const CONCURRENT: (usize, usize) = (16, 4);
@@ -81,6 +83,7 @@ pub struct Submissions {
     removed_early: RefCell<BTreeSet<JobId>>,
     in_progress: FairShares,
     wait_for_racks: FairShares,
+    awaited_files: AwaitedFiles,
 }
 
 // === impl Submissions ===
@@ -110,12 +113,18 @@ impl Submissions {
             removed_early: RefCell::default(),
             in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
             wait_for_racks: FairShares::new(WAIT_FOR_RACKS.0, WAIT_FOR_RACKS.1),
+            awaited_files: AwaitedFiles::default(),
         })
     }
 
     /// The threads that are stuck on files of jobs.
     pub fn stuck(&self) -> StuckThreads {
         self.file_pool.stuck()
+    }
+
+    /// Whether the files of jobs can be reached.
+    pub fn awaited_files(&self) -> &AwaitedFiles {
+        &self.awaited_files
     }
 
     /// Takes in the files of jobs that clients hand over.
@@ -135,8 +144,11 @@ impl Submissions {
     }
 
     /// Announces a cleanup of earlier runs' directories.
-    pub fn expect_leftovers(&self) {
+    pub fn expect_leftovers(&self, leftovers: &Leftovers) {
         self.is_settled.send_replace(false);
+        if leftovers.unread.is_some() {
+            self.awaited_files.set("the NameNode could not be reached at the start".to_owned());
+        }
     }
 
     /// Answers a submitJob, when the job is durable or rejected.
@@ -163,6 +175,7 @@ impl Submissions {
             // Refused, or a known job: a repeated call gets the same answer.
             return Ok(first);
         }
+        self.awaited_files.check()?;
         // The engine knows the submission from here on; an early return abandons it.
         let mut open_submission = OpenSubmission { owner: &self.owner, id, is_settled: false };
         if let Some(text) = store_refusal(&self.owner.store_health(), self.owner.is_overloaded()) {
@@ -235,7 +248,7 @@ impl Submissions {
         reader.refresh_keys().await;
         let read = move || reader.read_conf(id, &name, &submit_dir, pool_property.as_deref());
         let read = self.file_pool.run(user, read).await;
-        read.map_err(RemoteError::io)?.map_err(RemoteError::io)
+        read.map_err(RemoteError::io)?.map_err(SubmissionError::into_remote)
     }
 
     /// The property of a job that the ruling scheduler takes pools from.
@@ -261,7 +274,7 @@ impl Submissions {
             Ok((Splits::of(read.splits, rack_request, &resolver), read.only_stock))
         };
         let read = self.file_pool.run(user, read).await.map_err(RemoteError::io)?;
-        let (splits, only_stock) = read.map_err(RemoteError::io)?;
+        let (splits, only_stock) = read.map_err(SubmissionError::into_remote)?;
         let (builder, mut rack_request) = match splits {
             Splits::Built(splits) => return Ok((splits, only_stock)),
             Splits::WaitForRacks(builder, rack_request) => (builder, rack_request),
@@ -290,7 +303,7 @@ impl Submissions {
         let write = move || system.write(id, &user, &submit_dir, &token_file);
         let written = self.file_pool.run(submitter, write).await;
         let error = match written {
-            Ok(written) => return written.map_err(RemoteError::io),
+            Ok(written) => return written.map_err(|error| SubmissionError::from(error).into_remote()),
             Err(error) => error,
         };
         let text = error.to_string();
@@ -315,10 +328,33 @@ impl Submissions {
         if !*self.is_settled.borrow() {
             self.removed_early.borrow_mut().insert(id);
         }
-        self.remove_system_dir(id).await;
+        let system = self.system.clone();
+        self.remove_when_reached(move || system.remove(id)).await;
         if let Some(directory) = staging {
-            self.remove_staging(id, directory).await;
+            let (staging, uploads) = (self.staging.clone(), self.uploads.clone());
+            let remove = move || {
+                staging.remove(id, &directory)?;
+                uploads.forget(id);
+                Ok(())
+            };
+            self.remove_when_reached(remove).await;
             FaultPoint::StagingRemoved.pass();
+        }
+    }
+
+    /// Removes files of a completed job, as soon as their file system can be reached.
+    async fn remove_when_reached(&self, removal: impl Fn() -> Result<(), FsError> + Clone + Send + 'static) {
+        let mut is_logged = false;
+        loop {
+            match self.remove(removal.clone()).await {
+                Ok(Err(error)) if error.is_temporary() => {
+                    if !std::mem::replace(&mut is_logged, true) {
+                        tracing::warn!("cannot remove files of a job, retrying: {error}");
+                    }
+                    tokio::time::sleep(leftovers::PAUSE).await;
+                }
+                removed => return self.report(removed),
+            }
         }
     }
 
@@ -337,7 +373,7 @@ impl Submissions {
     /// Removes job-info, so that no other JobTracker adopts a completed job.
     pub async fn remove_job_info(&self, id: JobId) {
         let system = self.system.clone();
-        self.report(self.remove(move || system.remove_job_info(id)).await);
+        self.remove_when_reached(move || system.remove_job_info(id)).await;
     }
 
     async fn remove_system_dir(&self, id: JobId) {
@@ -345,7 +381,7 @@ impl Submissions {
         self.report(self.remove(move || system.remove(id)).await);
     }
 
-    fn report(&self, removed: Result<Result<(), crate::fs::FsError>, RemoteError>) {
+    fn report(&self, removed: Result<Result<(), FsError>, RemoteError>) {
         match removed {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("cannot remove files of a job: {error}"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{Settings, excerpt};
-use crate::fs::{EntryKind, Expected, FileSystems, FileUri, Folder, FsError, OpenFile, Privacy};
+use crate::fs::{EntryKind, EntryOwner, Expected, FileSystems, FileUri, Folder, FsError, OpenFile, Privacy};
 use crate::model::JobId;
 use crate::server::accounts::Accounts;
 
@@ -23,7 +23,7 @@ const ROOT_MODE: u32 = 0o1777;
 /// [`FsError`]. A missing one that cannot be made is only logged, since clients may make it.
 pub fn make_staging_root(settings: &Settings) -> Result<(), FsError> {
     let root = &settings.directories.staging_root;
-    let files = settings.configuration.file_systems(&settings.daemon_user).of(root);
+    let files = settings.files.of(root);
     match files.trusted_folder(root, ROOT_MODE, Privacy::Shared) {
         Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
         Err(error @ FsError::Refused { .. }) => {
@@ -54,13 +54,13 @@ pub(super) struct JobDirectory {
 
 impl StagingRoot {
     pub(super) fn new(settings: &Settings) -> Self {
-        let files = settings.configuration.file_systems(&settings.daemon_user);
+        let files = settings.files.clone();
         Self { files, root: settings.directories.staging_root.clone(), accounts: Arc::new(Accounts::new()) }
     }
 
     #[cfg(test)]
     pub(super) fn at(root: FileUri) -> Self {
-        Self { files: FileSystems::new("alice"), root, accounts: Arc::new(Accounts::new()) }
+        Self { files: FileSystems::with_defaults("alice"), root, accounts: Arc::new(Accounts::new()) }
     }
 
     /// Opens the directory that a client named for its job. Blocking.
@@ -103,12 +103,12 @@ impl StagingRoot {
     /// own client would refuse to stage there.
     fn remove_empty_home(&self, user: &str, area: &Folder) -> Result<(), FsError> {
         let ours = rustix::process::geteuid();
-        if ours.is_root() || area.owner_uid()? != Some(ours.as_raw()) {
+        if ours.is_root() || area.owner()? != EntryOwner::Uid(ours.as_raw()) {
             return Ok(());
         }
         let root = self.folder(user)?;
         let home = root.folder(Path::new(user))?;
-        if home.owner_uid()? == Some(ours.as_raw()) && home.remove_empty_folder(AREA.as_ref())? {
+        if home.owner()? == EntryOwner::Uid(ours.as_raw()) && home.remove_empty_folder(AREA.as_ref())? {
             root.remove_empty_folder(user.as_ref())?;
         }
         Ok(())
@@ -161,23 +161,33 @@ impl StagingRoot {
         let home = self.folder(user)?.folder(Path::new(user))?;
         let area = home.folder(Path::new(AREA))?;
         let directory = area.folder(Path::new(&job.to_string()))?;
-        let (Some(of_area), Some(of_directory)) = (area.owner_uid()?, directory.owner_uid()?) else {
-            // Reached as the user: the file system lets it see what is the user's.
-            return Ok((area, directory, Vec::new()));
-        };
-        let found = [of_area, of_directory];
+        let found = [area.owner()?, directory.owner()?];
         let mut owners = vec![0, rustix::process::geteuid().as_raw()];
         owners.dedup();
         // The name is looked up only if the files have another owner.
-        if found.iter().any(|owner| !owners.contains(owner)) {
-            let known = self.accounts.uid_of(user);
-            if let Some(owner) = known.map_or_else(|| home.owner_uid(), |uid| Ok(Some(uid)))? {
+        if found.iter().any(|owner| matches!(owner, EntryOwner::Uid(uid) if !owners.contains(uid))) {
+            let known = self.accounts.uid_of(user).map(EntryOwner::Uid);
+            if let EntryOwner::Uid(owner) = known.map_or_else(|| home.owner(), Ok)? {
                 owners.insert(0, owner);
             }
         }
         for (folder, owner) in [&area, &directory].into_iter().zip(found) {
-            if !owners.contains(&owner) {
-                return Err(FsError::WrongOwner { path: folder.path().to_owned(), owner, expected: owners });
+            let path = folder.path().to_owned();
+            match owner {
+                EntryOwner::Uid(owner) if !owners.contains(&owner) => {
+                    return Err(FsError::WrongOwner { path, owner, expected: owners });
+                }
+                // Where any user may make and rename folders in the root, another one may have put it there.
+                EntryOwner::Name(owner) if owner != user => {
+                    let (part, reason) = (path.clone(), format!("belongs to {owner}"));
+                    return Err(FsError::Untrusted {
+                        path,
+                        part,
+                        reason,
+                        expected: "expected a folder of the submitter",
+                    });
+                }
+                _ => {}
             }
         }
         Ok((area, directory, owners))

@@ -38,7 +38,7 @@ impl SystemDir {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let uri = settings.directories.system.clone();
-        Self { files: settings.configuration.file_systems(&settings.daemon_user).of(&uri), uri }
+        Self { files: settings.files.of(&uri), uri }
     }
 
     #[cfg(test)]

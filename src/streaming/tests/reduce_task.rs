@@ -58,7 +58,7 @@ fn reduce(stage: &Stage, maps: u32, partition: u32) -> (Result<(), TaskFailure>,
 
 /// Commits and reads a part file.
 fn committed(stage: &Stage, progress: &Progress, name: &str) -> Vec<u8> {
-    let committer = OutputCommitter::new(&FileSystems::new("alice"), stage.plan.output.folder.clone());
+    let committer = OutputCommitter::new(&FileSystems::with_defaults("alice"), stage.plan.output.folder.clone());
     assert!(committer.needs_commit(progress.attempt()).unwrap());
     committer.commit(progress.attempt()).unwrap();
     fs::read(stage.path("out").join(name)).unwrap()
@@ -177,7 +177,7 @@ fn a_failed_reducer_leaves_nothing() {
     let (result, progress) = reduce(&stage, 1, 1);
     assert!(matches!(&result, Err(TaskFailure::ExitStatus(exit)) if exit.code == 1), "{result:?}");
     assert!(
-        !OutputCommitter::new(&FileSystems::new("alice"), stage.plan.output.folder.clone())
+        !OutputCommitter::new(&FileSystems::with_defaults("alice"), stage.plan.output.folder.clone())
             .needs_commit(progress.attempt())
             .unwrap()
     );

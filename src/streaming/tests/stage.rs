@@ -124,7 +124,7 @@ impl Stage {
         fs::create_dir(&folder).unwrap();
         run(&AttemptContext {
             plan: &self.plan,
-            files: &FileSystems::new("alice"),
+            files: &FileSystems::with_defaults("alice"),
             partition,
             folder: &folder,
             work_folder: &work_folder,

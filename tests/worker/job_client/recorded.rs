@@ -181,7 +181,7 @@ fn submit_recorded(cuts_off: bool) -> (Vec<u8>, Vec<String>, Vec<u8>) {
         environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
         streaming_jar: None,
     };
-    let prepared = PreparedJob::new(job, &configuration, &FileSystems::new("h1"), &uri("wd")).unwrap();
+    let prepared = PreparedJob::new(job, &configuration, &FileSystems::with_defaults("h1"), &uri("wd")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (job_xml, names) = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

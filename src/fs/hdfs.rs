@@ -1,0 +1,299 @@
+//! Files of a NameNode, reached as one user.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::hdfs::{CreateOptions, HdfsClient, HdfsError, HdfsOptionError, HdfsPath, HdfsStatus};
+
+use super::checked_file::Expected;
+use super::error::{FsError, refused};
+use super::file_uri::FileUri;
+use super::file_writer::FileWriter;
+use super::folder::Folder;
+use super::hdfs_folder::HdfsFolder;
+use super::open_file::{HdfsFile, OpenFile};
+use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+use super::trusted_folder::{Privacy, TrustedFolder};
+
+/// Permission bits that a NameNode of 1.2.1 keeps; it has no sticky bit.
+const PERMISSIONS: u32 = 0o777;
+/// Before the umask, those of new files.
+const NEW_FILE: u16 = 0o666;
+const WRITABLE_FOR_OTHERS: u16 = 0o002;
+
+/// The files of one NameNode, as one user.
+#[derive(Clone, Debug)]
+pub struct HdfsFileSystem {
+    client: Result<HdfsClient, HdfsOptionError>,
+}
+
+// === impl HdfsFileSystem ===
+
+impl HdfsFileSystem {
+    /// Reaches them through `client`; if the configuration allows none, each use fails with the reason.
+    pub(super) fn new(client: Result<HdfsClient, HdfsOptionError>) -> Self {
+        Self { client }
+    }
+
+    /// For `map_err`: what was tried with which path.
+    fn client(&self, path: &FileUri) -> Result<&HdfsClient, FsError> {
+        self.client.as_ref().map_err(|error| {
+            let source = io::Error::new(ErrorKind::InvalidInput, error.clone());
+            refused("reach", &path.shown_path(), "a configuration of HDFS that can be used")(source)
+        })
+    }
+
+    pub(super) fn trusted_folder(
+        &self,
+        path: &FileUri,
+        mode: u32,
+        privacy: Privacy,
+    ) -> Result<TrustedFolder<Folder>, FsError> {
+        if self.status_of(path)?.is_none() {
+            self.make_dir_all(path, mode)?;
+        }
+        let folder = HdfsFolder::open(self, path)?;
+        if privacy == Privacy::Private {
+            let status = folder.status();
+            let ours = self.own_name();
+            let reason = match &status.owner {
+                owner if *owner != ours => Some(format!("belongs to {owner}")),
+                _ if bits(folder.mode()) & WRITABLE_FOR_OTHERS != 0 => {
+                    Some(format!("is writable for others (mode {:o})", folder.mode()))
+                }
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                let path = path.shown_path();
+                let expected = "expected a folder of the JobTracker's own user that no other may write to";
+                return Err(FsError::Untrusted { part: path.clone(), path, reason, expected });
+            }
+        }
+        Ok(TrustedFolder { folder: Folder::Hdfs(folder), warnings: Vec::new() })
+    }
+
+    pub(super) fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
+        HdfsFolder::open(self, path).map(Folder::Hdfs)
+    }
+
+    pub(super) fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
+        let failed = |error| fault("read", path, "a readable file", error);
+        let status = self.status_of(path)?;
+        let status = status.ok_or_else(|| FsError::missing("read", path, "a readable file"))?;
+        if status.is_directory {
+            return Err(FsError::WrongKind { path: path.shown_path(), expected: "a regular file" });
+        }
+        expected.check_length(&path.shown_path(), status.length_bytes)?;
+        let reader = self.client(path)?.open(&hdfs_path(path)?).map_err(failed)?;
+        Ok(OpenFile::Hdfs(HdfsFile { reader, path: path.shown_path(), changed_ms: status.modified_ms }))
+    }
+
+    pub(super) fn create(&self, path: &FileUri) -> Result<FileWriter, FsError> {
+        let client = self.client(path)?;
+        let mode = client.options().under_umask(NEW_FILE);
+        let options = CreateOptions { mode, overwrite: true, create_parent: true, ..CreateOptions::default() };
+        let writer = client.create(&hdfs_path(path)?, options);
+        writer.map(FileWriter::Hdfs).map_err(|error| fault("write", path, "a folder that may be written to", error))
+    }
+
+    /// Writes the file beside its place first: for a moment between the old one and the new one there is none.
+    pub(super) fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        let wrong = || FsError::WrongKind { path: path.shown_path(), expected: "a file name" };
+        let (Some(above), Some(name)) = (path.parent(), path.name()) else { return Err(wrong()) };
+        let beside = above.join(&format!(".{name}.new")).map_err(|_| wrong())?;
+        self.write(&beside, &mut &*bytes, CreateOptions { mode: bits(mode), overwrite: true, ..new_file() })?;
+        self.rename(&beside, path)
+    }
+
+    pub(super) fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        self.write(path, &mut &*bytes, CreateOptions { mode: bits(mode), ..new_file() })
+    }
+
+    pub(super) fn copy_in(
+        &self,
+        from: &mut File,
+        to: &FileUri,
+        mode: u32,
+        replication: Option<u16>,
+    ) -> Result<(), FsError> {
+        self.write(to, from, CreateOptions { mode: bits(mode), replication, ..new_file() })
+    }
+
+    fn write(&self, path: &FileUri, content: &mut dyn io::Read, options: CreateOptions) -> Result<(), FsError> {
+        let expected = "a name that is free, in a folder that may be written to";
+        let client = self.client(path)?;
+        let mut writer =
+            client.create(&hdfs_path(path)?, options).map_err(|error| fault("write", path, expected, error))?;
+        io::copy(content, &mut writer).map_err(refused("write", &path.shown_path(), expected))?;
+        writer.flush().map_err(refused("write", &path.shown_path(), expected))?;
+        writer.finish().map(drop).map_err(|error| fault("write", path, expected, error))
+    }
+
+    pub(super) fn make_dir_all(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
+        let failed = |error| fault("make folder", path, "a path whose folders may be made", error);
+        let (client, at) = (self.client(path)?, hdfs_path(path)?);
+        let wrong = || FsError::WrongKind { path: path.shown_path(), expected: "a folder" };
+        if self.status_of(path)?.is_some_and(|found| !found.is_directory) {
+            return Err(wrong());
+        }
+        if !client.make_dirs(&at, bits(mode)).map_err(failed)? {
+            return Err(wrong());
+        }
+        // One that was there keeps its mode.
+        match client.status(&at).map_err(failed)? {
+            Some(found) if found.mode != bits(mode) => client.set_permission(&at, bits(mode)).map_err(failed),
+            Some(_) => Ok(()),
+            None => Err(FsError::missing("make folder", path, "a folder that nothing removes meanwhile")),
+        }
+    }
+
+    pub(super) fn set_mode(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
+        let set = self.client(path)?.set_permission(&hdfs_path(path)?, bits(mode));
+        set.map_err(|error| fault("change the mode of", path, "a folder of the user it is reached as", error))
+    }
+
+    /// Removes a file, or a folder with all in it; `false` when there is none.
+    pub(super) fn remove(&self, path: &FileUri) -> Result<bool, FsError> {
+        if path.parent().is_none() {
+            return Err(FsError::WrongKind { path: path.shown_path(), expected: "a folder below the root" });
+        }
+        let removed = self.client(path)?.delete(&hdfs_path(path)?, true);
+        removed.map_err(|error| fault("remove", path, "a folder that may be removed", error))
+    }
+
+    pub(super) fn remove_empty_folder(&self, path: &FileUri) -> Result<bool, FsError> {
+        if self.status_of(path)?.is_none() || !self.entries(path)?.is_empty() {
+            return Ok(false);
+        }
+        let removed = self.client(path)?.delete(&hdfs_path(path)?, false);
+        removed.map_err(|error| fault("remove", path, "a folder that may be removed", error))
+    }
+
+    pub(super) fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
+        Ok(self.entries(path)?.into_iter().map(|entry| entry.name).collect())
+    }
+
+    pub(super) fn entries(&self, path: &FileUri) -> Result<Vec<Entry>, FsError> {
+        let expected = "a folder that may be read";
+        let listed = self.client(path)?.list(&hdfs_path(path)?);
+        let listed = listed.map_err(|error| fault("list", path, expected, error))?;
+        let listed = listed.ok_or_else(|| FsError::missing("list", path, expected))?;
+        if let [only] = listed.as_slice()
+            && !only.is_directory
+            && Some(only.name.as_str()) == path.name()
+            && self.status_of(path)?.is_some_and(|found| !found.is_directory)
+        {
+            return Err(FsError::WrongKind { path: path.shown_path(), expected: "a folder" });
+        }
+        Ok(listed
+            .iter()
+            .map(|found| Entry { name: OsString::from(&found.name), status: entry_status(found) })
+            .collect())
+    }
+
+    pub(super) fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
+        if length_bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let places = self.client(path)?.block_places(&hdfs_path(path)?, 0, length_bytes);
+        let places = places.map_err(|error| fault("find the blocks of", path, "a readable file", error))?;
+        let places = places.ok_or_else(|| FsError::missing("find the blocks of", path, "a readable file"))?;
+        let place = |place: crate::hdfs::BlockPlace| BlockPlace {
+            offset_bytes: place.offset_bytes,
+            length_bytes: place.length_bytes,
+            hosts: place
+                .replicas
+                .into_iter()
+                .map(|node| BlockHost { host: node.host, topology: node.topology })
+                .collect(),
+        };
+        Ok(places.into_iter().map(place).collect())
+    }
+
+    pub(super) fn status(&self, path: &FileUri) -> Result<Option<EntryStatus>, FsError> {
+        Ok(self.status_of(path)?.as_ref().map(entry_status))
+    }
+
+    pub(super) fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
+        Ok(self.status(path)?.map(|status| status.kind))
+    }
+
+    pub(super) fn status_of(&self, path: &FileUri) -> Result<Option<HdfsStatus>, FsError> {
+        let found = self.client(path)?.status(&hdfs_path(path)?);
+        found.map_err(|error| fault("look at", path, "a folder that may be searched", error))
+    }
+
+    /// Renames a file or folder, in place of a file that is there: for a moment there is neither.
+    pub(super) fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+        let expected = "a source, and a target in a folder that may be written to and that no folder is called";
+        let client = self.client(from)?;
+        let failed = |error| fault("rename", from, expected, error);
+        match self.kind_of(to)? {
+            // A NameNode would move it into that folder.
+            Some(EntryKind::Folder) => {
+                return Err(FsError::WrongKind { path: to.shown_path(), expected: "a name that no folder has" });
+            }
+            Some(EntryKind::File) if from != to => drop(client.delete(&hdfs_path(to)?, false).map_err(failed)?),
+            _ => {}
+        }
+        match client.rename(&hdfs_path(from)?, &hdfs_path(to)?).map_err(failed)? {
+            true => Ok(()),
+            false if self.status_of(from)?.is_none() => Err(FsError::missing("rename", from, expected)),
+            false => Err(refused("rename", &from.shown_path(), expected)(io::Error::other("the NameNode refuses it"))),
+        }
+    }
+
+    pub(super) fn is_writable(&self, path: &FileUri) -> Result<bool, FsError> {
+        let is_safe = self.client(path)?.is_in_safe_mode();
+        let is_safe = is_safe.map_err(|error| fault("ask the NameNode of", path, "a NameNode that answers", error))?;
+        Ok(!is_safe)
+    }
+
+    pub(super) fn own_name(&self) -> EntryOwner {
+        EntryOwner::Name(self.client.as_ref().map(|client| client.user().to_owned()).unwrap_or_default())
+    }
+}
+
+fn new_file() -> CreateOptions {
+    CreateOptions { overwrite: false, create_parent: true, ..CreateOptions::default() }
+}
+
+fn bits(mode: u32) -> u16 {
+    (mode & PERMISSIONS) as u16
+}
+
+pub(super) fn entry_status(status: &HdfsStatus) -> EntryStatus {
+    EntryStatus {
+        kind: if status.is_directory { EntryKind::Folder } else { EntryKind::File },
+        length_bytes: status.length_bytes,
+        block_bytes: (!status.is_directory).then_some(status.block_bytes).filter(|bytes| *bytes > 0),
+        owner: EntryOwner::Name(status.owner.clone()),
+    }
+}
+
+/// The path on the NameNode.
+fn hdfs_path(path: &FileUri) -> Result<HdfsPath, FsError> {
+    HdfsPath::parse(path.path()).map_err(|error| fault("reach", path, "a path that HDFS takes", error.into()))
+}
+
+/// The path of an entry, by a plain name.
+pub(super) fn entry_of(folder: &FileUri, name: &OsStr) -> Result<FileUri, FsError> {
+    let wrong = || FsError::WrongKind { path: folder.shown_path().join(name), expected: "a plain name" };
+    folder.join(name.to_str().ok_or_else(wrong)?).map_err(|_| wrong())
+}
+
+/// The path of what lies below, by plain names.
+pub(super) fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsError> {
+    let mut found = folder.clone();
+    for part in path.components() {
+        found = entry_of(&found, part.as_os_str())?;
+    }
+    Ok(found)
+}
+
+fn fault(action: &'static str, path: &FileUri, expected: &'static str, error: HdfsError) -> FsError {
+    let path: PathBuf = path.shown_path();
+    FsError::Refused { action, path, expected, source: error.into() }
+}

@@ -3,6 +3,11 @@
 use std::sync::LazyLock;
 
 use jobtracker::wire::frame::{LENGTH_BYTES, split_frame};
+use jobtracker::wire::hdfs::{
+    Checksums, HdfsAnswerKind, decode_ack, decode_data_request, decode_hdfs_call, decode_hdfs_response,
+    decode_read_answer, decode_setup_answer, encode_data_request, encode_hdfs_call, encode_hdfs_response,
+    first_bad_chunk, split_data_frame,
+};
 use jobtracker::wire::opening::{Opening, OpeningStep};
 use jobtracker::wire::protocol::{Protocol, ReturnType, decode_call, decode_response, encode_call};
 use jobtracker::wire::{Decode, Reader, file};
@@ -41,6 +46,39 @@ pub fn response(input: &[u8]) {
         if let Ok(Some((_, consumed))) = decode_response(*returns, input) {
             assert!(consumed <= input.len());
         }
+    }
+}
+
+/// HDFS: a call, an answer of every type and what comes over the data port of a DataNode; what can be read is written to bytes that mean
+/// the same.
+pub fn hdfs(input: &[u8]) {
+    if let Some(call) = input.get(LENGTH_BYTES..).and_then(|frame| decode_hdfs_call(frame).ok()) {
+        let mut written = Vec::new();
+        encode_hdfs_call(&mut written, call.id, &call.call);
+        assert_eq!(decode_hdfs_call(&written[LENGTH_BYTES..]).expect("a call that was written"), call);
+    }
+    for kind in HdfsAnswerKind::ALL {
+        if let Ok(Some((response, consumed))) = decode_hdfs_response(*kind, input) {
+            assert!(consumed <= input.len());
+            let mut written = Vec::new();
+            encode_hdfs_response(&mut written, &response);
+            let read = decode_hdfs_response(*kind, &written).expect("an answer that was written");
+            assert_eq!(read.expect("all of it"), (response, written.len()));
+        }
+    }
+    if let Ok(Some((request, consumed))) = decode_data_request(input) {
+        assert!(consumed <= input.len());
+        let mut written = Vec::new();
+        encode_data_request(&mut written, &request);
+        assert_eq!(decode_data_request(&written), Ok(Some((request, written.len()))));
+    }
+    let _ = (decode_read_answer(input), decode_setup_answer(input), decode_ack(input, 3));
+    let (mut bytes, checksums) = (input, Checksums::crc32(512));
+    while let Ok(Some((frame, consumed))) = split_data_frame(bytes, checksums) {
+        if let jobtracker::wire::hdfs::DataFrame::Packet(packet) = frame {
+            let _ = first_bad_chunk(&packet, checksums);
+        }
+        bytes = &bytes[consumed..];
     }
 }
 

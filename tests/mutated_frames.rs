@@ -13,6 +13,11 @@ use std::panic::catch_unwind;
 use std::path::Path;
 
 use jobtracker::wire::frame::{Frame, LENGTH_BYTES, split_frame};
+use jobtracker::wire::hdfs::{
+    Checksums, DataFrame, DataRequest, HdfsAnswerKind, ReadAnswer, decode_ack, decode_data_request, decode_hdfs_call,
+    decode_hdfs_response, decode_read_answer, decode_setup_answer, encode_data_request, encode_hdfs_call,
+    encode_hdfs_response, first_bad_chunk, split_data_frame,
+};
 use jobtracker::wire::opening::{Opening, OpeningStep};
 use jobtracker::wire::protocol::{Protocol, ReturnType, decode_call, decode_response, encode_call};
 use jobtracker::wire::{Decode, Encode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader, Writer, file};
@@ -35,6 +40,14 @@ enum Parser {
     Split,
     TokenStorage,
     JobInfo,
+    HdfsCall,
+    HdfsResponse(HdfsAnswerKind),
+    /// What a client sends to a DataNode.
+    DataClient,
+    /// What a DataNode sends to one that reads, or that writes.
+    DataServer {
+        is_read: bool,
+    },
 }
 
 struct Recording {
@@ -95,6 +108,38 @@ fn recordings() -> Vec<Recording> {
         ("files/system-dir/job-info", Parser::JobInfo),
     ] {
         recordings.push(Recording { name: name.to_owned(), parser, bytes: read(name) });
+    }
+    recordings
+}
+
+/// Recorded calls to a NameNode and conversations with DataNodes.
+fn hdfs_recordings() -> Vec<Recording> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hdfs1");
+    let names = |folder: &str| {
+        let entries = fs::read_dir(root.join(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let mut recordings = Vec::new();
+    for call in names("rpc").iter().filter_map(|name| name.strip_suffix(".request.bin")) {
+        let bytes = fs::read(root.join(format!("rpc/{call}.request.bin"))).unwrap()[LENGTH_BYTES..].to_vec();
+        let kind = decode_hdfs_call(&bytes).map_or(HdfsAnswerKind::Void, |call| call.call.answer_kind());
+        recordings.push(Recording { name: format!("{call}.request"), parser: Parser::HdfsCall, bytes });
+        let bytes = fs::read(root.join(format!("rpc/{call}.response.bin"))).unwrap();
+        recordings.push(Recording { name: format!("{call}.response"), parser: Parser::HdfsResponse(kind), bytes });
+    }
+    for name in names("datanode") {
+        // Damage in the middle of much data would be found by its checksum alone.
+        let read = |side: &str| {
+            let mut bytes = fs::read(root.join(format!("datanode/{name}/{side}.bin"))).unwrap();
+            bytes.truncate(2_000);
+            bytes
+        };
+        let is_read = name.starts_with("read");
+        recordings.push(Recording { name: name.clone(), parser: Parser::DataClient, bytes: read("client") });
+        let bytes = read("server");
+        recordings.push(Recording { name, parser: Parser::DataServer { is_read }, bytes });
     }
     recordings
 }
@@ -166,6 +211,49 @@ fn parse(parser: Parser, bytes: &[u8]) -> Option<Vec<u8>> {
         }
         Parser::TokenStorage => file::read_token_storage(bytes).ok().map(|tokens| file::write_token_storage(&tokens)),
         Parser::JobInfo => file::JobInfo::decode(&mut Reader::new(bytes)).ok().map(|info| encoded(&info)),
+        Parser::HdfsCall => {
+            let call = decode_hdfs_call(bytes).ok()?;
+            let mut out = Vec::new();
+            encode_hdfs_call(&mut out, call.id, &call.call);
+            Some(out.split_off(LENGTH_BYTES))
+        }
+        Parser::HdfsResponse(kind) => {
+            let (response, _) = decode_hdfs_response(kind, bytes).ok().flatten()?;
+            let mut out = Vec::new();
+            encode_hdfs_response(&mut out, &response);
+            Some(out)
+        }
+        Parser::DataClient => {
+            let (request, used) = decode_data_request(bytes).ok().flatten()?;
+            if let DataRequest::Write(write) = &request {
+                parse_packets(&bytes[used..], write.checksums);
+            }
+            let mut out = Vec::new();
+            encode_data_request(&mut out, &request);
+            Some(out)
+        }
+        Parser::DataServer { is_read: true } => {
+            if let Ok(Some((ReadAnswer::Ready { checksums, .. }, used))) = decode_read_answer(bytes) {
+                parse_packets(&bytes[used..], checksums);
+            }
+            None
+        }
+        Parser::DataServer { is_read: false } => {
+            let (_, mut used) = decode_setup_answer(bytes).ok().flatten()?;
+            while let Ok(Some((_, more))) = decode_ack(&bytes[used..], 3) {
+                used += more;
+            }
+            None
+        }
+    }
+}
+
+fn parse_packets(mut bytes: &[u8], checksums: Checksums) {
+    while let Ok(Some((frame, used))) = split_data_frame(bytes, checksums) {
+        if let DataFrame::Packet(packet) = frame {
+            let _ = first_bad_chunk(&packet, checksums);
+        }
+        bytes = &bytes[used..];
     }
 }
 
@@ -184,7 +272,10 @@ fn decode_only(parser: Parser, bytes: &[u8]) {
     match parser {
         Parser::Call(protocol) => drop(decode_call(protocol, bytes)),
         Parser::Response(returns) => drop(decode_response(returns, bytes)),
-        Parser::Opening | Parser::Split => drop(parse(parser, bytes)),
+        Parser::Opening | Parser::Split | Parser::DataServer { .. } => drop(parse(parser, bytes)),
+        Parser::HdfsCall => drop(decode_hdfs_call(bytes)),
+        Parser::HdfsResponse(kind) => drop(decode_hdfs_response(kind, bytes)),
+        Parser::DataClient => drop(decode_data_request(bytes)),
         Parser::SplitMeta => drop(file::read_split_meta(bytes, None)),
         Parser::TokenStorage => drop(file::read_token_storage(bytes)),
         Parser::JobInfo => drop(file::JobInfo::decode(&mut Reader::new(bytes))),
@@ -197,8 +288,9 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn damaged_frames_neither_panic_nor_take_much_memory() {
-    let recordings = recordings();
-    assert!(recordings.len() > 280, "only {} recordings", recordings.len());
+    let mut recordings = recordings();
+    recordings.extend(hdfs_recordings());
+    assert!(recordings.len() > 480, "only {} recordings", recordings.len());
     let (frames, seed) = (setting("FUZZ_FRAMES", DEFAULT_FRAMES), setting("FUZZ_SEED", DEFAULT_SEED));
     let mut random = Random(seed | 1);
     let (mut worst_ratio, mut decoded) = (0.0_f64, 0_u64);

@@ -75,6 +75,8 @@ fn limit_row(limit: &limits::Limit) -> [String; 4] {
         Sender::AnyClient => "any connection",
         Sender::Tracker => "TaskTrackers",
         Sender::JobClient => "job clients",
+        Sender::NameNode => "NameNode",
+        Sender::DataNode => "DataNodes",
     };
     let most = match (limit.unit, limit.max) {
         (LimitUnit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),

@@ -50,6 +50,14 @@ pub enum WireErrorKind {
     /// A number of no constant.
     #[error("unknown number {0}")]
     UnknownNumber(i64),
+    /// A number that does not fit what was sent before.
+    #[error("{found} is not {expected}")]
+    WrongNumber {
+        /// The number sent.
+        found: i64,
+        /// The number expected.
+        expected: i64,
+    },
     /// An id that this JobTracker cannot have assigned: a negative number, or an identifier that is not 1 to 19 digits.
     #[error("an id of another form than this JobTracker assigns")]
     ForeignId,

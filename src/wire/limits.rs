@@ -27,6 +27,10 @@ pub enum Sender {
     Tracker,
     /// A job client, by a call or in job.xml and the splits.
     JobClient,
+    /// A NameNode that we are a client of.
+    NameNode,
+    /// A DataNode that we are a client of.
+    DataNode,
 }
 
 /// The unit of a limit.
@@ -104,6 +108,19 @@ pub const SPLIT_HOSTS: usize = 100;
 /// Most hosts stored for one job.
 pub const JOB_HOSTS: usize = 20_000;
 
+/// Longest answer of a NameNode, bytes: a listing of 1000 names, or the blocks that a client asks for at a time, is far shorter.
+pub const NAMENODE_ANSWER_BYTES: usize = 64 << 20;
+/// Longest text of an exception that is kept of a NameNode's answer, bytes: its first line is shown.
+pub const NAMENODE_ERROR_BYTES: usize = 4 << 10;
+/// Most DataNodes of one block: the greatest `dfs.replication.max`.
+pub const BLOCK_LOCATIONS: usize = 512;
+/// Longest packet of block data, bytes: stock DataNodes send 64 KiB, or `io.file.buffer.size`.
+pub const DATA_PACKET_BYTES: usize = 16 << 20;
+/// Longest chunk with a checksum of its own, bytes: `io.bytes.per.checksum` of the writer, 512 as shipped.
+pub const CHECKSUM_CHUNK_BYTES: usize = 1 << 20;
+/// Longest name of a DataNode in the answer to a write, bytes.
+pub const DATANODE_NAME_BYTES: usize = 255;
+
 /// All limits, in the order of the documentation.
 pub const TABLE: &[Limit] = &[
     bytes("name of a user", Sender::AnyClient, USER_NAME_BYTES, LimitAction::Reject),
@@ -151,6 +168,12 @@ pub const TABLE: &[Limit] = &[
     bytes("name of a host of a split", Sender::JobClient, HOST_NAME_BYTES, LimitAction::Ignore),
     pieces("hosts of one split", Sender::JobClient, SPLIT_HOSTS, LimitAction::Ignore),
     pieces("different hosts of all splits of a job", Sender::JobClient, JOB_HOSTS, LimitAction::Ignore),
+    bytes("one answer", Sender::NameNode, NAMENODE_ANSWER_BYTES, LimitAction::Close),
+    bytes("text of an error that is shown", Sender::NameNode, NAMENODE_ERROR_BYTES, LimitAction::Truncate),
+    pieces("DataNodes of one block", Sender::NameNode, BLOCK_LOCATIONS, LimitAction::Close),
+    bytes("one packet of a block", Sender::DataNode, DATA_PACKET_BYTES, LimitAction::Close),
+    bytes("chunk with a checksum of its own", Sender::DataNode, CHECKSUM_CHUNK_BYTES, LimitAction::Close),
+    bytes("name of a DataNode that cannot be reached", Sender::DataNode, DATANODE_NAME_BYTES, LimitAction::Close),
 ];
 
 const fn bytes(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {

@@ -8,6 +8,7 @@ mod counters;
 pub(crate) mod error;
 pub mod file;
 pub mod frame;
+pub mod hdfs;
 mod heartbeat;
 mod id;
 mod job;

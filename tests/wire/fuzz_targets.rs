@@ -11,8 +11,13 @@ use std::path::{Path, PathBuf};
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/Cargo.toml`.
-const TARGETS: [(&str, Target); 4] =
-    [("call", parsers::call), ("file", parsers::file), ("opening", parsers::opening), ("response", parsers::response)];
+const TARGETS: [(&str, Target); 5] = [
+    ("call", parsers::call),
+    ("file", parsers::file),
+    ("hdfs", parsers::hdfs),
+    ("opening", parsers::opening),
+    ("response", parsers::response),
+];
 
 fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,8 +31,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn no_target_fails_on_an_input_that_is_kept() {
-    let recorded = files_below(&project().join("tests/fixtures/hadoop1"));
-    assert!(recorded.len() > 280, "only {} recordings", recorded.len());
+    let mut recorded = files_below(&project().join("tests/fixtures/hadoop1"));
+    recorded.extend(files_below(&project().join("tests/fixtures/hdfs1")));
+    assert!(recorded.len() > 480, "only {} recordings", recorded.len());
     for (name, target) in TARGETS {
         for path in recorded.iter().chain(&files_below(&project().join("fuzz/kept").join(name))) {
             let bytes = fs::read(path).unwrap();

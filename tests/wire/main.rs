@@ -4,3 +4,4 @@
 
 mod fuzz_targets;
 mod recorded_frames;
+mod recorded_hdfs;

@@ -5,7 +5,7 @@
 
 mod admin_operations;
 mod call;
-mod call_value;
+pub(super) mod call_value;
 mod container_beats;
 mod inter_tracker;
 mod job_submission;

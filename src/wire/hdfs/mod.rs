@@ -1,0 +1,42 @@
+//! HDFS of Hadoop 1 (0.20.203.0 to 1.2.1) as a client speaks it: bytes to values and back, no I/O.
+//!
+//! Two protocols: calls to the NameNode in the frames of the IPC ([`HdfsCall`], [`HdfsAnswer`]), and streams to and from the data
+//! port of a DataNode ([`ReadRequest`], [`WriteRequest`], [`DataFrame`], [`PipelineAck`]), which have no frames. Both directions of
+//! both are here: tests have a NameNode and DataNodes of their own.
+//!
+//! A function that reads the beginning of a stream gives `None` while bytes are missing, and refuses a length beyond
+//! [`limits`](super::limits) as soon as it is read.
+
+mod answer;
+mod block;
+mod byte_array;
+mod call;
+mod call_frame;
+mod data_request;
+mod data_status;
+mod datanode;
+mod file_status;
+mod hdfs_objects;
+mod packet;
+mod permission;
+mod pipeline;
+mod states;
+
+pub use answer::{HdfsAnswer, HdfsAnswerKind, HdfsOutcome, HdfsResponse, decode_hdfs_response, encode_hdfs_response};
+pub use block::{Block, LocatedBlock, LocatedBlocks};
+pub use byte_array::ByteArray;
+pub use call::HdfsCall;
+pub use call_frame::{HdfsCallFrame, HdfsProtocol, decode_hdfs_call, encode_hdfs_call};
+pub use data_request::{
+    Checksums, DATA_TRANSFER_VERSION, DataRequest, ReadRequest, WriteRequest, decode_data_request, encode_data_request,
+};
+pub use data_status::DataStatus;
+pub use datanode::{AdminState, DatanodeInfo};
+pub use file_status::{ContentSummary, DirectoryListing, FileStatus};
+pub use packet::{DataFrame, HEARTBEAT_SEQUENCE, Packet, encode_end, encode_packet, first_bad_chunk, split_data_frame};
+pub use permission::FsPermission;
+pub use pipeline::{
+    PipelineAck, ReadAnswer, SetupAnswer, decode_ack, decode_read_answer, decode_setup_answer, encode_ack,
+    encode_checksum_ok, encode_read_answer, encode_setup_answer,
+};
+pub use states::{DatanodeReportType, SafeModeAction};

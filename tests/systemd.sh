@@ -411,7 +411,7 @@ check "/usr and /etc are read-only there, even to root" fails within sh -c 'touc
 
 part "containers and their control groups"
 install -d "$root/opt/check/python" "$root/opt/check/tests"
-cp tests/fifty_containers.py "$root/opt/check/tests"
+cp tests/fifty_containers.py tests/real_processes.py "$root/opt/check/tests"
 cp -r python/jobtracker_apps "$root/opt/check/python"
 cp "$root/etc/jobtracker/mapred-site.xml" "$base/shipped.xml"
 chmod 711 "$root/home/alice"

@@ -96,6 +96,7 @@ impl World {
             credentials: Default::default(),
             signature: JobSignature::Verified { user: signer, timestamp_ms: self.now.wall_ms },
             token_secret: [7; 20],
+            job_xml: Arc::default(),
         }
     }
 

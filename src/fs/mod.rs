@@ -3,6 +3,7 @@
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
 mod accounts;
+mod as_user;
 mod checked_file;
 pub mod checksummed;
 mod error;
@@ -20,6 +21,7 @@ mod trusted_folder;
 pub mod untrusted;
 
 pub use accounts::Account;
+pub use as_user::{UserRights, as_user};
 pub use checked_file::{CheckedFile, Expected};
 pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
@@ -32,6 +34,7 @@ pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 /// The file systems there are. `hdfs://` becomes a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,51 @@ impl FileSystem {
     pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
+        }
+    }
+
+    /// Writes a file that was not there with what `write` writes; it is on disk afterwards, and after an error it is gone.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
+    pub fn create_with(
+        &self,
+        path: &FileUri,
+        mode: u32,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.create_with(path.as_path(), mode, write),
+        }
+    }
+
+    /// As [`Self::rename`]; the new name is on disk afterwards.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn rename_synced(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.rename_synced(from.as_path(), to.as_path()),
+        }
+    }
+
+    /// When a file was changed last, epoch ms; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.modified_ms(path.as_path()),
+        }
+    }
+
+    /// Removes a file; `false` when there was none.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
+        match self {
+            FileSystem::Local(local) => local.remove_file(path.as_path()),
         }
     }
 

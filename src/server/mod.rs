@@ -27,7 +27,9 @@ mod engine_config;
 mod event_log;
 mod fair_pool;
 mod groups;
+mod hadoop_audit;
 mod handle;
+mod history;
 mod job_files_of_web;
 mod job_requests;
 mod owner;
@@ -60,6 +62,8 @@ pub(crate) use engine_config::{host_lists, no_minute, queue_configs, reread_poli
 pub(crate) use event_log::EventLog;
 pub use fair_pool::StuckThreads;
 pub use handle::{OwnerHandle, Requests};
+pub use history::HistoryCounts;
+pub(crate) use history::HistoryWriter;
 pub use owner::{Owner, StoreGone};
 pub use quarantine::{Quarantine, RefusedSenders};
 pub use rack_resolver::RackResolver;

@@ -82,13 +82,13 @@ keys! {
     NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
         "Timeout of one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
-        "Not acted on yet. Directory of the user's copy of the history. Unset: the output directory; `none`: no copy.";
+        "Folder for the user's copy of the history, in `_logs/history` there. Unset: the output folder; `none`: no copy.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
         "The output directory.";
-    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Not acted on yet. Workflow: id, for the history.";
-    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Not acted on yet. Workflow: name.";
-    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Not acted on yet. Workflow: this job's node.";
-    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Not acted on yet. Workflow: tags.";
+    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
+    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name, for the history.";
+    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node, for the history.";
+    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags, for the history.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
         "Number of failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),

@@ -5,6 +5,7 @@ mod constraint;
 mod containers;
 mod directories;
 pub mod fair;
+mod history;
 mod job_changes;
 mod limits;
 mod market;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
+pub use history::HistorySettings;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub use market::{BudgetStoreKind, MarketSettings};
@@ -175,6 +177,8 @@ pub struct Settings {
     pub has_private_actions: bool,
     /// Directories.
     pub directories: Directories,
+    /// History of finished jobs.
+    pub history: HistorySettings,
     /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
     /// How deadlines are planned while another than the constraint scheduler rules.
@@ -269,6 +273,7 @@ impl Settings {
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
+            history: HistorySettings::from_configuration(&configuration)?,
             deadlines: constraint::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,

@@ -63,9 +63,9 @@ keys! {
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Under the Capacity scheduler: part of the trackers that must pass a job over before it gets a map far from its data. 1: the part of the cluster's hosts that hold its data.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
-        "Users and groups, besides owner and administrators, that may read the job's counters and details.";
+        "While `mapred.acls.enabled` is true: users and groups that may read the job's counters, tasks, diagnostics and logs, besides its owner and the administrators of its queue and of the cluster.";
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),
-        "Users and groups, besides owner and administrators, that may kill and reorder the job.";
+        "While `mapred.acls.enabled` is true: users and groups that may kill and reorder the job and its attempts, besides the same.";
     JOB_RESTART_RECOVER = "mapreduce.job.restart.recover", Flag, Some("true"),
         "Whether the job continues after a restart; if not, it ends KILLED at the start.";
     KEEP_FAILED_TASK_FILES = "keep.failed.task.files" ["mapreduce.task.files.preserve.failedtasks"], Flag, Some("false"),

@@ -19,12 +19,15 @@ import pathlib
 import pwd
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+
+from real_processes import configuration, free_port  # noqa: E402
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 START_S = 60
@@ -89,12 +92,6 @@ def children_ms(pid):
     return reaped_ms(pid) + sum(own_ms(one) + reaped_ms(one) for one in live if fields_of(one))
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 class Cluster:
     """A daemon and two workers with folders of their own."""
 
@@ -137,8 +134,7 @@ class Cluster:
         folder.mkdir()
         conf = folder / "conf"
         conf.mkdir()
-        members = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in keys.items())
-        (conf / "mapred-site.xml").write_text(f"<configuration>{members}</configuration>")
+        (conf / "mapred-site.xml").write_text(configuration(keys))
         log = open(folder / "log", "wb")
         process = subprocess.Popen(
             [self.program, command, "--conf", str(conf)], cwd=folder, env=self.environment, stdout=log, stderr=log

@@ -14,7 +14,6 @@ smallest containers. Who runs it sees all processes of the machine. Ends with a 
 import argparse
 import hashlib
 import io
-import os
 import pathlib
 import sys
 import tarfile
@@ -25,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from jobtracker_apps import Capability, Client, Content, LaunchContext, LocalFile, Session  # noqa: E402
+from real_processes import expect, is_alive, print_counts, processes_of, wait_for  # noqa: E402
 
 LIMIT_S = 100
 LOG_LIMIT = 16 << 10
@@ -43,25 +43,6 @@ arguments.add_argument("--groups", type=pathlib.Path)
 arguments.add_argument("--at-once", type=int, default=50)
 options = arguments.parse_args()
 folder = options.folder.resolve()
-verdicts = {True: 0, False: 0}
-wrong = []
-
-
-def verdict(text, holds, detail=""):
-    verdicts[bool(holds)] += 1
-    if not holds:
-        wrong.append(text)
-        print(f"WRONG: {text} ({detail})", flush=True)
-
-
-def await_that(text, holds):
-    """Waits for what must come; the run ends where it does not."""
-    end = time.monotonic() + LIMIT_S
-    while not holds():
-        if time.monotonic() > end:
-            sys.exit(f"{text}: not within {LIMIT_S} s")
-        time.sleep(0.01)
-
 
 def text_of(number):
     """What container `number` writes, and anybody can work out."""
@@ -193,8 +174,8 @@ class Run:
         self.granted += [container["container-id"] for container in answer["allocated-containers"]]
         for status in answer["completed-container-statuses"]:
             first = self.ended.setdefault(status["container-id"], status) is status
-            verdict("each end is reported once", first, status)
-        verdict("nothing is unknown", not answer["unknown-launches"] + answer["unknown-releases"], answer)
+            expect("each end is reported once", first, status)
+        expect("nothing is unknown", not answer["unknown-launches"] + answer["unknown-releases"], answer)
 
     def call_until(self, holds):
         end = time.monotonic() + LIMIT_S
@@ -206,26 +187,6 @@ class Run:
 
 def is_there(name):
     return lambda: (folder / name).exists()
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def processes_of(application_id):
-    """Those whose environment names the application."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if f"JOBTRACKER_APPLICATION_ID={application_id}".encode() in (path / "environ").read_bytes():
-                found.append((path.name, (path / "cmdline").read_bytes()))
-        except OSError:
-            pass
-    return found
 
 
 def left_in(place):
@@ -242,48 +203,48 @@ def look_at_group(case):
         ("cpu.weight", "100"),
     ):
         found = (group / name).read_text().strip() if (group / name).exists() else "missing"
-        verdict(f"{name} of a container", found == expected, found)
+        expect(f"{name} of a container", found == expected, found)
     swap = group / "memory.swap.max"
-    verdict("memory.swap.max of a container", not swap.exists() or swap.read_text().strip() == "0")
+    expect("memory.swap.max of a container", not swap.exists() or swap.read_text().strip() == "0")
     processes = (group / "cgroup.procs").read_text().split()
-    verdict("its processes are in its group", (folder / "left-a").read_text().strip() in processes, processes)
+    expect("its processes are in its group", (folder / "left-a").read_text().strip() in processes, processes)
 
 
 def look_at(case, client, run):
     report = client.container(case.id)
     text = f"container {case.id} ({case.context.command})"
     status = run.ended[case.id]
-    verdict(text, (status["exit-status"], report["exitStatus"]) == (case.status, case.status), status)
-    verdict(f"{text}: state", report["state"] == "COMPLETE", report)
-    verdict(f"{text}: says", case.says in status["diagnostics"], status)
-    verdict(f"{text}: both say the same", status["diagnostics"] == report["diagnostics"], report)
-    verdict(f"{text}: ran", (report["startedTime"] > 0) == (case.status != -1000), report)
+    expect(text, (status["exit-status"], report["exitStatus"]) == (case.status, case.status), status)
+    expect(f"{text}: state", report["state"] == "COMPLETE", report)
+    expect(f"{text}: says", case.says in status["diagnostics"], status)
+    expect(f"{text}: both say the same", status["diagnostics"] == report["diagnostics"], report)
+    expect(f"{text}: ran", (report["startedTime"] > 0) == (case.status != -1000), report)
     if case.written:
         path, content = case.written
         digests = [hashlib.sha256(found).hexdigest() for found in (path.read_bytes(), content.encode())]
-        verdict(f"{text}: writes {path.name}", digests[0] == digests[1])
+        expect(f"{text}: writes {path.name}", digests[0] == digests[1])
     log = client.log(case.id).decode()
     expected = case.stdout
-    verdict(f"{text}: its log", expected is None or log == expected, f"{len(log)}: {log[:200]}")
-    verdict(f"{text}: its log", log.startswith(case.how.get("starts", "")), log)
-    verdict(f"{text}: its log", case.how.get("contains", "") in log and (case.how.get("lacks") or "\0") not in log, log)
+    expect(f"{text}: its log", expected is None or log == expected, f"{len(log)}: {log[:200]}")
+    expect(f"{text}: its log", log.startswith(case.how.get("starts", "")), log)
+    expect(f"{text}: its log", case.how.get("contains", "") in log and (case.how.get("lacks") or "\0") not in log, log)
     if "stderr" in case.how:
-        verdict(f"{text}: its errors", client.log(case.id, "stderr").decode() == case.how["stderr"])
+        expect(f"{text}: its errors", client.log(case.id, "stderr").decode() == case.how["stderr"])
     for name in case.how.get("left", []):
-        verdict(f"{text}: {name} is gone", not is_alive((folder / name).read_text().strip()))
+        expect(f"{text}: {name} is gone", not is_alive((folder / name).read_text().strip()))
 
 
 began = time.monotonic()
 client = Client.find(options.server, options.user)
 capability = Capability.from_json(client.info()["minimum"])
 wanted = list(cases())
-verdict("fifty containers", len(wanted) == 50, len(wanted))
+expect("fifty containers", len(wanted) == 50, len(wanted))
 run = Run()
 row = {"priority": 1, "resource-name": "*", "capability": capability.to_json()}
 # One more, which is given back unused.
 run.call(ask=[{**row, "num-containers": len(wanted) + 1}])
 run.call_until(lambda: len(run.granted) > len(wanted))
-verdict("as many as were asked for", len(run.granted) == len(wanted) + 1)
+expect("as many as were asked for", len(run.granted) == len(wanted) + 1)
 unused = run.granted[-1]
 for case, container in zip(wanted, run.granted):
     case.id = container
@@ -301,7 +262,7 @@ for first in range(0, len(wanted), options.at_once):
         run.call_until(lambda started=started: all(case.id in run.ended for case in started))
 for case in wanted:
     if "kill" in case.how or "release" in case.how:
-        await_that(f"{case.how} has begun", is_there(case.how["left"][0]))
+        wait_for(f"begin of {case.how}", is_there(case.how["left"][0]), LIMIT_S)
         if options.groups and case.how.get("kill") == "GRACEFUL":
             look_at_group(case)
         if "release" in case.how:
@@ -310,21 +271,20 @@ for case in wanted:
             client.shut_down_container(case.id, forceful=case.how["kill"] == "FORCEFUL")
 run.call_until(lambda: len(run.ended) > len(wanted))
 ran_s = time.monotonic() - began
-verdict("one that is given back unused", run.ended[unused]["exit-status"] == -100, run.ended[unused])
+expect("one that is given back unused", run.ended[unused]["exit-status"] == -100, run.ended[unused])
 for case in wanted:
     look_at(case, client, run)
-verdict("nothing that was refused has started", not (folder / "started").exists() and not list(folder.glob("**/escaped")))
+expect("nothing that was refused has started", not (folder / "started").exists() and not list(folder.glob("**/escaped")))
 application = run.session.application_id
-verdict("all are listed", len(list(client.containers(application, states=["COMPLETE"]))) == len(wanted) + 1)
+expect("all are listed", len(list(client.containers(application, states=["COMPLETE"]))) == len(wanted) + 1)
 report = client.application(application)
 failed = sum(case.status not in (0, -100, -105) for case in wanted)
 counted = [report[name] for name in ("completedContainers", "failedContainers", "runningContainers")]
-verdict("the application counts them", counted == [len(wanted) + 1, failed, 0], counted)
-verdict("it ends", run.session.unregister() == "FINISHED")
-verdict("no process of it is left", not processes_of(application), processes_of(application))
+expect("the application counts them", counted == [len(wanted) + 1, failed, 0], counted)
+expect("it ends", run.session.unregister() == "FINISHED")
+expect("no process of it is left", not processes_of(application), processes_of(application))
 for place in filter(None, (options.local, options.groups)):
-    verdict(f"{place} is there", place.is_dir())
-    await_that(f"{place} has no container", lambda place=place: not left_in(place))
+    expect(f"{place} is there", place.is_dir())
+    wait_for(f"end of all in {place}", lambda place=place: not left_in(place), LIMIT_S)
 print(f"fifty containers in {ran_s:.1f} s, {time.monotonic() - began:.1f} s with all looks")
-print(f"{verdicts[True]} passed, {verdicts[False]} failed")
-sys.exit(1 if verdicts[False] else 0)
+sys.exit(print_counts())

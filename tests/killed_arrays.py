@@ -43,13 +43,10 @@ from cluster import (  # noqa: E402
     configure,
     dice,
     folder,
-    free_port,
     is_lost,
     is_paid,
-    is_there,
     judge,
     kills,
-    left_of,
     path,
     processes,
     program,
@@ -57,11 +54,9 @@ from cluster import (  # noqa: E402
     start_daemon,
     start_worker,
     takes_containers,
-    verdict,
-    verdicts,
-    wait_for,
     write,
 )
+from real_processes import end_processes, free_port, is_alive, print_counts, processes_of, verdict, wait_for  # noqa: E402
 
 
 def killed_daemon(daemon):
@@ -77,7 +72,7 @@ def killed_daemon(daemon):
         killed += 1
         downtimes.append(time.time() * 1000)
         # What ran before a kill runs on, each in the process that it had.
-        seen.update((pid, killed) for pid in running if is_there(pid))
+        seen.update((pid, killed) for pid in running if is_alive(pid))
         daemon = start_daemon()
     print(f"killed {killed} times in {time.monotonic() - began:.1f} s, {array.done()} items done, {len(seen)} processes met a kill", flush=True)
     code, said = array.end()
@@ -154,7 +149,7 @@ def killed_master(daemon, items=40, times=8):
     verdict("master: each item ends well once", good == list(range(1, items + 1)), f"{len(good)} ends")
     runs = [name for name in os.listdir(out) if name != "statuses"]
     verdict("master: each item runs once", len(runs) == items, f"{len(runs)} runs")
-    verdict("master: no process is left", not left_of(application))
+    verdict("master: no process is left", not processes_of(application))
     return daemon
 
 
@@ -185,9 +180,9 @@ def killed_worker(workers):
     workers["w2"].kill()
     workers["w2"].wait()
     end = time.monotonic() + 5
-    while any(map(is_there, victims)) and time.monotonic() < end:
+    while any(map(is_alive, victims)) and time.monotonic() < end:
         time.sleep(0.02)
-    left = [pid for pid in victims if is_there(pid)]
+    left = [pid for pid in victims if is_alive(pid)]
     verdict("containers of a killed worker die with it", not left, f"{len(victims)} ran, left {left}")
     wait_for("loss of w2", lambda: is_lost("w2"), 30)
     workers["w2"] = start_worker("w2")
@@ -227,13 +222,13 @@ def stopped_worker(workers):
     victims = array.running("w2")
     workers["w2"].send_signal(signal.SIGSTOP)
     wait_for("loss of w2", lambda: is_lost("w2"), 30)
-    verdict("what a stopped worker has runs on", all(map(is_there, victims)))
+    verdict("what a stopped worker has runs on", all(map(is_alive, victims)))
     workers["w2"].send_signal(signal.SIGCONT)
     end = time.monotonic() + 20
-    while any(map(is_there, victims)) and time.monotonic() < end:
+    while any(map(is_alive, victims)) and time.monotonic() < end:
         time.sleep(0.02)
     cut = [lines for lines in array.runs().values() if len(lines) == 1 and int(lines[0][1]) in victims]
-    verdict("once it continues they are killed", len(cut) == len(victims) and not any(map(is_there, victims)), f"{len(cut)} of {len(victims)}")
+    verdict("once it continues they are killed", len(cut) == len(victims) and not any(map(is_alive, victims)), f"{len(cut)} of {len(victims)}")
     wait_for("w2", lambda: takes_containers("w2"))
     code, said = array.end()
     lost, containers = judge(array, code, said, True)
@@ -321,7 +316,7 @@ def upgraded_daemon(daemon, times=3):
         daemon = Successor(int(re.match(r"process (\d+)", done.stdout).group(1)))
         wait_for("answer to the wait", lambda count=answers: len(waiter.answers) > count, 10)
         ended = {int(lines[0][1]) for lines in array.runs().values() if len(lines) == 2}
-        gone = [pid for pid in running if pid not in ended and not is_there(pid)]
+        gone = [pid for pid in running if pid not in ended and not is_alive(pid)]
         verdict(f"upgrade {upgrade + 1}: what waits is answered, what runs runs on", not gone, said[-1])
     verdict("all upgrades succeed", len(said) == times and all(text.startswith("process ") for text in said), said[-1])
     code, report = array.end()
@@ -368,23 +363,14 @@ def main():
     finally:
         if isinstance(daemon, Successor):
             daemon.kill()
-    print(f"{verdicts[True]} passed, {verdicts[False]} failed")
-    return verdicts[False]
+    return print_counts()
 
 
 status = 1
 try:
-    status = 1 if main() else 0
+    status = main()
 finally:
-    for process in reversed(processes):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGCONT)
-            os.killpg(process.pid, signal.SIGTERM)
-    for process in processes:
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+    end_processes(processes)
     if status:
         print(f"logs in {folder}")
     else:

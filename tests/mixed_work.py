@@ -17,7 +17,8 @@ from decimal import Decimal
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "mixed_work"))
 
-from cluster import PREEMPTED, SLOT_MB, SLOTS, TICK_S, USERS, Cluster, Watch, verdict, verdicts  # noqa: E402
+from cluster import PREEMPTED, SLOT_MB, SLOTS, TICK_S, USERS, Cluster, Watch  # noqa: E402
+from real_processes import counts, print_counts, verdict, wait_for  # noqa: E402
 
 ROW = {"priority": 1, "resource-name": "*", "capability": {"memory": SLOT_MB, "vCores": 1}}
 GAVE_WAY = r"Preempted: queue {} is over its quota of \d+ slots for containers, it holds \d+, and others are below theirs"
@@ -70,7 +71,7 @@ def hoards(session, out, hoarded_s):
 
 def gave_way(cluster, array, user, known=()):
     """Containers of the array that had to give way, but those that are known."""
-    return cluster.wait_for(
+    return wait_for(
         f"container of {user} that gives way",
         lambda: [container for container in array.preempted() if container["containerId"] not in known],
     )
@@ -90,9 +91,9 @@ def play_market(cluster, is_short):
         verdict("market: an application that hoards ends well", good)
     # bob is alone, and his containers fill both bags.
     bobs = cluster.array("bob", "bob-array", 24, 0)
-    cluster.wait_for("full workers", lambda: bobs.report()["runningContainers"] == SLOTS)
+    wait_for("full workers", lambda: bobs.report()["runningContainers"] == SLOTS)
     job = cluster.submit("alice", "alice-job", 8, 0.5)
-    cluster.wait_for("map of alice", lambda: any(attempt["task"] == "map" for attempt in job.attempts()))
+    wait_for("map of alice", lambda: any(attempt["task"] == "map" for attempt in job.attempts()))
     # Until now she wants no container.
     first = bobs.preempted()
     judge_texts("her map gets its room from his containers, which say why", "bob", first)
@@ -101,20 +102,20 @@ def play_market(cluster, is_short):
     cluster.bid("alice", "9.000000000001")
     second = gave_way(cluster, bobs, "bob", {container["containerId"] for container in first})
     judge_texts("her raise takes containers from him", "bob", second)
-    cluster.wait_for("charge to the last decimal", lambda: Decimal(alices.report()["cost"]) % 1 != 0)
+    wait_for("charge to the last decimal", lambda: Decimal(alices.report()["cost"]) % 1 != 0)
     if not is_short:
         # Her reduces are paid for, too.
-        cluster.wait_for("end of alice's job", job.is_over)
-        cluster.wait_for("containers of alice", lambda: alices.report()["runningContainers"] > 4)
+        wait_for("end of alice's job", job.is_over)
+        wait_for("containers of alice", lambda: alices.report()["runningContainers"] > 4)
         cluster.bid("bob", "30.7")
         cluster.bid("alice", "0.3")
         judge_texts("his raise takes containers from her", "alice", gave_way(cluster, alices, "alice"))
     cluster.bid("alice", "2.3")
     cluster.bid("bob", 2)
-    cluster.wait_for("charge for bob-array", lambda: Decimal(bobs.report()["cost"]) > 0)
+    wait_for("charge for bob-array", lambda: Decimal(bobs.report()["cost"]) > 0)
     cluster.open_gate()
     for work in (bobs, alices, job, other):
-        cluster.wait_for(f"end of {work.name}", work.is_over)
+        wait_for(f"end of {work.name}", work.is_over)
     for work in (bobs, alices, job, other):
         work.judge()
     return held_s
@@ -127,7 +128,7 @@ def ticks(cluster):
 
 def pass_ticks(cluster, number):
     until = ticks(cluster) + number
-    cluster.wait_for("tick", lambda: ticks(cluster) >= until)
+    wait_for("tick", lambda: ticks(cluster) >= until)
 
 
 def books(cluster):
@@ -185,7 +186,7 @@ def judge_quotas(user, charges, seen, times):
 
 def judge_market(program, is_short):
     cluster = Cluster(program, "dynamic", {"mapred.dynamic-scheduler.alloc-interval": TICK_S, "mapred.priority-scheduler.kill-interval": TICK_S})
-    failed = verdicts[False]
+    failed = counts[False]
     try:
         before = {queue["queue"]: Decimal(queue["budget"]) for queue in cluster.ask("root", "queue", "list")}
         watch = Watch(lambda: cluster.look("/scheduler/queues", "queues", "watch"))
@@ -213,7 +214,7 @@ def judge_market(program, is_short):
         failed = -1
         raise
     finally:
-        cluster.end(keep=failed != verdicts[False])
+        cluster.end(keep=failed != counts[False])
 
 
 def names_of_jobs(cluster):
@@ -257,7 +258,7 @@ FILES = {
 def judge_policy(program, policy):
     keys = {"mapred.queue.names": ",".join(USERS)} if policy == "capacity" else {}
     cluster = Cluster(program, policy, keys, FILES.get(policy))
-    failed = verdicts[False]
+    failed = counts[False]
 
     def look():
         applications = cluster.applications("watch")
@@ -276,7 +277,7 @@ def judge_policy(program, policy):
         returns_promptly(cluster.session("bob", "prompt", **member), 2)
         verdict(f"{policy}: an application that hoards ends well", hoards(cluster.session("bob", "hoard", **member), cluster.folder / "hoard", 0.5))
         for work in (*arrays, *jobs):
-            cluster.wait_for(f"end of {work.name}", work.is_over)
+            wait_for(f"end of {work.name}", work.is_over)
         seen = watch.stop()
         for work in (*arrays, *jobs):
             work.judge()
@@ -292,7 +293,7 @@ def judge_policy(program, policy):
         failed = -1
         raise
     finally:
-        cluster.end(keep=failed != verdicts[False])
+        cluster.end(keep=failed != counts[False])
 
 
 def judge_limits(policy, seen, failures):
@@ -327,8 +328,7 @@ def main():
     for policy in () if is_short else ("fifo", "capacity", "fair", "constraint"):
         judge_policy(program, policy)
         print(f"after {time.monotonic() - began:.1f} s", flush=True)
-    print(f"{verdicts[True]} passed, {verdicts[False]} failed")
-    return 1 if verdicts[False] else 0
+    return print_counts()
 
 
 sys.exit(main())

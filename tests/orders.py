@@ -11,13 +11,15 @@ Ends with a line `N passed, N failed`.
 import json
 import os
 import signal
-import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from decimal import Decimal
+
+sys.dont_write_bytecode = True
+
+from real_processes import configuration, end_processes, free_port, print_counts, rows_of, start_process, verdict, wait_for  # noqa: E402
 
 TICK_S = 2
 MAP_S = 2
@@ -33,12 +35,6 @@ DEADLINE_S = 40
 KILLED_DEADLINE_S = DEADLINE_S + int(2 * KILL_S * kills)
 folder = tempfile.mkdtemp(prefix="jobtracker-orders.")
 processes = []
-verdicts = {True: 0, False: 0}
-
-
-def verdict(text, holds, detail=""):
-    verdicts[bool(holds)] += 1
-    print(f"{text} ... {'ok' if holds else 'FAILED'}{f' ({detail})' if detail else ''}", flush=True)
 
 
 def path(name):
@@ -49,12 +45,6 @@ def write(name, text, mode=0o600):
     with open(path(name), "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path(name), mode)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 rpc, http = free_port(), free_port()
@@ -75,15 +65,12 @@ SERVER = {
 
 def configure(name, keys):
     os.makedirs(path(name), exist_ok=True)
-    values = "".join(f"<property><name>{key}</name><value>{value}</value></property>" for key, value in keys.items())
-    write(f"{name}/mapred-site.xml", f"<configuration>{values}</configuration>", 0o644)
+    write(f"{name}/mapred-site.xml", configuration(keys), 0o644)
 
 
 def start(name, *words):
-    log = open(path(f"{name}.log"), "ab")
-    process = subprocess.Popen([program, *words], stdout=log, stderr=log, start_new_session=True)
-    processes.append(process)
-    return process
+    processes.append(start_process(path(f"{name}.log"), program, *words))
+    return processes[-1]
 
 
 def run(*words):
@@ -105,16 +92,6 @@ def bid(user, rate):
     return run("queue", "set-spending", user, str(rate), *signer(user)).returncode == 0
 
 
-def wait_for(what, probe, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = probe()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise SystemExit(f"no {what} within {seconds} s; see {folder}")
-
-
 def submit(user, name, maps, *more):
     write(f"{name}.in", "".join(f"{line}\n" for line in range(maps)), 0o644)
     words = ["job", "submit", "--input", path(f"{name}.in"), "--output", path(f"{name}.out"), "--mapper", f"sleep {MAP_S}", "--reducer", "NONE"]
@@ -128,11 +105,7 @@ def submit(user, name, maps, *more):
 
 
 def rows(sql, *values):
-    database = sqlite3.connect(f"file:{path('state')}/state.db?mode=ro", uri=True)
-    try:
-        return database.execute(sql, values).fetchall()
-    finally:
-        database.close()
+    return rows_of(path("state"), sql, values)
 
 
 def promises():
@@ -263,21 +236,13 @@ def main():
                 verdict(f"what-if tells the end of {job['job']}", near, f"{played_s:.1f} s, it was {took_s:.1f} s")
             elif job["job"] == with_order:
                 verdict("what-if without the order tells the miss", not job["asked"]["met"] and job["configured"]["met"])
-    print(f"{verdicts[True]} passed, {verdicts[False]} failed")
-    return verdicts[False]
+    return print_counts()
 
 
 status = 1
 try:
-    status = 1 if main() else 0
+    status = main()
 finally:
-    for process in reversed(processes):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-    for process in processes:
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+    end_processes(processes)
     print(f"logs in {folder}")
 sys.exit(status)

@@ -17,6 +17,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+
+from real_processes import counts, print_counts, verdict  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT_S = 300
 PAGES = ["run-commands", "write-an-application", "applications-api"]
@@ -52,12 +56,6 @@ arguments.add_argument("--server")
 options = arguments.parse_intermixed_args()
 program = options.program.resolve()
 server = options.server or "127.0.0.1:50030"
-verdicts = {True: 0, False: 0}
-
-
-def verdict(text, holds, detail=""):
-    verdicts[bool(holds)] += 1
-    print(f"{text} ... {'ok' if holds else 'FAILED'}{'' if holds else f': {detail}'}", flush=True)
 
 
 class Block:
@@ -207,9 +205,11 @@ def look_at(page, block, said, status):
     text = f"{page}: {block.code.strip().splitlines()[0]}"
     # Where the page shows a status, a command is to fail.
     has_failed = "== wrong" in said and "echo $?" not in block.code
-    verdict(text, status == "0" and not has_failed and "/problems/" not in said, f"status {status}\n{said}")
+    good = status == "0" and not has_failed and "/problems/" not in said
+    verdict(text, good, "" if good else f"status {status}\n{said}")
     if block.output:
-        verdict(f"{text}: what comes", without_what_varies(said).endswith(without_what_varies(block.output)), said)
+        good = without_what_varies(said).endswith(without_what_varies(block.output))
+        verdict(f"{text}: what comes", good, "" if good else said)
 
 
 def run_page(page):
@@ -234,11 +234,12 @@ def run_page(page):
         )
         errors = (folder / "errors").read_text()
         parts = re.findall(r"^== (\d+)\n(.*?)^== status (\d+)$", done.stdout, re.DOTALL | re.MULTILINE)
-        verdict(f"{page}: all of its {len(blocks)} commands were pasted", len(parts) == len(blocks), done.stdout + errors)
-        before = verdicts[False]
+        good = len(parts) == len(blocks)
+        verdict(f"{page}: all of its {len(blocks)} commands were pasted", good, "" if good else done.stdout + errors)
+        before = counts[False]
         for number, said, status in parts:
             look_at(page, blocks[int(number)], said, status)
-        if verdicts[False] > before:
+        if counts[False] > before:
             print(errors, flush=True)
 
 
@@ -248,5 +249,4 @@ if why_not:
     sys.exit(1 if os.environ.get("CI") == "true" else 0)
 for each in options.pages:
     run_page(each)
-print(f"{verdicts[True]} passed, {verdicts[False]} failed")
-sys.exit(1 if verdicts[False] else 0)
+sys.exit(print_counts())

@@ -260,13 +260,24 @@ set_key() {
     sed -i -e "\\|<name>${1//./\\.}</name>|d" -e "s|</configuration>|$line\n</configuration>|" "$file"
 }
 
-# The worker has started with the configuration as it is, and says this of its containers.
+# The worker has started with the configuration as it is, and says this of its containers. Until it calls, the daemon takes the one before for
+# a healthy one: the lines of its start are waited for.
 worker_says() {
-    local since
-    since=$(date +'%F %T')
+    local process
     on systemctl restart jobtracker-tasktracker
+    process=$(of jobtracker-tasktracker MainPID)
+    await "the worker has started" has_logged "$process" 'containers share with tasks '
     await "the worker is back" healthy
-    on journalctl --unit jobtracker-tasktracker --since "$since" | grep --quiet -F -- "$1"
+    has_logged "$process" "$1" || {
+        cat "$base/journal.log"
+        return 1
+    }
+}
+
+# has_logged PROCESS TEXT
+has_logged() {
+    on journalctl "_PID=$1" >"$base/journal.log"
+    grep --quiet -F -- "$2" "$base/journal.log"
 }
 
 # Fifty containers of alice's, all of whose ends are looked at by root.
@@ -411,7 +422,7 @@ check "/usr and /etc are read-only there, even to root" fails within sh -c 'touc
 
 part "containers and their control groups"
 install -d "$root/opt/check/python" "$root/opt/check/tests"
-cp tests/fifty_containers.py "$root/opt/check/tests"
+cp tests/fifty_containers.py tests/real_processes.py "$root/opt/check/tests"
 cp -r python/jobtracker_apps "$root/opt/check/python"
 cp "$root/etc/jobtracker/mapred-site.xml" "$base/shipped.xml"
 chmod 711 "$root/home/alice"

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each user has a part of it")]
 
+#[path = "../world/queues.rs"]
+mod queues;
+
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
@@ -10,16 +13,15 @@ use sha2::{Digest, Sha256};
 use jobtracker::api::applications::{
     AllocateAnswer, AllocateCall, AskRow, ItemRules, LaunchOnGrant, Placement, RegisterCall, Submission,
 };
-use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, DeclaredBag, WorkerBeat};
+use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, DeclaredBag, WorkerBeat};
 use jobtracker::engine::{
-    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest, BeatReply, Caller, Engine,
-    EngineConfig, Event, PolicyConfig, QueueConfig, Reply, Restored, Step, WorkerBeatEvent,
+    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest, BeatReply, Caller, Engine, Event,
+    PolicyConfig, Reply, Step, WorkerBeatEvent,
 };
-use jobtracker::fake_tracker::FakeTracker;
-use jobtracker::market::BudgetLine;
+use jobtracker::fake_tracker::{FakeTracker, report_end};
 use jobtracker::model::{
-    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, Credits, DEFAULT_RACK, LaunchContext,
-    Now, PerKind, Priority, QueueName, hex,
+    ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, DEFAULT_RACK, LaunchContext, Now,
+    PerKind, Priority, hex,
 };
 use jobtracker::wire::BEAT_DIGEST;
 
@@ -76,19 +78,7 @@ impl ContainerWorld {
     /// Workers with room for `room` containers each, and a queue for each of `users`, which has enough money under a market.
     pub fn new(policy: PolicyConfig, users: usize, workers: usize, room: u32) -> Self {
         let users: Vec<String> = (0..users).map(user_of).collect();
-        let queues = users.iter().map(|user| QueueConfig::open(user)).collect();
-        let config = EngineConfig { queues, ..EngineConfig::with_defaults("202611210913".parse().unwrap(), policy) };
-        let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
-        let mut engine = Engine::new(config, Restored::default(), now);
-        let line = |(number, user): (usize, &String)| BudgetLine {
-            queue: QueueName::new(user).unwrap(),
-            budget: Credits::parse_exact("100000000").unwrap(),
-            rate: Credits::parse_exact(&format!("0.{}", number % 7 + 1)).unwrap(),
-            is_budget_rounded: false,
-            is_rate_rounded: false,
-        };
-        engine.seed_budgets(users.iter().enumerate().map(line).collect(), now);
-        engine.take_start_facts();
+        let (engine, now) = queues::engine_with_queues(policy, &users, "100000000");
         let mut world = Self { engine, now, workers: Vec::new() };
         (0..workers).for_each(|number| world.add_worker(number, room));
         world
@@ -152,17 +142,7 @@ impl ContainerWorld {
     /// The beat of a worker that says that its `count` oldest containers have ended with 0, and that it has the others.
     pub fn ends(&mut self, number: usize, count: usize) -> Event {
         let now_ms = self.now.wall_ms;
-        let end = |id| {
-            let end = ContainerEnd {
-                exit: ContainerExit::SUCCESS,
-                diagnostics: String::new(),
-                started_ms: Some(now_ms),
-                ended_ms: now_ms,
-                peak_memory_mb: 1,
-                cpu_ms: 1,
-            };
-            BeatContainer { id, state: BeatContainerState::Ended(end) }
-        };
+        let end = |id| report_end(id, ContainerExit::SUCCESS, now_ms);
         let worker = &mut self.workers[number];
         let count = count.min(worker.containers.len());
         let mut said: Vec<BeatContainer> = worker.containers.drain(..count).map(end).collect();

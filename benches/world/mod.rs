@@ -2,19 +2,20 @@
 
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
+mod queues;
+
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobtracker::engine::{
-    Caller, Engine, EngineConfig, Event, HeartbeatAnswer, IdOwner, PolicyConfig, QueueConfig, ReadSubmission, Reply,
-    Restored, SubmissionReply,
+    Caller, Engine, Event, HeartbeatAnswer, IdOwner, PolicyConfig, ReadSubmission, Reply, SubmissionReply,
 };
 use jobtracker::fake_tracker::{AttemptStep, FakeAttempt, FakeTracker};
 use jobtracker::mapreduce::{JobSpec, SplitTable};
-use jobtracker::market::{Account, BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
-use jobtracker::model::{AttemptState, Credits, FactNumber, JobId, Now, PerKind, QueueName};
+use jobtracker::market::{Account, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
+use jobtracker::model::{AttemptState, FactNumber, JobId, Now, PerKind, QueueName};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
 use jobtracker::wire::{Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
@@ -67,19 +68,7 @@ fn decoded(reply: Reply) -> HeartbeatResponse {
 impl World {
     /// A daemon with a queue for each of `users`.
     pub fn new(policy: PolicyConfig, users: &[String]) -> Self {
-        let queues = users.iter().map(|user| QueueConfig::open(user)).collect();
-        let config = EngineConfig { queues, ..EngineConfig::with_defaults("202611210913".parse().unwrap(), policy) };
-        let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
-        let mut engine = Engine::new(config, Restored::default(), now);
-        let line = |(number, user): (usize, &String)| BudgetLine {
-            queue: QueueName::new(user).unwrap(),
-            budget: Credits::parse_exact("1000000").unwrap(),
-            rate: Credits::parse_exact(&format!("0.{}", number % 7 + 1)).unwrap(),
-            is_budget_rounded: false,
-            is_rate_rounded: false,
-        };
-        engine.seed_budgets(users.iter().enumerate().map(line).collect(), now);
-        engine.take_start_facts();
+        let (engine, now) = queues::engine_with_queues(policy, users, "1000000");
         Self { engine, now }
     }
 
@@ -107,6 +96,7 @@ impl World {
             credentials: Default::default(),
             signature: JobSignature::Verified { user: signer, timestamp_ms: self.now.wall_ms },
             token_secret: [7; 20],
+            job_xml: Arc::default(),
         }
     }
 

@@ -9,9 +9,9 @@ use tokio::time::sleep;
 
 use crate::steady_tracker::{host_of, usual_resources};
 
-use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, DeclaredBag, WorkerBeat};
+use jobtracker::api::{BeatAnswer, BeatContainer, DeclaredBag, WorkerBeat};
 use jobtracker::clock::wall_ms;
-use jobtracker::fake_tracker::FakeTracker;
+use jobtracker::fake_tracker::{FakeTracker, report_end};
 use jobtracker::ipc::client::{IpcClient, PipelinedClient};
 use jobtracker::model::{Capability, ContainerExit, PerKind, hex};
 use jobtracker::wire::protocol::{Call, ContainerBeatCall, InterTrackerCall, Protocol, ReturnType, Value};
@@ -108,18 +108,8 @@ impl Beats {
             ensure!(answer.noted.len() == said, "{said} ends were said and {} noted", answer.noted.len());
             ensure!(answer.kills.is_empty(), "containers are killed that have ended: {:?}", answer.kills);
             let now_ms = wall_ms();
-            let end = |id| {
-                let end = ContainerEnd {
-                    exit: ContainerExit::SUCCESS,
-                    diagnostics: String::new(),
-                    started_ms: Some(now_ms),
-                    ended_ms: now_ms,
-                    peak_memory_mb: 1,
-                    cpu_ms: 1,
-                };
-                BeatContainer { id, state: BeatContainerState::Ended(end) }
-            };
-            ended = answer.launches.into_iter().map(|launch| end(launch.id)).collect();
+            let ends = answer.launches.iter().map(|launch| report_end(launch.id, ContainerExit::SUCCESS, now_ms));
+            ended = ends.collect();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{JobId, PerKind};
+use crate::model::{JobId, PerKind, PerPool};
 
 /// Which scheduler rules, with its groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub struct SchedulerStatus {
     pub by: Option<String>,
     /// The class that the configuration named then.
     pub configured: String,
+    /// Slots of the trackers in service, and those that workers have for containers beside them.
+    #[serde(default)]
+    pub slots: PerPool<u32>,
     /// Queues, accounts or pools, by name.
     pub groups: Vec<GroupStatus>,
     /// The switch that waits for the next tick of the market.
@@ -32,11 +35,20 @@ pub struct GroupStatus {
     pub settings: Vec<String>,
     /// Unfinished jobs in it.
     pub jobs: u32,
+    /// Unfinished applications in it.
+    #[serde(default)]
+    pub applications: u32,
     /// Slots that its attempts hold.
     pub held: PerKind<u32>,
+    /// Slots that its containers stand for.
+    #[serde(default)]
+    pub container_slots: u32,
     /// Slots that are due to it; absent where the scheduler promises none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<PerKind<u32>>,
+    /// Slots that are due to its containers beside what its attempts hold; absent where the scheduler promises none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_container_slots: Option<u32>,
 }
 
 /// A switch that waits for the next tick of the market.
@@ -57,6 +69,9 @@ pub struct SwitchPlan {
     pub from: String,
     /// Class name of the scheduler that is planned: the same where its files are read again.
     pub to: String,
+    /// Slots of the trackers in service, and those that workers have for containers beside them.
+    #[serde(default)]
+    pub slots: PerPool<u32>,
     /// Its groups, by name, as they are with today's jobs in them.
     pub groups: Vec<GroupStatus>,
     /// Jobs that wait to begin and that it lets begin at once, by id.

@@ -276,7 +276,7 @@ fn is_of_jobs(section: &Section) -> bool {
 
 /// Unread keys that are probably mistakes: those with the JobTracker's prefixes or with a name close to a known key.
 /// Hadoop itself has hundreds of keys that other programs read.
-fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
+pub(super) fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
     let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let reported = unknown.filter_map(|(name, _, origin)| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::{GroupStatus, SchedulerStatus, SwitchPlan};
-use crate::model::{JobId, PerKind};
+use crate::model::{JobId, PerKind, PerPool};
 
 /// Most jobs of one sort that a plan names.
 const NAMED_JOBS: usize = 20;
@@ -22,6 +22,7 @@ pub(super) fn render_status(status: &SchedulerStatus) -> String {
         let until = time(waiting.until_ms);
         push(&mut text, format_args!("{} wants {}: it begins at {until}", waiting.by, waiting.scheduler));
     }
+    render_room(&mut text, status.slots);
     render_groups(&mut text, &status.groups);
     text
 }
@@ -35,6 +36,7 @@ pub(super) fn render_plan(plan: &SwitchPlan) -> String {
     for key in &plan.keys {
         push(&mut text, format_args!("{}: {} = {}", key.place, key.key, key.value));
     }
+    render_room(&mut text, plan.slots);
     render_groups(&mut text, &plan.groups);
     render_jobs(&mut text, "begin", &plan.begins);
     render_jobs(&mut text, "wait to begin", &plan.waits);
@@ -76,13 +78,40 @@ pub(super) fn render_wait(plan: &SwitchPlan) -> String {
     format!("waiting until {until} for the market's tick, which charges the open interval; interrupt to withdraw")
 }
 
+/// The slots of the cluster, where workers have room for containers.
+fn render_room(text: &mut String, slots: PerPool<u32>) {
+    if slots.container > 0 {
+        push(text, format_args!("the cluster has {}", pools(slots.slots(), Some(slots.container))));
+    }
+}
+
 fn render_groups(text: &mut String, groups: &[GroupStatus]) {
+    // A cluster without applications is shown as in Hadoop, by slots alone.
+    let has_any = groups.iter().any(|group| group.applications > 0 || group.container_slots > 0);
     for group in groups {
-        let due = group.due.map_or_else(String::new, |due| format!(", due {}", slots(due)));
+        let held = pools(group.held, has_any.then_some(group.container_slots));
+        let due_containers = group.due_container_slots.filter(|_| has_any);
+        let due = group.due.map_or_else(String::new, |due| format!(", due {}", pools(due, due_containers)));
         let settings =
             if group.settings.is_empty() { String::new() } else { format!("; {}", group.settings.join(", ")) };
-        let jobs = if group.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", group.jobs) };
-        push(text, format_args!("{}: {jobs}, holds {}{due}{settings}", group.name, slots(group.held)));
+        let jobs = count(group.jobs, "job");
+        let applications =
+            if has_any { format!(", {}", count(group.applications, "application")) } else { String::new() };
+        push(text, format_args!("{}: {jobs}{applications}, holds {held}{due}{settings}", group.name));
+    }
+}
+
+fn count(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Slots, and where containers count the slots that they stand for.
+fn pools(slots: PerKind<u32>, containers: Option<u32>) -> String {
+    match containers {
+        None => format!("{} map and {} reduce slots", slots.map, slots.reduce),
+        Some(containers) => {
+            format!("{} map and {} reduce slots and {containers} for containers", slots.map, slots.reduce)
+        }
     }
 }
 
@@ -95,10 +124,6 @@ fn render_jobs(text: &mut String, what: &str, jobs: &[JobId]) {
         names.push(format!("and {more} more"));
     }
     push(text, format_args!("{} {what}: {}", jobs.len(), names.join(", ")));
-}
-
-fn slots(slots: PerKind<u32>) -> String {
-    format!("{} map and {} reduce slots", slots.map, slots.reduce)
 }
 
 fn time(wall_ms: i64) -> String {
@@ -120,12 +145,16 @@ mod tests {
         SwitchPlan {
             from: "Fifo".into(),
             to: "Capacity".into(),
+            slots: PerPool::default(),
             groups: vec![GroupStatus {
                 name: "a".into(),
                 settings: vec!["capacity 30%".into(), "user limit 50%".into()],
                 jobs: 1,
+                applications: 0,
                 held: PerKind::new(2, 1),
+                container_slots: 0,
                 due: Some(PerKind::new(3, 1)),
+                due_container_slots: Some(4),
             }],
             begins: vec![job(1)],
             waits: (2..24).map(job).collect(),
@@ -162,12 +191,40 @@ mod tests {
     }
 
     #[test]
+    fn applications_and_their_containers_are_shown_where_there_are_any() {
+        let mut with = plan();
+        with.slots = PerPool::new(4, 2, 10);
+        with.groups.push(GroupStatus {
+            name: "b".into(),
+            settings: Vec::new(),
+            jobs: 0,
+            applications: 1,
+            held: PerKind::default(),
+            container_slots: 6,
+            due: None,
+            due_container_slots: None,
+        });
+        let text = render_plan(&with);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[3..6],
+            [
+                "the cluster has 4 map and 2 reduce slots and 10 for containers",
+                "a: 1 job, 0 applications, holds 2 map and 1 reduce slots and 0 for containers, \
+                 due 3 map and 1 reduce slots and 4 for containers; capacity 30%, user limit 50%",
+                "b: 0 jobs, 1 application, holds 0 map and 0 reduce slots and 6 for containers",
+            ]
+        );
+    }
+
+    #[test]
     fn a_status_says_since_when_and_by_whose_choice() {
         let status = SchedulerStatus {
             scheduler: "Fair".into(),
             since_ms: 1_795_252_000_000,
             by: Some("root".into()),
             configured: "Fifo".into(),
+            slots: PerPool::new(4, 2, 0),
             groups: Vec::new(),
             waiting: None,
         };

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::client::job::is_hadoop_default;
 use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind};
-use crate::config::{LoadOptions, Settings};
+use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
 
+use super::check_config::unread_keys;
 use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
 use super::staging_line::staging_line;
@@ -90,6 +92,9 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    for line in unused_keys(&settings.configuration) {
+        tracing::warn!("{line}");
+    }
     let precedence = if command.take_budget_file { Precedence::File } else { Precedence::Ledger };
     if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
         tracing::warn!("--take-budget-file has no effect: the configured scheduler has no budgets");
@@ -101,6 +106,15 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
         }
     })?;
     Ok(())
+}
+
+/// A line for each key that is set and that nothing here acts on; keys at Hadoop's own default change nothing anywhere.
+fn unused_keys(configuration: &Configuration) -> Vec<String> {
+    let is_default =
+        |key: &str| configuration.written().any(|(name, value, _)| name == key && is_hadoop_default(name, value));
+    let not_acted_on = not_acted_on::of_jobtracker(configuration).into_iter().filter(|found| !is_default(&found.key));
+    let lines = not_acted_on.map(|found| format!("not acted on: {found}"));
+    lines.chain(unread_keys(configuration).iter().map(ToString::to_string)).collect()
 }
 
 /// The arguments of this process, for its successor.
@@ -192,4 +206,24 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     ];
     lines.extend(after_serve(&started));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::test_options;
+
+    #[test]
+    fn no_key_that_is_set_and_not_acted_on_passes_in_silence() {
+        let set = [
+            "mapred.permissions.supergroup=hadoop",
+            "mapred.job.tracker.handler.count=10",
+            "jobtracker.rpc.max-frame=1",
+        ];
+        let lines = unused_keys(&test_options(None, &set).configuration().unwrap());
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        not acted on: -D: mapred.permissions.supergroup: administrators are the daemon's user and mapreduce.cluster.administrators
+        -D: nothing reads jobtracker.rpc.max-frame
+        ");
+    }
 }

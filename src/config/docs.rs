@@ -6,6 +6,7 @@ use crate::wire::limits;
 use crate::wire::limits::{LimitAction, LimitUnit, Sender};
 
 use super::keys::{SECTIONS, ValueKind};
+use super::not_acted_on;
 
 const HEAD: &str = "# Configuration
 
@@ -32,6 +33,16 @@ These limits are fixed. Stock clients and TaskTrackers stay far below them, unle
 
 | what | sent by | maximum | beyond it |
 | --- | --- | --- | --- |
+";
+
+const INSTEAD_HEAD: &str = "
+## Keys of Hadoop that nothing acts on
+
+A Java JobTracker reads these keys. This one does what is said here instead. The start logs a line for each that is set to another value than
+Hadoop's default, `jobtracker check-config` lists all that are set. `*` stands for the rest of a name.
+
+| key | instead |
+| --- | --- |
 ";
 
 /// The whole page.
@@ -62,6 +73,10 @@ pub fn render() -> String {
             ];
             let _ = writeln!(page, "| {} |", row.map(|cell| cell.replace('|', "\\|")).join(" | "));
         }
+    }
+    page.push_str(INSTEAD_HEAD);
+    for (key, instead) in not_acted_on::documented() {
+        let _ = writeln!(page, "| `{key}` | {instead} |");
     }
     page.push_str(LIMITS_HEAD);
     for limit in limits::TABLE {

@@ -40,12 +40,16 @@ const OF_JOBTRACKER: &[Entry] = &[
     ("hadoop.http.authentication.*", "pages ask for no login; see docs/security.md"),
     ("hadoop.http.filter.initializers", "pages ask for no login; see docs/security.md"),
     ("hadoop.rpc.socket.factory.class.*", "connections are plain TCP"),
-    ("hadoop.job.history.location", "no history files are written: state.db has every job and attempt"),
-    ("mapred.job.tracker.history.*", "no history files are written: state.db has every job and attempt"),
-    ("mapreduce.jobtracker.jobhistory.*", "no history files are written: state.db has every job and attempt"),
-    ("mapred.jobtracker.job.history.*", "no history files are written: state.db has every job and attempt"),
-    ("job.tracker.persist.jobstatus.*", "every job is kept in state.db, as jobtracker.state.finished-jobs says"),
-    ("mapred.job.tracker.persist.jobstatus.*", "every job is kept in state.db, as jobtracker.state.finished-jobs says"),
+    (
+        "mapred.jobtracker.job.history.block.size",
+        "history files are written as a whole, with the block size of their file system",
+    ),
+    (
+        "mapreduce.jobtracker.jobhistory.block.size",
+        "history files are written as a whole, with the block size of their file system",
+    ),
+    ("mapred.job.tracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
+    ("mapreduce.jobtracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
     ("mapred.permissions.supergroup", "administrators are the daemon's user and mapreduce.cluster.administrators"),
     (
         "mapred.jobtracker.completeuserjobs.maximum",
@@ -59,8 +63,45 @@ const OF_JOBTRACKER: &[Entry] = &[
     ("mapred.jobinit.threads", "jobs are set up without threads of their own"),
     ("mapreduce.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
     ("mapred.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
+    ("mapreduce.jobtracker.plugins", "there are no plug-ins"),
     ("mapred.jobtracker.plugins", "there are no plug-ins"),
-    ("mapred.jobtracker.nodegroup.aware", "racks are the only level above hosts"),
+    ("mapred.jobtracker.nodegroup.aware", "levels above hosts are racks and what their paths name above them"),
+    ("topology.node.switch.mapping.impl", "racks are those that topology.script.file.name prints"),
+    ("net.topology.impl", "racks are paths of any depth; mapred.task.cache.levels says how many levels count"),
+    (
+        "mapred.jobtracker.taskScheduler.maxRunningTasksPerJob",
+        "LimitTasksPerJobTaskScheduler is refused as a scheduler; maxMaps and maxReduces of a pool of the Fair scheduler limit jobs",
+    ),
+    ("mapred.jobtracker.jobSchedulable", "nothing reads it in 1.2.1 either"),
+    (
+        "mapreduce.job.split.metainfo.maxsize",
+        "nothing reads it in 1.2.1 either: mapreduce.jobtracker.split.metainfo.maxsize is the limit",
+    ),
+    ("mapred.committer.job.setup.cleanup.needed", "setup and cleanup always run, as in 1.2.1"),
+    ("mapreduce.job.dir", "the staging directory is the one that submitJob names"),
+    ("mapreduce.job.submithost", "not kept"),
+    ("mapreduce.job.submithostaddress", "not kept"),
+    ("mapreduce.workflow.adjacency.*", "not kept"),
+    ("mapreduce.jobtracker.conf.version", "there is no JMX that would show it"),
+    ("mapreduce.jobtracker.init.for.tests", "for tests of Hadoop's own"),
+    ("mapreduce.jt.job.init.throw.exception.override", "for tests of Hadoop's own"),
+    ("mapreduce.job.init.throw.exception", "for tests of Hadoop's own"),
+    (
+        "mapreduce.history.server.*",
+        "there is no history server: `jobtracker job` and /scheduler show what state.db keeps",
+    ),
+    (
+        "mapred.job.tracker.jobhistory.lru.cache.size",
+        "no history files are read: `jobtracker job` and /scheduler show what state.db keeps",
+    ),
+    ("hadoop.security.instrumentation.requires.admin", "there are no /conf, /jmx, /stacks, /logs and /logLevel"),
+    ("hadoop.security.token.service.use_ip", "there is no Kerberos: no token chooses a service"),
+    ("hadoop.security.use-weak-http-crypto", "there is no Kerberos"),
+    ("hadoop.kerberos.kinit.command", "there is no Kerberos"),
+    ("hadoop.jetty.logs.serve.aliases", "the web server serves no log folder"),
+    ("ipc.server.*", "jobtracker.rpc.* are the limits of connections and calls; one thread reads them"),
+    ("ipc.client.idlethreshold", "jobtracker.rpc.max-connections says when idle connections are closed"),
+    ("ipc.client.kill.max", "jobtracker.rpc.max-connections says when idle connections are closed"),
 ];
 
 /// Read by the Java TaskTracker.
@@ -127,6 +168,12 @@ pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
         is_set.then(|| NotActedOn { key: name.to_owned(), origin, instead: (*instead).to_owned() })
     });
     found.collect()
+}
+
+/// Keys of the Java JobTracker that nothing acts on, or the begin of names that ends in `*`, each with what happens
+/// instead; for the documentation.
+pub fn documented() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OF_JOBTRACKER.iter().copied()
 }
 
 /// Whether the table says something about a name, for either daemon.
@@ -233,7 +280,7 @@ mod tests {
             "mapred.fairscheduler.eventlog.enabled=true",
             "mapred.permissions.supergroup=hadoop",
             "mapred.task.cache.levels=2",
-            "mapred.job.tracker.persist.jobstatus.active=true",
+            "mapred.jobtracker.job.history.block.size=1",
             "dfs.replication=3",
             "mapred.healthChecker.interval=5",
             "io.compression.codecs=org.apache.hadoop.io.compress.DefaultCodec,com.hadoop.compression.lzo.LzoCodec",

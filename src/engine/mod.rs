@@ -29,7 +29,7 @@ pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
     ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect,
     EndClass, Fact, FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, Kill, Launched, Limits, LogLevel, LoweredRows, Master,
-    Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, SchedulerChoice, Standing, SubmittedApplication,
-    TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, report_stored,
+    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows,
+    Master, Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, SchedulerChoice, Standing,
+    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, report_stored,
 };

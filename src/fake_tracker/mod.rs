@@ -12,4 +12,4 @@ mod worker;
 
 pub use attempt::{AttemptStep, FakeAttempt, Role};
 pub use tracker::{FakeTracker, Obeyed};
-pub use worker::{FakeContainer, FakeWorker};
+pub use worker::{FakeContainer, FakeWorker, report_end};

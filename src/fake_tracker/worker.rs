@@ -8,7 +8,7 @@ use crate::api::{
     BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag,
     WorkerBeat,
 };
-use crate::model::{ContainerId, hex};
+use crate::model::{ContainerExit, ContainerId, hex};
 use crate::wire::BEAT_DIGEST;
 
 /// A container on a fake worker, about which its driver keeps a `T`.
@@ -42,6 +42,13 @@ pub struct FakeWorker<T = ()> {
     answered_change: u64,
     /// The last change that a beat of this connection has reported, and what it said about health.
     sent: (u64, Option<String>),
+}
+
+/// What a beat reports of a container whose process started and ended at one time, epoch ms.
+pub fn report_end(id: ContainerId, exit: ContainerExit, at_ms: i64) -> BeatContainer {
+    let (diagnostics, started_ms) = (String::new(), Some(at_ms));
+    let end = ContainerEnd { exit, diagnostics, started_ms, ended_ms: at_ms, peak_memory_mb: 1, cpu_ms: 1 };
+    BeatContainer { id, state: BeatContainerState::Ended(end) }
 }
 
 // === impl FakeContainer ===

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -183,6 +184,56 @@ impl FileSystem {
         match self {
             FileSystem::Local(local) => local.write_unsynced(path.as_path(), bytes, mode),
             FileSystem::Hdfs(hdfs) => hdfs.write_unsynced(path, bytes, mode),
+        }
+    }
+
+    /// Writes a file that was not there with what `write` writes; it is on disk afterwards, or on its DataNodes, and after an error it is
+    /// gone.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
+    pub fn create_with(
+        &self,
+        path: &FileUri,
+        mode: u32,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.create_with(path.as_path(), mode, write),
+            FileSystem::Hdfs(hdfs) => hdfs.create_with(path, mode, write),
+        }
+    }
+
+    /// As [`Self::rename`]; the new name is on disk afterwards.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn rename_synced(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.rename_synced(from.as_path(), to.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.rename(from, to),
+        }
+    }
+
+    /// When a file was changed last, epoch ms; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.modified_ms(path.as_path()),
+            FileSystem::Hdfs(hdfs) => Ok(hdfs.status_of(path)?.map(|status| status.modified_ms)),
+        }
+    }
+
+    /// Removes a file; `false` when there was none.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
+        match self {
+            FileSystem::Local(local) => local.remove_file(path.as_path()),
+            FileSystem::Hdfs(hdfs) => hdfs.remove(path),
         }
     }
 

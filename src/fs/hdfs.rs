@@ -121,13 +121,31 @@ impl HdfsFileSystem {
         self.write(to, from, CreateOptions { mode: bits(mode), replication, ..new_file() })
     }
 
+    pub(super) fn create_with(
+        &self,
+        path: &FileUri,
+        mode: u32,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FsError> {
+        self.write_with(path, write, CreateOptions { mode: bits(mode), ..new_file() })
+    }
+
     fn write(&self, path: &FileUri, content: &mut dyn io::Read, options: CreateOptions) -> Result<(), FsError> {
+        self.write_with(path, &mut |mut file| io::copy(content, &mut file).map(drop), options)
+    }
+
+    fn write_with(
+        &self,
+        path: &FileUri,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+        options: CreateOptions,
+    ) -> Result<(), FsError> {
         let expected = "a name that is free, in a folder that may be written to";
         let client = self.client(path)?;
         let mut writer =
             client.create(&hdfs_path(path)?, options).map_err(|error| fault("write", path, expected, error))?;
-        io::copy(content, &mut writer).map_err(refused("write", &path.shown_path(), expected))?;
-        writer.flush().map_err(refused("write", &path.shown_path(), expected))?;
+        // A writer that is dropped removes its file.
+        write(&mut writer).map_err(refused("write", &path.shown_path(), expected))?;
         writer.finish().map(drop).map_err(|error| fault("write", path, expected, error))
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -112,7 +112,9 @@ impl LocalFileSystem {
             _ => {}
         }
         let written = (|| {
-            create(&unnamed, bytes, mode)?.sync_all()?;
+            let mut file = create(&unnamed, mode)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
             remove_checksums(path, name)?;
             fs::rename(&unnamed, path)?;
             sync_folder_of(path)
@@ -123,13 +125,34 @@ impl LocalFileSystem {
         })
     }
 
+    /// Writes a file that was not there, with exactly these permission bits and what `write` writes, which need not be in memory. It is on
+    /// disk afterwards. After an error it is gone.
+    ///
+    /// # Errors
+    /// [`FsError`]; also when the file is there, and what `write` returns.
+    pub fn create_with(
+        &self,
+        path: &Path,
+        mode: u32,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FsError> {
+        let refused = refused("write", path, "a name that is free, in a folder that may be written to, with room");
+        let mut file = BufWriter::new(create(path, mode).map_err(&refused)?);
+        let written =
+            write(&mut file).and_then(|()| file.into_inner().map_err(Into::into)).and_then(|file| file.sync_all());
+        written.map_err(|error| {
+            let _ = fs::remove_file(path);
+            refused(error)
+        })
+    }
+
     /// Writes a file that was not there, with exactly these permission bits. Readers that learn of it afterwards see it whole, but
     /// not on disk: for what can be made again.
     ///
     /// # Errors
     /// [`FsError`]; also when the file is there.
     pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        let written = create(path, bytes, mode).map(drop);
+        let written = create(path, mode).and_then(|mut file| file.write_all(bytes));
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
@@ -138,7 +161,7 @@ impl LocalFileSystem {
     /// # Errors
     /// [`FsError`]; also when something has the name.
     pub(super) fn copy_in(&self, from: &mut File, to: &Path, mode: u32) -> Result<(), FsError> {
-        let copied = create(to, b"", mode).and_then(|mut target| io::copy(from, &mut target));
+        let copied = create(to, mode).and_then(|mut target| io::copy(from, &mut target));
         copied.map(drop).map_err(refused("write", to, "a name that is free, in a folder that may be written to"))
     }
 
@@ -227,6 +250,40 @@ impl LocalFileSystem {
         }
     }
 
+    /// As [`Self::rename`]; the new name is on disk afterwards.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn rename_synced(&self, from: &Path, to: &Path) -> Result<(), FsError> {
+        self.rename(from, to)?;
+        sync_folder_of(to).map_err(refused("rename", from, "a folder that may be read"))
+    }
+
+    /// When a file was changed last, epoch ms; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn modified_ms(&self, path: &Path) -> Result<Option<i64>, FsError> {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.mtime().saturating_mul(1_000))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
+        }
+    }
+
+    /// Removes a file, with its checksums; `false` when there was none.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
+        let removed = path.file_name().map_or(Ok(()), |name| remove_checksums(path, name));
+        match removed.and_then(|()| fs::remove_file(path)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(refused("remove", path, "a file in a folder that may be written to")(error)),
+        }
+    }
+
     /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
     /// Not on disk afterwards, as what is renamed need not be.
     ///
@@ -255,12 +312,11 @@ fn status_of(metadata: &Metadata) -> EntryStatus {
     }
 }
 
-/// A new file with this content and exactly these permission bits.
-fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+/// A new file with exactly these permission bits.
+fn create(path: &Path, mode: u32) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     // Once more, for the umask has taken bits away.
     file.set_permissions(Permissions::from_mode(mode))?;
-    file.write_all(bytes)?;
     Ok(file)
 }
 

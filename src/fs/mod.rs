@@ -3,6 +3,7 @@
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
 mod accounts;
+mod as_user;
 mod checked_file;
 pub mod checksummed;
 mod error;
@@ -27,6 +28,7 @@ mod trusted_folder;
 pub mod untrusted;
 
 pub use accounts::Account;
+pub use as_user::{UserRights, as_user};
 pub use checked_file::{CheckedFile, Expected};
 pub use error::FsError;
 pub use file_system::{FileSystem, FileSystems};

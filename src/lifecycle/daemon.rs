@@ -14,8 +14,9 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, ApplicationWaits, BrokenInvariants, Dispatcher, EffectHandler, EventLog, Leftovers, Notifier, Owner,
-    OwnerHandle, RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter, Targets, presence_of,
+    AclFile, ApplicationWaits, BrokenInvariants, Dispatcher, EffectHandler, EventLog, HistoryWriter, Leftovers,
+    Notifier, Owner, OwnerHandle, RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter,
+    Targets, presence_of,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
@@ -39,6 +40,7 @@ pub struct Daemon {
     requests: Requests,
     application_waits: Rc<ApplicationWaits>,
     leftovers: Option<Leftovers>,
+    history_writer: HistoryWriter,
     background_tasks: Vec<BackgroundTask>,
 }
 
@@ -114,6 +116,8 @@ impl Daemon {
         let handle = handle.with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let application_waits = Rc::<ApplicationWaits>::default();
+        let (history_writer, histories) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
+        let handle = handle.with_history_counts(history_writer.counts());
         let effect_handler = EffectHandler {
             owner: owner.clone(),
             dispatcher: dispatcher.clone(),
@@ -121,6 +125,7 @@ impl Daemon {
             resolver,
             submissions,
             notifier,
+            histories,
             broken_invariants,
             market_presence,
             switch_waiter: Rc::default(),
@@ -137,6 +142,7 @@ impl Daemon {
                 requests,
                 application_waits,
                 leftovers: None,
+                history_writer,
                 background_tasks: Vec::new(),
             },
             handle,
@@ -184,7 +190,8 @@ impl Daemon {
 
     /// Reads jobs that finished before the restart with `reader`.
     #[must_use]
-    pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
+    pub fn with_finished_jobs(mut self, reader: FinishedJobReader) -> Self {
+        self.history_writer.read_by(reader.clone());
         self.effect_handler.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);
         self
@@ -220,6 +227,7 @@ impl Daemon {
             requests,
             application_waits,
             leftovers,
+            history_writer,
             background_tasks,
         } = self;
         let serving = requests.serving();
@@ -247,6 +255,7 @@ impl Daemon {
             let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_adopted).await;
             dispatcher.serve_clients().await;
         });
+        tasks.spawn_local(history_writer.run());
         for task in background_tasks {
             tasks.spawn_local(task);
         }

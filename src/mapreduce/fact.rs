@@ -27,6 +27,8 @@ pub struct AcceptedJob {
     pub first_attempt: i32,
     /// What is believed of its costs.
     pub estimate: JobEstimate,
+    /// Its job.xml, deflated, for its history. Empty: none, or it is in the store.
+    pub job_xml: Arc<[u8]>,
 }
 
 /// Approximate memory of a job beside its tasks, bytes, with a token file of that length.

@@ -102,6 +102,26 @@ impl Job {
         add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), counts.fallow_slot_ms.reduce, over);
     }
 
+    /// Time for which its attempts of a kind held slots, or slots were kept for it, ms.
+    pub fn slot_time_ms(&self, kind: Kind) -> i64 {
+        self.counts.slot_ms[kind].saturating_add(self.counts.fallow_slot_ms[kind])
+    }
+
+    /// When the first of its maps or reduces was launched, epoch ms; none: none was, or its tasks are retired.
+    pub fn first_launch_ms(&self, kind: Kind) -> Option<i64> {
+        first_launch_ms(&self.work[kind])
+    }
+
+    /// The same of its setup.
+    pub fn first_setup_launch_ms(&self) -> Option<i64> {
+        first_launch_ms([&self.setup.map, &self.setup.reduce])
+    }
+
+    /// The same of its cleanup.
+    pub fn first_cleanup_launch_ms(&self) -> Option<i64> {
+        first_launch_ms([&self.cleanup.map, &self.cleanup.reduce])
+    }
+
     /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not
     /// begun.
     pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
@@ -202,4 +222,8 @@ fn done(map: &Task, reduce: &Task) -> f32 {
 
 fn diagnostics_of(attempt: &super::Attempt) -> impl Iterator<Item = WString> {
     attempt.diagnostics.texts().map(|text| WString(Some(text.to_owned())))
+}
+
+fn first_launch_ms<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Option<i64> {
+    tasks.into_iter().map(|task| task.first_launch_ms).filter(|at_ms| *at_ms != 0).min()
 }

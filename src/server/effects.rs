@@ -15,6 +15,7 @@ use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::end_notification::Notifier;
 use super::event_log::EventLog;
+use super::history::HistoryQueue;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 use super::shared_presence::{SharedPresence, presence_of};
@@ -29,6 +30,7 @@ pub(crate) struct EffectHandler {
     pub(crate) resolver: Arc<RackResolver>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
+    pub(crate) histories: HistoryQueue,
     pub(crate) broken_invariants: BrokenInvariants,
     /// What other threads know of the market.
     pub(crate) market_presence: SharedPresence,
@@ -116,6 +118,10 @@ impl EffectHandler {
                         let rack = resolver.rack_of_tracker(&host).await;
                         owner.step(Event::RackResolved { host, rack });
                     });
+                }
+                Effect::WriteHistory { job } => self.histories.write(job),
+                Effect::SummarizeJob(summary) => {
+                    tracing::info!(target: "jobtracker::job_summary", "{summary}");
                 }
                 Effect::NotifyEnd { job, notification } => {
                     let profile = self.owner.with_engine(|engine| engine.job_profile(job)).value;

@@ -36,6 +36,7 @@ use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
+use super::history::HistoryCounts;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{check_view_logs, job_request};
 use super::owner::Owner;
@@ -67,6 +68,7 @@ pub struct OwnerHandle {
     stuck_threads: Option<StuckThreads>,
     awaited_files: AwaitedFiles,
     broken_invariants: BrokenInvariants,
+    histories: HistoryCounts,
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
@@ -142,6 +144,7 @@ impl OwnerHandle {
             stuck_threads: None,
             awaited_files: AwaitedFiles::default(),
             broken_invariants: BrokenInvariants::default(),
+            histories: HistoryCounts::default(),
             refused_senders: None,
             job_sources: JobSources::default(),
             job_files: None,
@@ -191,6 +194,12 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
         Self { broken_invariants, ..self }
+    }
+
+    /// Adds the counts of histories, for metrics.
+    #[must_use]
+    pub fn with_history_counts(self, histories: HistoryCounts) -> Self {
+        Self { histories, ..self }
     }
 
     /// Adds the senders that are refused, for health.
@@ -421,6 +430,7 @@ impl crate::web::Owner for OwnerHandle {
             refused_senders,
             defect,
             invariant_violations: self.broken_invariants.violations(),
+            histories: self.histories.read(),
         }
     }
 }

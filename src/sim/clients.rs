@@ -183,6 +183,7 @@ impl World<'_> {
             credentials: Default::default(),
             signature,
             token_secret: [7; 20],
+            job_xml: Arc::default(),
         }
     }
 

@@ -232,6 +232,22 @@ fault_points! {
     JobFilesRemoved = "job-files.removed",
     /// The staging directory of a job is removed.
     StagingRemoved = "job-files.staging-removed",
+    /// The history of a job that is over is read from the database; nothing of it is written.
+    HistoryDue = "history.due",
+    /// The folder for it exists.
+    HistoryFolderMade = "history.folder-made",
+    /// A part of its file is written, under a temporary name.
+    HistoryTorn = "history.torn",
+    /// Its file has its name; that with the job's configuration is not written.
+    HistoryFileWritten = "history.file-written",
+    /// Both have their names; the user has no copy.
+    HistoryConfWritten = "history.conf-written",
+    /// The user has the copy of the history, not of the configuration.
+    HistoryCopied = "history.copied",
+    /// All is written, and nothing recorded.
+    HistoryWritten = "history.written",
+    /// The engine knows that it is; the fact is sent to the store.
+    HistoryRecorded = "history.recorded",
     /// A start has rewritten files that a system directory lacked.
     LeftoversWritten = "job-files.written-again",
     /// A start has found files that no job needs, and will remove them.

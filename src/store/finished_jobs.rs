@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use crate::mapreduce::StoredJob;
+use crate::mapreduce::{FinishedJob, StoredJob};
 use crate::model::{JobId, LogKey};
 use crate::wire::TaskCompletionEvent;
 use crate::wire::file::job_token_password;
 
 use super::error::StoreError;
 use super::loaded_attempts::{event_row, typed_event};
-use super::loaded_jobs::finished_with_tasks;
+use super::loaded_jobs::{finished_with_tasks, finished_without_tasks};
 use super::loader::Loader;
 
 /// Reads finished jobs of a state database. Cheap to clone; each call opens its own connection.
@@ -65,6 +65,15 @@ impl FinishedJobReader {
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
+    /// A finished job without its tasks; none if it is unknown or unfinished. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a value in it is not valid.
+    pub fn finished(&self, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
+        let database = self.open()?;
+        finished_without_tasks(&Loader::new(&database, &self.database), job)
+    }
+
     /// The key of the tickets for a job's logs, finished or not; none of an unknown job, or of one that an older build
     /// has ended. Blocks on the disk.
     ///
@@ -98,7 +107,12 @@ impl FinishedJobReader {
         found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })
     }
 
-    fn open(&self) -> Result<Connection, StoreError> {
+    /// Where the database lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.database
+    }
+
+    pub(super) fn open(&self) -> Result<Connection, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(&self.database, flags).map_err(failed)

@@ -9,6 +9,15 @@ CREATE TABLE IF NOT EXISTS cost_history (
     PRIMARY KEY (user, name, mapper, reducer)
 ) STRICT, WITHOUT ROWID;
 
+-- Histories of jobs: a row from the acceptance of a job on.
+CREATE TABLE IF NOT EXISTS job_history (
+    job TEXT PRIMARY KEY,
+    job_xml BLOB,                    -- deflated, until the history is written; NULL: of a job that an older build accepted
+    written_ms INTEGER,              -- when its files were written; NULL: they are to be written when the job is over
+    path TEXT                        -- URI of the history file
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS job_history_due ON job_history (job) WHERE written_ms IS NULL;
+
 -- Deadline orders that stand.
 CREATE TABLE IF NOT EXISTS market_order (
     job TEXT PRIMARY KEY,

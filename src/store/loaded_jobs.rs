@@ -60,6 +60,13 @@ pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Opt
     Ok(Some(stored))
 }
 
+/// A finished job without its tasks.
+pub(super) fn finished_without_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
+    let rows = loader.rows_with(&format!("{FINISHED} AND job = ?1"), [job.to_string()], FinishedRow::read)?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    row.typed(loader, &mut StoredCounters::load(loader)?).map(Some)
+}
+
 /// Loads jobs; of finished ones the `newest` and those whose end a tracker has not acknowledged.
 pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<LoadedJobs, StoreError> {
     let mut counters = StoredCounters::load(loader)?;
@@ -201,6 +208,7 @@ impl UnfinishedRow {
                 None => JobEstimate::default(),
                 Some(text) => estimate(loader, text)?,
             },
+            job_xml: Arc::default(),
         };
         let changed_deadline = match self.deadline {
             None => None,

@@ -18,6 +18,7 @@ mod folder;
 mod history;
 mod housekeeping;
 mod in_memory_store;
+mod job_history;
 mod json_text;
 mod ledger_compaction;
 mod loaded_applications;
@@ -61,6 +62,7 @@ pub use fault_point::FaultPoint;
 pub use finished_jobs::FinishedJobReader;
 pub use folder::database_in;
 pub use in_memory_store::InMemoryStore;
+pub use job_history::StoredHistory;
 pub use loaded_jobs::LoadedJobs;
 pub use loaded_state::{BudgetFileHashes, LoadedState};
 #[cfg(test)]

@@ -131,6 +131,7 @@ fn delete_job(transaction: &Transaction<'_>, Candidate { job, payer, finish_ms }
     fold_cost(transaction, job, payer)?;
     let through_ms = meta::<i64>(transaction, DELETED_THROUGH_MS)?.unwrap_or(i64::MIN);
     set_meta(transaction, DELETED_THROUGH_MS, through_ms.max(*finish_ms))?;
+    transaction.prepare_cached("DELETE FROM job_history WHERE job = ?1")?.execute([job])?;
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 

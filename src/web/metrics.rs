@@ -93,6 +93,18 @@ impl Scrape {
             "Invariants found broken: more than 0 is a defect",
             self.health.invariant_violations,
         )?;
+        let histories = self.health.histories;
+        writer.counter("jobtracker_histories_written", "Histories of finished jobs written", histories.written)?;
+        writer.counter(
+            "jobtracker_history_write_failures",
+            "Failed attempts to write a history, or a user's copy of one",
+            histories.failures,
+        )?;
+        writer.gauge(
+            "jobtracker_histories_waiting",
+            "Finished jobs whose history is not written",
+            histories.waiting,
+        )?;
         let is_ready = u32::from(self.health.is_ready);
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
     }

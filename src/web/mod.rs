@@ -57,7 +57,9 @@ pub use crate::http::{ServedNames, WebLimits};
 pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
-pub use owner::{HEALTHY, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
+pub use owner::{
+    HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+};
 pub use state::{ServedPorts, WebState};
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has

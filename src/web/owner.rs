@@ -228,6 +228,17 @@ pub struct LedgerUnreadable(pub String);
 /// The text of a daemon that has nothing to complain of.
 pub const HEALTHY: &str = "ok";
 
+/// How many histories of jobs were written since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HistoryTotals {
+    /// Histories that were written.
+    pub written: u64,
+    /// Failed attempts to write one, or a user's copy of one.
+    pub failures: u64,
+    /// Finished jobs whose histories are not written yet.
+    pub waiting: u64,
+}
+
 /// Health of the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -249,6 +260,8 @@ pub struct Health {
     pub defect: Option<String>,
     /// How many were found broken: more than 0 is a defect.
     pub invariant_violations: u64,
+    /// Histories of jobs.
+    pub histories: HistoryTotals,
     /// Store updates without a row to change: more than 0 is a defect.
     pub rowless_updates: u64,
     /// Requests that wait for news of an application.

@@ -35,6 +35,8 @@ pub struct Cluster {
     sizes: BTreeMap<JobId, (i32, u32)>,
     /// Jobs of which a tracker keeps output of maps.
     outputs: Vec<BTreeSet<JobId>>,
+    /// Of each job that is submitted, beside those that every job has.
+    pub properties: Vec<(String, String)>,
 }
 
 const SLOTS: Slots = Slots::new(2, 1);
@@ -56,6 +58,7 @@ impl Cluster {
             events: BTreeMap::new(),
             sizes: BTreeMap::new(),
             outputs: vec![BTreeSet::new(); TRACKERS as usize],
+            properties: Vec::new(),
         }
     }
 
@@ -202,7 +205,8 @@ impl Cluster {
         });
         loop {
             let stamp = stage.next_stamp().to_string();
-            let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
+            let mut properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
+            properties.extend(self.properties.iter().cloned());
             let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
             staging::write(&directory.shown_path(), &directory.to_string(), id, user, &files).unwrap();
             match self.call(stage, (user, user), Protocol::JobSubmission, &submit) {

@@ -21,6 +21,7 @@ mod container_workers;
 mod daemon;
 #[path = "../../examples/load/dice.rs"]
 mod dice;
+mod histories;
 mod laws;
 mod programs;
 mod scenes;

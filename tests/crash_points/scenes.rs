@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use crate::applications;
 use crate::cluster::Cluster;
 use crate::daemon::child::DaemonFolders;
+use crate::histories;
 use crate::laws::{Accounts, Laws, budgets, rows};
 use crate::stage::{Cut, Stage};
 use crate::store_stage;
@@ -24,7 +25,7 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 11] = [
+pub const SCENES: [Scene; 12] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "switches", set: |_| fresh(), play: switches },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
@@ -35,6 +36,7 @@ pub const SCENES: [Scene; 11] = [
     Scene { name: "too many jobs", set: crowded, play: retention },
     Scene { name: "a program", set: |_| applications::place(), play: applications::a_program },
     Scene { name: "items", set: |_| applications::place(), play: applications::items },
+    Scene { name: "a copy of a history", set: |_| fresh(), play: histories::a_copy },
     Scene { name: "masters", set: |_| applications::place(), play: applications::masters },
 ];
 
@@ -125,8 +127,10 @@ fn jobs_and_money(stage: &mut Stage) {
     for (user, job) in [("alice", first), ("bob", second), ("bob", third), ("alice", last)] {
         cluster.read_events(stage, user, job);
     }
+    histories::await_histories(stage);
     cluster.clean_up(stage);
     stage.stop();
+    histories::check(&stage.place, &[first, second, third, last]);
     // Setup, maps and reduces, cleanup: none twice.
     assert_eq!(cluster.launches_of(first), 5 + 1 + 2);
     assert_eq!(cluster.launches_of(last), 1 + 2);
@@ -307,7 +311,8 @@ fn old_ledger(prepared: &Path) -> (DaemonFolders, Laws) {
     (place, laws.with_a_foreign_file().with_an_old_ledger())
 }
 
-fn looked_into(place: &DaemonFolders) -> Option<Connection> {
+/// The database of a daemon that runs.
+pub fn looked_into(place: &DaemonFolders) -> Option<Connection> {
     Connection::open_with_flags(place.path("state/state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY).ok()
 }
 

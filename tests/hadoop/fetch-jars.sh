@@ -31,7 +31,7 @@ if ! JAVA_HOME=$(dirname "$(dirname "$JAVA")") timeout 900 mvn --batch-mode --fi
     grep -E 'ERROR|FAIL' "$log" | head -n 15 >&2 || tail -n 15 "$log" >&2
     fail "Maven could not fetch the jars (whole output: $log)"
 fi
-for name in core examples streaming test; do
+for name in core examples streaming test tools; do
     [[ -f $fetching/lib/hadoop-$name-1.2.1.jar ]] || fail "Maven ended well, but hadoop-$name-1.2.1.jar is not in $fetching/lib"
 done
 # The daemons look for their pages in a folder on the class path; taken from the jar they would be unpacked anew at each start.

@@ -9,14 +9,14 @@ import os
 import random
 import re
 import signal
-import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 from decimal import Decimal
+
+from real_processes import configuration, free_port, is_alive, processes_of, rows_of, start_process, verdict
 
 is_paid = "--market" in sys.argv
 program, *numbers = [word for word in sys.argv[1:] if word != "--market"]
@@ -35,12 +35,6 @@ BUDGET = Decimal(10_000)
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 folder = tempfile.mkdtemp(prefix="jobtracker-arrays.")
 processes, stamps = [], [0]
-verdicts = {True: 0, False: 0}
-
-
-def verdict(text, holds, detail=""):
-    verdicts[bool(holds)] += 1
-    print(f"{text} ... {'ok' if holds else 'FAILED'}{f' ({detail})' if detail else ''}", flush=True)
 
 
 def path(name):
@@ -51,12 +45,6 @@ def write(name, text, mode=0o644):
     with open(path(name), "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path(name), mode)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 rpc, web = free_port(), free_port()
@@ -96,15 +84,12 @@ echo "$1 $$ $JOBTRACKER_ITEM_ATTEMPT $JOBTRACKER_NODE_ID ends $(date +%s%N)" >>"
 
 def configure(name, keys):
     os.makedirs(path(name), exist_ok=True)
-    values = "".join(f"<property><name>{key}</name><value>{value}</value></property>" for key, value in keys.items())
-    write(f"{name}/mapred-site.xml", f"<configuration>{values}</configuration>")
+    write(f"{name}/mapred-site.xml", configuration(keys))
 
 
 def start(name, *words):
-    with open(path(f"{name}.log"), "ab") as log:
-        process = subprocess.Popen([program, *words], stdout=log, stderr=log, start_new_session=True)
-    processes.append(process)
-    return process
+    processes.append(start_process(path(f"{name}.log"), program, *words))
+    return processes[-1]
 
 
 def start_daemon():
@@ -113,16 +98,6 @@ def start_daemon():
 
 def start_worker(name):
     return start(name, "tasktracker", "--conf", path(f"{name}-conf"), "--name", name, "-D", "jobtracker.worker.run-as=self")
-
-
-def wait_for(what, probe, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = probe()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise SystemExit(f"no {what} within {seconds} s; see {folder}")
 
 
 def next_stamp():
@@ -175,11 +150,7 @@ def is_lost(name):
 
 
 def rows(sql, *values):
-    database = sqlite3.connect(f"file:{path('state')}/state.db?mode=ro", uri=True)
-    try:
-        return database.execute(sql, values).fetchall()
-    finally:
-        database.close()
+    return rows_of(path("state"), sql, values)
 
 
 class Array:
@@ -225,28 +196,6 @@ class Array:
         return [json.loads(record) for (record,) in rows(sql, application)]
 
 
-def is_there(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def left_of(application):
-    """Processes of an application, by their environment."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if f"JOBTRACKER_APPLICATION_ID={application}".encode() in file.read() and is_there(name):
-                        found.append(int(name))
-            except OSError:
-                continue
-    return found
-
-
 def exits(containers):
     """How often each exit status is in the books."""
     counts = {}
@@ -283,9 +232,9 @@ def judge(array, code, said, lost_allowed):
     verdict(f"{name}: by the books each item ended with 0 once", sound, f"{counts}, {said.get('completed_containers')} complete")
     wait_s = 10
     end = time.monotonic() + wait_s
-    while left_of(application) and time.monotonic() < end:
+    while processes_of(application) and time.monotonic() < end:
         time.sleep(0.1)
-    left = left_of(application)
+    left = processes_of(application)
     verdict(f"{name}: no process is left", not left, str(left) if left else "")
     held = {name: node["numContainers"] for name, node in nodes().items() if node["numContainers"]}
     verdict(f"{name}: no node holds anything", not held, str(held) if held else "")
@@ -299,7 +248,7 @@ class Successor:
         self.pid = pid
 
     def poll(self):
-        return None if is_there(self.pid) else 0
+        return None if is_alive(self.pid) else 0
 
     def wait(self, seconds):
         end = time.monotonic() + seconds

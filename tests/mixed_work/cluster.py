@@ -2,12 +2,10 @@
 
 import http.client
 import json
-import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +17,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from jobtracker_apps import Client, Session, Signed  # noqa: E402
 from jobtracker_apps.signing import sign  # noqa: E402
+from real_processes import configuration, end_processes, free_port, start_process, verdict, wait_for  # noqa: E402
 
 USERS = ("alice", "bob")
 WORKERS = ("w1", "w2")
@@ -37,7 +36,6 @@ CLASSES = {
     "fair": "FairScheduler",
     "constraint": "ConstraintScheduler",
 }
-verdicts = {True: 0, False: 0}
 
 # A line is a number n: the mapper counts n under its remainder by 3. The reducer adds, and takes longer than a tick.
 MAPPER = """#!/bin/sh
@@ -57,17 +55,6 @@ until [ -e "$GATE" ]; do sleep 0.05; done
 echo $(($1 * $1)) >"$OUT/$1.part.$JOBTRACKER_ITEM_ATTEMPT"
 mv "$OUT/$1.part.$JOBTRACKER_ITEM_ATTEMPT" "$OUT/$1"
 """
-
-
-def verdict(text, holds, detail=""):
-    verdicts[bool(holds)] += 1
-    print(f"{text} ... {'ok' if holds else 'FAILED'}{f' ({detail})' if detail else ''}", flush=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cluster:
@@ -116,7 +103,7 @@ class Cluster:
             }
             self.configure(f"{name}-conf", server | own)
             self.start(name, "tasktracker", "--conf", self.folder / f"{name}-conf", "--name", name, "-D", "jobtracker.worker.run-as=self")
-        self.wait_for("workers", lambda: sum(node["availMemoryMB"] for node in self.nodes()) == SLOTS * SLOT_MB)
+        wait_for("workers", lambda: sum(node["availMemoryMB"] for node in self.nodes()) == SLOTS * SLOT_MB)
 
     def write(self, name, text, mode=0o600):
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -124,33 +111,21 @@ class Cluster:
 
     def configure(self, name, keys):
         (self.folder / name).mkdir()
-        values = "".join(f"<property><name>{key}</name><value>{value}</value></property>" for key, value in keys.items())
-        self.write(f"{name}/mapred-site.xml", f"<configuration>{values}</configuration>", 0o644)
+        self.write(f"{name}/mapred-site.xml", configuration(keys), 0o644)
 
     def start(self, name, *words):
-        with open(self.folder / f"{name}.log", "ab") as log:
-            process = subprocess.Popen([self.program, *map(str, words)], stdout=log, stderr=log, start_new_session=True)
-        self.processes.append(process)
-        return process
+        self.processes.append(start_process(self.folder / f"{name}.log", self.program, *words))
+        return self.processes[-1]
 
     def start_daemon(self):
         daemon = self.start("jobtracker", "serve", "--conf", self.folder / "conf")
-        self.wait_for("answer", lambda: self.run("time", "--server", f"127.0.0.1:{self.web}").returncode == 0)
+        wait_for("answer", lambda: self.run("time", "--server", f"127.0.0.1:{self.web}").returncode == 0)
         return daemon
 
     def restart(self):
         self.daemon.send_signal(signal.SIGTERM)
         self.daemon.wait(30)
         self.daemon = self.start_daemon()
-
-    def wait_for(self, what, probe, seconds=90):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = probe()
-            if found:
-                return found
-            time.sleep(0.05)
-        raise SystemExit(f"no {what} within {seconds} s; see {self.folder}")
 
     # Commands
 
@@ -224,14 +199,7 @@ class Cluster:
         return session
 
     def end(self, keep):
-        for process in reversed(self.processes):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-        for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+        end_processes(self.processes)
         if keep:
             print(f"logs in {self.folder}", flush=True)
         else:
@@ -250,7 +218,7 @@ class Cluster:
             return not used and not held and rooms == [BAG * SLOT_MB] * (2 * len(WORKERS))
 
         try:
-            free = self.wait_for("free room", idle, 15)
+            free = wait_for("free room", idle, 15)
         except SystemExit:
             free = False
         verdict(f"{name}: all slots and all room are free at the end", free, "" if free else str(self.nodes()))

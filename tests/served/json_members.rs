@@ -232,8 +232,12 @@ fn what_commands_print_as_json_has_the_members_of_the_page() {
     check("user remove", "user remove dave --acl-file ACL", "");
     check("status", "status --server HTTP", "");
     check("backup", "backup copy.db STATE", "");
+    check("scheduler show", "scheduler show STATE", "");
+    check("scheduler plan", "scheduler plan dynamic STATE", "");
+    check("scheduler plan", "scheduler plan fair STATE", "");
     // The market gives no containers.
-    cluster.run("scheduler use fifo STATE", "");
+    check("scheduler use", "scheduler use fifo STATE", "");
+    check("scheduler show", "scheduler show STATE", "");
     let detached = check("run --detach", "run --server HTTP --queue alice --detach -- sleep 1000", "alice");
     check("run --array", "run --server HTTP --queue alice --array 1-2 -- false", "alice");
     let ended = check("run --array", "run --server HTTP --queue alice --array 1-2 -- echo {}", "alice");

@@ -15,6 +15,7 @@ mod daemon;
 mod foreign_jobtracker;
 mod fsync_before_reply;
 mod full_disk;
+mod history;
 mod hostile_files;
 mod idle_market;
 mod json_members;

@@ -136,6 +136,40 @@ fn a_job_is_followed_to_its_end() {
 }
 
 #[test]
+fn a_history_is_due_from_the_end_of_its_job_until_it_is_written() {
+    let scratch = Scratch::new();
+    let (store, loaded) = scratch.open();
+    let (sender, reader, job) = (store.fact_sender(), store.finished_jobs(), job_id(1));
+    let last = record(&sender, loaded.last_fact, vec![accepted(1, 1)]);
+    assert!(reader.due_histories().unwrap().is_empty() && reader.history(job, 1 << 20).unwrap().is_none());
+    // An older build has accepted the second job.
+    let last = record(&sender, last, vec![accepted(2, 2)]);
+    scratch.look().execute("DELETE FROM job_history WHERE job = ?1", [job_id(2).to_string()]).unwrap();
+    let ended = |number| {
+        Fact::Job(JobFact::Ended {
+            job: job_id(number),
+            state: RunState::Failed,
+            finish_ms: 900 + i64::from(number),
+            failure_info: "why".into(),
+            counters: interned(&counters()),
+        })
+    };
+    let last = record(&sender, last, vec![ended(2), ended(1)]);
+    assert_eq!(reader.due_histories().unwrap(), [job, job_id(2)]);
+    let history = reader.history(job, 1 << 20).unwrap().unwrap();
+    assert_eq!((history.finish_ms, &*history.failure_info, history.running_ms), (901, "why", None));
+    // What is there is not deflated.
+    assert_eq!(history.job_xml, None);
+    assert_eq!(history.job.accepted.splits, splits().into());
+    let path = "file:/done/job".to_owned();
+    record(&sender, last, vec![Fact::HistoryWritten { job, path, at_ms: 1_000 }]);
+    assert_eq!(reader.due_histories().unwrap(), [job_id(2)]);
+    assert!(reader.history(job, 1 << 20).unwrap().is_none());
+    let sql = "SELECT path, written_ms, job_xml FROM job_history WHERE written_ms IS NOT NULL";
+    assert_eq!(row(&scratch.look(), sql), "file:/done/job|1000|");
+}
+
+#[test]
 fn an_attempt_is_followed_to_its_end() {
     let scratch = Scratch::new();
     let facts = vec![

@@ -258,6 +258,7 @@ fn a_start_reads_nothing_of_tasks_long_done() {
             order: number as u64,
             submit_ms: 1,
             token_file: [0; 200].into(),
+            job_xml: Default::default(),
         };
         let mut facts = vec![Fact::Job(JobFact::Accepted(Box::new(accepted)))];
         for task in 0..tasks as i32 {

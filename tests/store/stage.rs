@@ -92,5 +92,6 @@ pub fn accepted(number: i32, order: u64) -> Fact {
         order,
         submit_ms: 1_795_000_000_000,
         token_file: Arc::from(&b"HDTS\0secret"[..]),
+        job_xml: Arc::from(&b"deflated"[..]),
     })))
 }

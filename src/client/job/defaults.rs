@@ -19,6 +19,12 @@ pub fn is_hadoop_key(name: &str) -> bool {
     stock_default(name).is_some()
 }
 
+/// Whether 1.2.1 has this default for this name, so that setting it changes nothing.
+#[must_use]
+pub fn is_hadoop_default(name: &str, value: &str) -> bool {
+    stock_default(name).is_some_and(|default| default.trim() == value.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +35,6 @@ mod tests {
         assert_eq!(names.len(), DEFAULTS.lines().count());
         assert!(names.is_sorted_by(|a, b| a < b));
         assert_eq!(stock_default("mapred.map.tasks"), Some("2"));
+        assert!(is_hadoop_default("mapred.map.tasks", " 2 ") && !is_hadoop_default("mapred.map.tasks", "3"));
     }
 }

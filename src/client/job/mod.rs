@@ -31,6 +31,6 @@ pub mod watch;
 
 pub use crate::model::Kind;
 pub use crate::model::{AttemptId, JobId};
-pub use defaults::is_hadoop_key;
+pub use defaults::{is_hadoop_default, is_hadoop_key};
 pub use error::JobClientError;
 pub use jobtracker::JobTrackerClient;

@@ -89,6 +89,20 @@ keys! {
         "Maximum length of a counter group name in a job's sums, likewise.";
     FINISHED_JOBS = "mapred.job.tracker.retiredjobs.cache.size" ["mapreduce.jobtracker.retiredjobs.cache.size"], Number(Count, ANY, INT), Some("1000"),
         "Number of finished jobs of all users that clients and pages can request; at least 100.";
+    HISTORY_LOCATION = "hadoop.job.history.location" ["mapreduce.jobtracker.jobhistory.location"], FileSystemPath, None,
+        "History folder: above the done folder, if that is not set. Unset: `history` in `hadoop.log.dir`, or without that in `jobtracker.state.dir`.";
+    HISTORY_DONE_LOCATION = "mapred.job.tracker.history.completed.location" ["mapreduce.jobtracker.jobhistory.completed.location"], FileSystemPath, None,
+        "Done folder: history files of finished jobs are in `version-1/HOST_START_/YYYY/MM/DD/NUMBER/` there. Unset: `done` in the history folder.";
+    HISTORY_MAX_AGE = "mapreduce.jobhistory.max-age-ms", Number(Milliseconds, 0, MOST), Some("2592000000"),
+        "Time for which history files are kept in the done folder, by its days.";
+    HISTORY_CLEANER_INTERVAL = "mapreduce.jobhistory.cleaner.interval-ms", Number(Milliseconds, 0, MOST), Some("86400000"),
+        "Time between two removals of old history files; they are looked for when a job has ended.";
+    COMPLETED_STORE_ACTIVE = "mapred.job.tracker.persist.jobstatus.active" ["mapreduce.jobtracker.persist.jobstatus.active"], Flag, Some("false"),
+        "Whether jobs that memory no longer has are answered from `state.db`.";
+    COMPLETED_STORE_HOURS = "mapred.job.tracker.persist.jobstatus.hours" ["mapreduce.jobtracker.persist.jobstatus.hours"], Number(Count, 0, 1 << 20), Some("0"),
+        "Time for which they are, from the end of a job, hours. 0: never.";
+    COMPLETED_STORE_DIR = "mapred.job.tracker.persist.jobstatus.dir" ["mapreduce.jobtracker.persist.jobstatus.dir"], Text, Some("/jobtracker/jobsInfo"),
+        "Honoured otherwise: `state.db` has all of it, so no file is written there.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("true"),
         "Whether unfinished jobs continue after a restart; if not, they end KILLED at the start. On by default, unlike in Hadoop, where it runs them again from the start.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),
@@ -125,7 +139,7 @@ keys! {
     TRACKER_HTTP_ADDRESS = "mapred.task.tracker.http.address" ["mapreduce.tasktracker.http.address"], Address, Some("0.0.0.0:50060"),
         "Built-in tasktracker: address that serves map output and logs; port 0: any free port. Without a conf folder: `127.0.0.1:50060`.";
     HADOOP_LOG_DIR = "hadoop.log.dir", LocalPath, None,
-        "Built-in tasktracker: logs of tasks are in `userlogs` there. Unset: in `mapred.local.dir`.";
+        "Built-in tasktracker: logs of tasks are in `userlogs` there. Unset: in `mapred.local.dir`. JobTracker: see `hadoop.job.history.location`.";
     USERLOG_LIMIT = "mapred.userlog.limit.kb" ["mapreduce.task.userlog.limit.kb"], Number(Count, 0, 1 << 40), Some("0"),
         "Built-in tasktracker: maximum size of a task's standard error log, kB. 0: no limit.";
     USERLOG_RETAIN = "mapred.userlog.retain.hours" ["mapreduce.job.userlog.retain.hours"], Number(Count, 1, 1 << 20), Some("24"),

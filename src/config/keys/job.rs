@@ -63,9 +63,9 @@ keys! {
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Under the Capacity scheduler: part of the trackers that must pass a job over before it gets a map far from its data. 1: the part of the cluster's hosts that hold its data.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
-        "Users and groups, besides owner and administrators, that may read the job's counters and details.";
+        "While `mapred.acls.enabled` is true: users and groups that may read the job's counters, tasks, diagnostics and logs, besides its owner and the administrators of its queue and of the cluster.";
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),
-        "Users and groups, besides owner and administrators, that may kill and reorder the job.";
+        "While `mapred.acls.enabled` is true: users and groups that may kill and reorder the job and its attempts, besides the same.";
     JOB_RESTART_RECOVER = "mapreduce.job.restart.recover", Flag, Some("true"),
         "Whether the job continues after a restart; if not, it ends KILLED at the start.";
     KEEP_FAILED_TASK_FILES = "keep.failed.task.files" ["mapreduce.task.files.preserve.failedtasks"], Flag, Some("false"),
@@ -82,13 +82,13 @@ keys! {
     NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
         "Timeout of one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
-        "Not acted on yet. Directory of the user's copy of the history. Unset: the output directory; `none`: no copy.";
+        "Folder for the user's copy of the history, in `_logs/history` there. Unset: the output folder; `none`: no copy.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
         "The output directory.";
-    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Not acted on yet. Workflow: id, for the history.";
-    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Not acted on yet. Workflow: name.";
-    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Not acted on yet. Workflow: this job's node.";
-    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Not acted on yet. Workflow: tags.";
+    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
+    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name, for the history.";
+    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node, for the history.";
+    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags, for the history.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
         "Number of failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),

@@ -9,8 +9,9 @@ use crate::config::web_hosts::web_host_names;
 
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
-    ContainerSettings, Directories, HttpLimits, JobChangeSettings, JobLimits, MarketSettings, MemorySettings, Queues,
-    RpcSettings, SchedulerKind, Settings, TrackerSettings, constraint, http_address, rpc_address,
+    ContainerSettings, Directories, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, MarketSettings,
+    MemorySettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, constraint, http_address,
+    rpc_address,
 };
 use super::{HeartbeatSettings, LoadOptions};
 
@@ -64,6 +65,7 @@ impl Errors {
         self.collect(RpcSettings::from_configuration(configuration));
         self.collect(HttpLimits::from_configuration(configuration));
         self.collect(Directories::from_configuration(configuration));
+        self.collect(HistorySettings::from_configuration(configuration));
         self.collect(constraint::constraint_config(configuration));
         self.collect(HeartbeatSettings::from_configuration(configuration));
         self.collect(JobLimits::from_configuration(configuration));

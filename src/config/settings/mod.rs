@@ -5,6 +5,7 @@ mod constraint;
 mod containers;
 mod directories;
 pub mod fair;
+mod history;
 mod job_changes;
 mod limits;
 mod market;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
+pub use history::HistorySettings;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub use market::{BudgetStoreKind, MarketSettings};
@@ -178,6 +180,8 @@ pub struct Settings {
     pub directories: Directories,
     /// All file systems, as the daemon's user.
     pub files: FileSystems,
+    /// History of finished jobs.
+    pub history: HistorySettings,
     /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
     /// How deadlines are planned while another than the constraint scheduler rules.
@@ -274,6 +278,7 @@ impl Settings {
             directories: Directories::from_configuration(&configuration)?,
             files: configuration.daemon_file_systems(&daemon_user),
             daemon_user,
+            history: HistorySettings::from_configuration(&configuration)?,
             deadlines: constraint::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,

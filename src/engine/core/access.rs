@@ -1,7 +1,7 @@
 //! Access control: lists of queues, jobs and the cluster (1.2.1 `AccessControlList`, `ACLsManager`).
 
 use crate::engine::state::{Caller, Refusal, allows, names_groups};
-use crate::mapreduce::Job;
+use crate::mapreduce::{Job, JobSpec};
 use crate::model::JobId;
 
 use super::engine::Engine;
@@ -17,6 +17,17 @@ pub enum JobOperation {
     SetDeadline,
     ViewJobCounters,
     ViewJobDetails,
+}
+
+/// What decides who may see or change a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobAccess<'a> {
+    /// Its queue.
+    pub queue: &'a str,
+    /// Its own list of who may see it.
+    pub view_acl: &'a str,
+    /// Its own list of who may change it.
+    pub modify_acl: &'a str,
 }
 
 // === impl JobOperation ===
@@ -62,10 +73,11 @@ impl Engine {
 
     /// Whether access of the user to the job depends on groups; without a job, whether access to queues does.
     pub fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
-        let job = match job {
-            Some(id) => self.jobs.get(id).map(|job| &job.spec),
-            None => None,
-        };
+        self.needs_groups_for(job.and_then(|id| self.jobs.get(id)).map(|job| &*job.spec), user)
+    }
+
+    /// The same of a job with this specification.
+    pub fn needs_groups_for(&self, job: Option<&JobSpec>, user: &str) -> bool {
         if *user == *self.config.daemon_user || job.is_some_and(|spec| spec.user == user) {
             return false;
         }
@@ -91,6 +103,33 @@ impl Engine {
 
     fn check_view(&self, id: JobId, caller: &Caller, operation: JobOperation) -> Result<(), Refusal> {
         self.jobs.get(id).map_or(Ok(()), |job| self.check_job_access(job, caller, operation))
+    }
+
+    /// As [`Self::check_view_counters`], of a job that memory no longer has.
+    pub fn check_view_counters_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
+        self.check_job_access(job, caller, JobOperation::ViewJobCounters)
+    }
+
+    /// As [`Self::check_view_details`], of a job that memory no longer has.
+    pub fn check_view_details_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
+        self.check_job_access(job, caller, JobOperation::ViewJobDetails)
+    }
+
+    /// What decides who may see or change a job; none of an unknown one.
+    pub fn job_access(&self, id: JobId) -> Option<JobAccess<'_>> {
+        let spec = &self.jobs.get(id)?.spec;
+        let view_acl = spec.view_acl.as_deref().unwrap_or(" ");
+        Some(JobAccess { queue: &spec.queue, view_acl, modify_acl: spec.modify_acl.as_deref().unwrap_or(" ") })
+    }
+
+    /// Who may submit to a queue; none of an unknown one.
+    pub fn submit_acl(&self, queue: &str) -> Option<&str> {
+        self.config.queues.iter().find(|known| known.name == queue).map(|queue| &*queue.submit_acl)
+    }
+
+    /// The cluster's administrators beside the user of the daemon.
+    pub fn administrators_acl(&self) -> &str {
+        &self.config.administrators_acl
     }
 
     /// Allows the owner, the administrators of cluster and queue, and the users and groups that the job names; every

@@ -33,6 +33,8 @@ pub struct ReadSubmission {
     pub signature: JobSignature,
     /// Random bytes: the password of the job token.
     pub token_secret: [u8; 20],
+    /// job.xml, deflated.
+    pub job_xml: Arc<[u8]>,
 }
 
 /// An input of the engine.
@@ -118,6 +120,13 @@ pub enum Event {
     ForeignJobNotFound {
         /// The job.
         id: JobId,
+    },
+    /// The edge has written the history of a job that is over.
+    HistoryWritten {
+        /// The job.
+        id: JobId,
+        /// URI of its history file.
+        path: String,
     },
     /// A client kills a job.
     KillJob {

@@ -12,7 +12,7 @@ use crate::scheduler::{
     WaitingHousekeeping,
 };
 
-use super::job_group::WITHOUT_ACCOUNT;
+use super::job_group::group_of_application;
 
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
@@ -224,10 +224,10 @@ impl Engine {
         self.applications.enter_app(id, app);
     }
 
-    /// The group of an application in that queue: under the market its account, if there is one.
+    /// The open group of an application in that queue.
     pub(super) fn open_application_group(&mut self, queue: &str) -> GroupId {
-        let has_account = self.ruling_market().is_none_or(|market| market.account(queue).is_some());
-        self.open_pool(if has_account { queue } else { WITHOUT_ACCOUNT })
+        let name = group_of_application(&self.config.policy, self.ruling_market(), queue);
+        self.open_pool(name)
     }
 
     /// Adds an application of an earlier run to the scheduler, with its requests and containers.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::core::PolicyConfig;
 use crate::market::{ContainerUse, Market, QueueUse};
-use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, QueueName};
+use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName};
 use crate::scheduler::fair::allocations::PoolSettings;
 use crate::scheduler::fair::share::{Claim, Share, fair_shares};
 
@@ -13,10 +13,23 @@ use crate::scheduler::fair::share::{Claim, Share, fair_shares};
 pub(super) struct GroupUse {
     /// Unfinished jobs.
     pub(super) jobs: u32,
-    /// Slots that they hold.
+    /// Unfinished applications.
+    pub(super) applications: u32,
+    /// Slots that its jobs hold.
     pub(super) held: PerKind<u32>,
+    /// What its applications hold and want.
+    pub(super) containers: ContainerUse,
     /// Tasks that are neither done nor running.
     pub(super) pending: PerKind<u32>,
+}
+
+/// What is due to a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupDue {
+    /// Slots.
+    pub(super) slots: PerKind<u32>,
+    /// Slots of containers beside what its jobs hold; none: nothing is promised to containers.
+    pub(super) containers: Option<u32>,
 }
 
 /// Settings of a group, each in a few words; none where the policy has no settings for groups.
@@ -53,35 +66,39 @@ fn settings_of_pool(pool: &PoolSettings) -> Vec<String> {
     settings
 }
 
-/// Slots that are due to each group in a cluster of so many; no entry where the policy promises none.
+/// What is due to each group in a cluster of so many slots; no entry where the policy promises none.
 pub(super) fn due_slots<'a>(
     policy: &PolicyConfig,
     market: Option<&Market>,
     groups: &BTreeMap<&'a str, GroupUse>,
-    slots: PerKind<u32>,
+    slots: PerPool<u32>,
     now: Now,
-) -> BTreeMap<&'a str, PerKind<u32>> {
+) -> BTreeMap<&'a str, GroupDue> {
     match policy {
         PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) => BTreeMap::new(),
         PolicyConfig::Capacity { config, .. } => {
-            let due = |name: &&'a str| {
+            let all_slots: u64 = Pool::ALL.into_iter().map(|pool| u64::from(slots[pool])).sum();
+            let due = |(name, of_queue): (&&'a str, &GroupUse)| {
                 let queue = config.queue(name)?;
-                let share = |kind: Kind| queue.slot_share(slots[kind].into()).capacity;
-                Some((*name, PerKind::new(share(Kind::Map), share(Kind::Reduce))))
+                let share = |slots: u64| queue.slot_share(slots).capacity;
+                let of_kind = |kind: Kind| share(slots[kind].into());
+                let left = share(all_slots).saturating_sub(of_queue.held.map).saturating_sub(of_queue.held.reduce);
+                let slots = PerKind::new(of_kind(Kind::Map), of_kind(Kind::Reduce));
+                Some((*name, GroupDue { slots, containers: Some(left) }))
             };
-            groups.keys().filter_map(due).collect()
+            groups.iter().filter_map(due).collect()
         }
         PolicyConfig::Fair(fair) => {
             let pools: Vec<(&'a str, PoolSettings, &GroupUse)> =
                 groups.iter().map(|(name, of_pool)| (*name, fair.allocations.settings(name), of_pool)).collect();
-            let mut due: BTreeMap<&str, PerKind<u32>> =
-                pools.iter().map(|(name, ..)| (*name, PerKind::default())).collect();
+            let mut due: BTreeMap<&str, GroupDue> =
+                pools.iter().map(|(name, ..)| (*name, GroupDue::default())).collect();
             for kind in Kind::ALL {
                 let claims: Vec<Claim> =
                     pools.iter().map(|(_, settings, of_pool)| claim(settings, of_pool, kind)).collect();
                 let shares = fair_shares(&claims, Share::of_slots(slots[kind]));
                 for ((name, ..), share) in pools.iter().zip(shares) {
-                    due.entry(*name).or_default()[kind] = whole_slots(share);
+                    due.entry(*name).or_default().slots[kind] = whole_slots(share);
                 }
             }
             due
@@ -108,21 +125,22 @@ fn whole_slots(share: Share) -> u32 {
 fn quotas<'a>(
     market: Option<&Market>,
     groups: &BTreeMap<&'a str, GroupUse>,
-    slots: PerKind<u32>,
+    slots: PerPool<u32>,
     now: Now,
-) -> BTreeMap<&'a str, PerKind<u32>> {
+) -> BTreeMap<&'a str, GroupDue> {
     let Some(market) = market else { return BTreeMap::new() };
     let usage = groups.iter().filter_map(|(name, of_queue)| {
         let queue = QueueName::new(name).ok().filter(|_| market.account(name).is_some())?;
         let pending = u64::from(of_queue.pending.map) + u64::from(of_queue.pending.reduce);
-        Some(QueueUse { queue, running: of_queue.held, pending, containers: ContainerUse::default() })
+        Some(QueueUse { queue, running: of_queue.held, pending, containers: of_queue.containers })
     });
     let usage: Vec<QueueUse> = usage.collect();
-    let tick = market.clone().tick(&usage, PerPool::new(slots.map, slots.reduce, 0), now);
-    let quota = |name: &&'a str| {
-        let bought =
-            tick.intervals().find(|(queue, _)| queue.as_str() == *name).map(|(_, interval)| interval.quota.slots());
-        (*name, bought.unwrap_or_default())
+    let tick = market.clone().tick(&usage, slots, now);
+    let due = |(name, of_queue): (&&'a str, &GroupUse)| {
+        let interval = tick.intervals().find(|(queue, _)| queue.as_str() == *name);
+        let quota = interval.map(|(_, interval)| interval.quota).unwrap_or_default();
+        let containers = Some(quota.left_for_containers(of_queue.held));
+        (*name, GroupDue { slots: quota.slots(), containers })
     };
-    groups.keys().map(quota).collect()
+    groups.iter().map(due).collect()
 }

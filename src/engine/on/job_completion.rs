@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, Fact, KillJobDone};
+use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
 use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
 
@@ -62,6 +62,9 @@ impl Engine {
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
+        let slots = self.cluster.scheduler.totals().slots.narrow();
+        let summary = self.jobs.get(id).map(|job| Box::new(JobSummary::of(job, outcome, slots)));
+        self.outbox.end_job(id, summary);
         self.audit_end(id);
         self.learn_from_job(id, outcome);
         self.end_order_of(id);

@@ -29,6 +29,12 @@ pub(super) fn group_name<'a>(
     }
 }
 
+/// The name of the group of an application in a queue under a policy: under the market its account, if there is one.
+pub(super) fn group_of_application<'a>(policy: &PolicyConfig, market: Option<&Market>, queue: &'a str) -> &'a str {
+    let has_account = !policy.is_market() || market.is_none_or(|market| market.account(queue).is_some());
+    if has_account { queue } else { WITHOUT_ACCOUNT }
+}
+
 // === impl Engine: groups of jobs ===
 
 impl Engine {

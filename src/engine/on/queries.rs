@@ -52,7 +52,20 @@ impl Engine {
 
     /// The profile of a job; none for an unknown one.
     pub fn job_profile(&self, id: JobId) -> Read<Option<JobProfile>> {
-        self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
+        self.read_job(id, |job| self.profile_of(job))
+    }
+
+    /// The profile of a job that memory no longer has.
+    pub fn profile_of(&self, job: &Job) -> JobProfile {
+        job.profile(format!("{}{}", self.config.job_page_prefix, job.id))
+    }
+
+    /// The counters of a job that memory no longer has.
+    ///
+    /// # Errors
+    /// It has too many.
+    pub fn counters_of(&self, job: &Job) -> Result<Counters, CountersExceeded> {
+        job.counters(&self.cluster.counter_limits)
     }
 
     /// The counters of a job, none for an unknown one; an error when it has too many. The caller must have passed

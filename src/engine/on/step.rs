@@ -1,7 +1,7 @@
 //! One event: what it is decides which function handles it.
 
 use crate::engine::core::{Engine, Event, Reply, Step, Wait};
-use crate::engine::state::{Effect, HeartbeatSender, LogLevel};
+use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
 use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 
@@ -68,6 +68,10 @@ impl Engine {
                 (Reply::Done, Wait::Nothing)
             }
             Event::ForeignJobFound(found) => self.on_foreign_job_found(*found, now),
+            Event::HistoryWritten { id, path } => {
+                self.outbox.record(Fact::HistoryWritten { job: id, path, at_ms: now.wall_ms });
+                (Reply::Done, Wait::Nothing)
+            }
             Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),

@@ -140,6 +140,7 @@ impl Engine {
             token_file: token_file.clone(),
             first_attempt: 0,
             estimate: JobEstimate::default(),
+            job_xml: read.job_xml,
         };
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
         // The signature is used up: the reply, good or bad, waits until that is durable.

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
 use crate::engine::core::{Engine, FairConfig, PolicyConfig, QueueConfig, SchedulerWish};
 use crate::mapreduce::{Job, JobSpec};
-use crate::market::{Market, MarketConfig};
+use crate::market::{ContainerUse, Market, MarketConfig};
 use crate::model::{JobId, Kind, Now};
 use crate::scheduler::AppId;
 
 use super::group_claim::{GroupUse, due_slots, settings_of_group};
-use super::job_group::{WITHOUT_ACCOUNT, group_name};
+use super::job_group::{WITHOUT_ACCOUNT, group_name, group_of_application};
+use super::market_queries::sold_slots;
 
 /// Where an unfinished job is after a switch.
 struct Placement<'a> {
@@ -29,7 +30,13 @@ impl Engine {
         let begun = self.market_to_begin(wish, now);
         let market = self.market().or(begun.as_ref());
         let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
-        let groups: BTreeMap<AppId, &str> = placements.iter().map(|placed| (placed.job.app, placed.group)).collect();
+        let applications = self.applications.iter().filter_map(|application| {
+            let app = self.applications.app(application.id())?;
+            Some((app, group_of_application(&wish.policy, market, &application.submitted.queue)))
+        });
+        // Limits on jobs that begin count applications as jobs.
+        let groups: BTreeMap<AppId, &str> =
+            placements.iter().map(|placed| (placed.job.app, placed.group)).chain(applications).collect();
         let scheduler = &self.cluster.scheduler;
         let beginners = scheduler.would_begin(wish.policy.options(), now, |app| groups.get(&app).copied());
         let beginners: BTreeSet<AppId> = beginners.into_iter().collect();
@@ -40,6 +47,7 @@ impl Engine {
         SwitchPlan {
             from: self.administration.choice.class.clone(),
             to: wish.class.clone(),
+            slots: sold_slots(scheduler),
             groups: self.group_statuses((&wish.policy, market), &wish.queues, &placements, now),
             begins: waiting().filter(|placed| beginners.contains(&placed.job.app)).map(ids).collect(),
             waits: waiting().filter(|placed| !beginners.contains(&placed.job.app)).map(ids).collect(),
@@ -68,6 +76,7 @@ impl Engine {
             since_ms: choice.since_ms,
             by: choice.by.clone(),
             configured: choice.configured.clone(),
+            slots: sold_slots(&self.cluster.scheduler),
             groups: self.group_statuses((&self.config.policy, self.market()), &self.config.queues, &placements, now),
             waiting: self.administration.wish.as_ref().map(|wish| WaitingSwitch {
                 scheduler: wish.class.clone(),
@@ -99,7 +108,7 @@ impl Engine {
         now.wall_ms.saturating_add_unsigned(wait_ms)
     }
 
-    /// The groups of a policy with the jobs that are in them then, by name.
+    /// The groups of a policy with the jobs and applications that are in them then, by name.
     fn group_statuses(
         &self,
         (policy, market): (&PolicyConfig, Option<&Market>),
@@ -121,16 +130,38 @@ impl Engine {
                 of_group.pending[kind] = of_group.pending[kind].saturating_add(pending[kind]);
             }
         }
-        let slots = self.cluster.scheduler.totals().slots.narrow();
-        let due = due_slots(policy, market, &uses, slots, now);
+        let last_tick = market.map_or(0, Market::tick_number);
+        for (queue, applications) in self.queues_of_applications() {
+            let of_group = uses.entry(group_of_application(policy, market, queue)).or_default();
+            of_group.applications = of_group.applications.saturating_add(applications);
+            let ContainerUse { held, chargeable, wanted } = self.applications.containers_of_queue(queue, last_tick);
+            let containers = &mut of_group.containers;
+            containers.held = containers.held.saturating_add(held);
+            containers.chargeable = containers.chargeable.saturating_add(chargeable);
+            containers.wanted = containers.wanted.saturating_add(wanted);
+        }
+        let due = due_slots(policy, market, &uses, sold_slots(&self.cluster.scheduler), now);
         let status = |(name, of_group): (&&str, &GroupUse)| GroupStatus {
             name: (*name).to_owned(),
             settings: settings_of_group(policy, market, name),
             jobs: of_group.jobs,
+            applications: of_group.applications,
             held: of_group.held,
-            due: due.get(name).copied(),
+            container_slots: of_group.containers.held,
+            due: due.get(name).map(|due| due.slots),
+            due_container_slots: due.get(name).and_then(|due| due.containers),
         };
         uses.iter().map(status).collect()
+    }
+
+    /// Unfinished applications of each queue that has some, or containers that still live.
+    fn queues_of_applications(&self) -> BTreeMap<&str, u32> {
+        let mut queues = BTreeMap::new();
+        for application in self.applications.iter().filter(|one| !one.is_over() || one.live().next().is_some()) {
+            let unfinished = queues.entry(&*application.submitted.queue).or_default();
+            *unfinished += u32::from(!application.is_over());
+        }
+        queues
     }
 
     fn refusals(

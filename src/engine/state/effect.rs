@@ -7,6 +7,7 @@ use crate::api::SwitchPlan;
 use crate::model::{ApplicationId, BrokenInvariant, EndNotification, JobId};
 
 use super::audit_entry::AuditEntry;
+use super::job_summary::JobSummary;
 
 /// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,13 @@ pub enum Effect {
         /// The URL with all variables replaced, and the retry policy.
         notification: EndNotification,
     },
+    /// The job is over: write its history and send [`Event::HistoryWritten`](crate::engine::Event::HistoryWritten).
+    WriteHistory {
+        /// The job.
+        job: JobId,
+    },
+    /// The job is over: write this summary of it to the log.
+    SummarizeJob(Box<JobSummary>),
     /// The budgets have changed: write the budget file.
     WriteBudgetImage,
     /// An invariant is broken: count it, log its place once, show it as health.
@@ -76,13 +84,15 @@ pub enum Effect {
 
 impl Effect {
     /// Whether the effect must wait until all facts before it are durable: a crash must not undo the end of a job whose
-    /// files were removed or whose end was notified, nor a balance that the budget file shows.
+    /// files were removed or whose end was notified or written down, nor a balance that the budget file shows.
     pub fn needs_facts(&self) -> bool {
         matches!(
             self,
             Effect::RemoveJobFiles { .. }
                 | Effect::RemoveJobInfo { .. }
                 | Effect::NotifyEnd { .. }
+                | Effect::WriteHistory { .. }
+                | Effect::SummarizeJob(_)
                 | Effect::WriteBudgetImage
                 | Effect::ShowScheduler
                 | Effect::EndWait(_)

@@ -84,6 +84,15 @@ pub enum Fact {
     CostsLearned(ClassCosts),
     /// Too many classes are known: this one is forgotten.
     CostsForgotten(Arc<JobClass>),
+    /// The history of a job that is over is written.
+    HistoryWritten {
+        /// The job.
+        job: JobId,
+        /// URI of its history file.
+        path: String,
+        /// When, epoch ms.
+        at_ms: i64,
+    },
     /// A fact of the market.
     Market(MarketFact),
     /// Costs of jobs up to a tick that has just charged their queues.

@@ -30,6 +30,8 @@ pub struct ForeignJob {
     pub splits: Arc<SplitTable>,
     /// Content of its `jobToken`, of which trackers may have a copy. Secret.
     pub token_file: Arc<[u8]>,
+    /// job.xml, deflated.
+    pub job_xml: Arc<[u8]>,
 }
 
 /// State of the recovery.

@@ -1,12 +1,13 @@
 //! The outputs of a step: numbered facts, effects, and invariants found broken.
 
 use crate::mapreduce::JobFact;
-use crate::model::{FactNumber, Violations};
+use crate::model::{FactNumber, JobId, Violations};
 
 use super::audit_entry::AuditEntry;
 use super::effect::{Effect, LogLevel};
 use super::event_lines::EventLines;
 use super::fact::Fact;
+use super::job_summary::JobSummary;
 
 /// Numbers facts, and collects facts and effects of the current step.
 #[derive(Debug, Default)]
@@ -56,6 +57,14 @@ impl Outbox {
     /// Appends a line for the operator's log.
     pub fn log_line(&mut self, level: LogLevel, text: String) {
         self.request(Effect::Log { level, text });
+    }
+
+    /// Requests what follows the end of a job in any case: its history, and the line of the log that sums it up.
+    pub fn end_job(&mut self, job: JobId, summary: Option<Box<JobSummary>>) {
+        self.request(Effect::WriteHistory { job });
+        if let Some(summary) = summary {
+            self.request(Effect::SummarizeJob(summary));
+        }
     }
 
     /// Appends an entry to the audit log.

@@ -259,6 +259,7 @@ impl Cluster {
             credentials: Default::default(),
             signature,
             token_secret: [7; 20],
+            job_xml: Arc::default(),
         }
     }
 
@@ -293,7 +294,13 @@ impl Cluster {
     /// A job that another JobTracker had accepted is handed in.
     pub fn find(&mut self, id: JobId, spec: JobSpec) -> Result<(), Refusal> {
         let read = self.read_submission(id, spec, JobSignature::Missing);
-        let found = ForeignJob { id, spec: read.spec, splits: read.splits, token_file: Arc::from(&b"theirs"[..]) };
+        let found = ForeignJob {
+            id,
+            spec: read.spec,
+            splits: read.splits,
+            token_file: Arc::from(&b"theirs"[..]),
+            job_xml: Arc::default(),
+        };
         match self.step(Event::ForeignJobFound(Box::new(found))) {
             (Reply::Submission(SubmissionReply::Accepted(_)), wait_for) => {
                 assert_eq!(wait_for.0, self.facts.len() as u64, "acceptance waits for its fact");

@@ -45,6 +45,7 @@ impl Stage {
             order: 1,
             submit_ms: 0,
             token_file: Arc::new([]),
+            job_xml: Arc::default(),
         };
         let mut housekeeping = HousekeepingQueue::default();
         let mut job = Job::new(&accepted, &app_spec);

@@ -15,4 +15,5 @@ mod preemption;
 mod preemption_slots;
 mod replace_policy;
 mod room_round;
+mod room_round_order;
 mod world;

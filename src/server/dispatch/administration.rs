@@ -9,6 +9,7 @@ use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
 use crate::server::engine_config::{host_lists, queue_configs, reread_policy, scheduler_class};
+use crate::server::hadoop_audit::HadoopAudit;
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
@@ -23,6 +24,10 @@ impl Dispatcher {
         match call {
             // Needs no permission.
             AdminOperationsCall::SetSafeMode { action: SafeModeAction::Get } => {
+                let (user, address) = (pending.user(), pending.address());
+                let call =
+                    self.owner.with_engine(|engine| self.audit.of_jobtracker(engine, "GET_SAFEMODE", user, address));
+                self.audit.allowed(&call);
                 self.show(pending, |engine| engine.safe_mode(), Value::Boolean);
             }
             AdminOperationsCall::SetSafeMode { action } => self.as_member(pending, move |this, caller, pending| {
@@ -40,7 +45,15 @@ impl Dispatcher {
             AdminOperationsCall::RefreshNodes => {
                 self.as_member(pending, |this, caller, pending| {
                     // Checked before files are read, and again with the event.
-                    if let Err(refusal) = this.owner.with_engine(|engine| engine.check_refresh_nodes(&caller)) {
+                    let (call, checked) = this.owner.with_engine(|engine| {
+                        let call = this.audit.of_jobtracker(engine, "REFRESH_NODES", &caller.user, pending.address());
+                        (call, engine.check_refresh_nodes(&caller))
+                    });
+                    match &checked {
+                        Ok(()) => this.audit.allowed(&call),
+                        Err(_) => this.audit.refused(&call, HadoopAudit::UNAUTHORIZED),
+                    }
+                    if let Err(refusal) = checked {
                         return this.refuse(pending, refusal.into());
                     }
                     let dispatcher = this.clone();

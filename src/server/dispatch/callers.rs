@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::engine::Caller;
 use crate::ipc::{PendingCall, RemoteError};
+use crate::mapreduce::JobSpec;
 use crate::model::JobId;
+use crate::server::hadoop_audit::HadoopAudit;
 
 use super::dispatcher::Dispatcher;
 
@@ -28,6 +30,32 @@ impl Dispatcher {
         } else {
             let caller = Caller::named(pending.user().clone());
             then(self, caller, pending);
+        }
+    }
+
+    /// The same of an operation on a job that memory no longer has.
+    pub(super) fn as_caller_of(
+        self: &Rc<Self>,
+        spec: &JobSpec,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
+    ) {
+        if self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups_for(Some(spec), pending.user())) {
+            self.with_groups(pending, then);
+        } else {
+            let caller = Caller::named(pending.user().clone());
+            then(self, caller, pending);
+        }
+    }
+
+    /// Writes into the audit log that a caller asks to see something of a job, and whether that is refused.
+    pub(super) fn audit_view(&self, operation: &'static str, job: JobId, pending: &PendingCall, is_refused: bool) {
+        let (user, address) = (pending.user(), pending.address());
+        let call = self.owner.with_engine(|engine| self.audit.of_job(engine, operation, job, user, address));
+        match call {
+            Some(call) if is_refused => self.audit.refused(&call, HadoopAudit::UNAUTHORIZED),
+            Some(call) => self.audit.allowed(&call),
+            None => {}
         }
     }
 

@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 
 use crate::config::Settings;
 use crate::config::settings::LoadOptions;
-use crate::engine::{Engine, Event, Read, Refusal};
+use crate::engine::{Engine, Event, Read, Refusal, Reply};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::admission::Admission;
@@ -14,6 +14,7 @@ use crate::server::advertised::Advertised;
 use crate::server::answer::answer_of;
 use crate::server::believed_hosts::BelievedHosts;
 use crate::server::groups::Groups;
+use crate::server::hadoop_audit::HadoopAudit;
 use crate::server::owner::Owner;
 use crate::server::submission::Submissions;
 use crate::store::FinishedJobReader;
@@ -45,6 +46,9 @@ pub struct Dispatcher {
     pub(super) held_beats: HeldBeats<PendingCall>,
     pub(super) admission: Rc<Admission>,
     pub(super) slices: Semaphore,
+    /// How long after its end a job is answered that memory no longer has, ms.
+    pub(super) answered_for_ms: Option<i64>,
+    pub(super) audit: HadoopAudit,
 }
 
 /// The error while too many facts wait for the store.
@@ -56,6 +60,7 @@ pub(super) const STORE_OVERLOADED: &str =
 impl Dispatcher {
     /// A dispatcher that queues at most about `waiting_calls` calls of clients.
     pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
+        let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
         let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
         let dispatcher = Rc::new(Self {
             owner,
@@ -69,6 +74,8 @@ impl Dispatcher {
             clients: ClientQueue::new(waiting_calls),
             finished_jobs: FinishedJobs::new(),
             slices: Semaphore::new(1),
+            answered_for_ms: settings.history.answered_for_ms,
+            audit,
             tracker_claims: TrackerClaims::default(),
             held_heartbeats: Rc::default(),
             held_beats: HeldBeats::default(),
@@ -108,7 +115,14 @@ impl Dispatcher {
         if self.owner.is_overloaded() {
             return self.refuse(pending, RemoteError::io(STORE_OVERLOADED));
         }
+        let audited = self.owner.with_engine(|engine| self.audit.of_event(engine, &event, pending.address()));
         let (reply, wait_for) = self.owner.step_from(pending.address(), event);
+        if let Some(call) = audited {
+            match &reply {
+                Reply::Refused(Refusal::AccessDenied(_)) => self.audit.refused(&call, HadoopAudit::UNAUTHORIZED),
+                _ => self.audit.allowed(&call),
+            }
+        }
         self.owner.answer(pending, answer_of(reply), wait_for);
     }
 

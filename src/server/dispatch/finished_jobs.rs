@@ -3,8 +3,9 @@
 
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::engine::ReportKind;
 use crate::ipc::{Answer, PendingCall, RemoteError};
@@ -20,20 +21,31 @@ const CONCURRENT_READS: usize = 2;
 /// Answers from the database, if there is one.
 pub(super) struct FinishedJobs {
     reader: OnceCell<FinishedJobReader>,
-    permits: Rc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 // === impl FinishedJobs ===
 
 impl FinishedJobs {
     pub(super) fn new() -> Self {
-        Self { reader: OnceCell::new(), permits: Rc::new(Semaphore::new(CONCURRENT_READS)) }
+        Self { reader: OnceCell::new(), permits: Arc::new(Semaphore::new(CONCURRENT_READS)) }
     }
 
     /// Sets the reader of finished jobs.
     pub(super) fn read_by(&self, reader: FinishedJobReader) {
         // There is one database, so the first reader is the right one.
         let _ = self.reader.set(reader);
+    }
+
+    /// The reader, if there is a database.
+    pub(super) fn reader(&self) -> Option<FinishedJobReader> {
+        self.reader.get().cloned()
+    }
+
+    /// Leave to read, as long as it is kept.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        self.permits.clone().acquire_owned().await.ok()
     }
 
     /// Answers `pending` with the result of `read`; returns it if there is no database.

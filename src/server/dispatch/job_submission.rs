@@ -61,24 +61,15 @@ impl Dispatcher {
                 });
             }
             Ask::GetJobProfile { job } => match job {
-                Some(id) => self.show(pending, move |engine| engine.job_profile(id), Value::JobProfile),
+                Some(id) => self.job_profile(id, pending),
                 None => self.answer_value(pending, Value::JobProfile(None)),
             },
             Ask::GetJobStatus { job } => match job {
-                Some(id) => self.show(pending, move |engine| engine.job_status(id), Value::JobStatus),
+                Some(id) => self.job_status(id, pending),
                 None => self.answer_value(pending, Value::JobStatus(None)),
             },
             Ask::GetJobCounters { job } => match job {
-                Some(id) => self.as_caller(Some(id), pending, move |this, caller, pending| {
-                    let ask = move |engine: &Engine| {
-                        engine.check_view_counters(id, &caller)?;
-                        Ok::<_, Refusal>(engine.job_counters(id))
-                    };
-                    this.show_answer(pending, ask, |counters| match counters {
-                        Ok(counters) => Answer::Value(Value::Counters(counters)),
-                        Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
-                    });
-                }),
+                Some(id) => self.forgotten_counters(id, pending, move |this, pending| this.job_counters(id, pending)),
                 None => self.answer_value(pending, Value::Counters(None)),
             },
             Ask::GetMapTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Map), pending),
@@ -93,6 +84,7 @@ impl Dispatcher {
                         Ok::<_, Refusal>(engine.task_diagnostics(id))
                     };
                     let can_see = this.owner.with_engine(|engine| ask(engine).is_ok());
+                    this.audit_view("VIEW_JOB_DETAILS", id.task.job, &pending, !can_see);
                     let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
                     let pending = if can_see { this.read_in_store(id.task.job, pending, stored) } else { Err(pending) };
                     let Err(pending) = pending else { return };
@@ -137,18 +129,41 @@ impl Dispatcher {
         }
     }
 
+    fn job_counters(self: &Rc<Self>, id: JobId, pending: PendingCall) {
+        self.as_caller(Some(id), pending, move |this, caller, pending| {
+            let ask = move |engine: &Engine| {
+                engine.check_view_counters(id, &caller)?;
+                Ok::<_, Refusal>(engine.job_counters(id))
+            };
+            let is_refused = this.owner.with_engine(|engine| ask(engine).is_err());
+            this.audit_view("VIEW_JOB_COUNTERS", id, &pending, is_refused);
+            this.show_answer(pending, ask, |counters| match counters {
+                Ok(counters) => Answer::Value(Value::Counters(counters)),
+                Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
+            });
+        });
+    }
+
     fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, pending: PendingCall) {
         match job {
-            Some(id) => self.as_caller(Some(id), pending, move |this, caller, pending| {
-                if let Err(refusal) = this.owner.with_engine(|engine| engine.check_view_details(id, &caller)) {
-                    return this.refuse(pending, refusal.into());
-                }
-                let stored = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
-                let Err(pending) = this.read_in_store(id, pending, stored) else { return };
-                this.show_long(pending, LongRead::task_reports(id, kind));
+            Some(id) => self.forgotten_reports(id, kind, pending, move |this, pending| {
+                this.reports_of(id, kind, pending);
             }),
             None => self.answer_value(pending, Value::TaskReports(Vec::new())),
         }
+    }
+
+    fn reports_of(self: &Rc<Self>, id: JobId, kind: ReportKind, pending: PendingCall) {
+        self.as_caller(Some(id), pending, move |this, caller, pending| {
+            let checked = this.owner.with_engine(|engine| engine.check_view_details(id, &caller));
+            this.audit_view("VIEW_JOB_DETAILS", id, &pending, checked.is_err());
+            if let Err(refusal) = checked {
+                return this.refuse(pending, refusal.into());
+            }
+            let stored = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
+            let Err(pending) = this.read_in_store(id, pending, stored) else { return };
+            this.show_long(pending, LongRead::task_reports(id, kind));
+        });
     }
 
     /// Answers with `read` if the job finished before a restart; returns the call otherwise.
@@ -180,8 +195,14 @@ impl Dispatcher {
         match job.zip(range) {
             Some((id, (from, max))) => {
                 let read = move |store: &FinishedJobReader| store.events(id, from, max).map(Value::CompletionEvents);
-                let Err(pending) = self.read_in_store(id, pending, read) else { return };
-                self.show(pending, move |engine| engine.completion_events(id, from, max), Value::CompletionEvents);
+                self.with_forgotten(id, pending, move |this, forgotten, pending| {
+                    let pending = match forgotten {
+                        Some(_) => this.finished_jobs.answer(&this.owner, pending, read),
+                        None => this.read_in_store(id, pending, read),
+                    };
+                    let Err(pending) = pending else { return };
+                    this.show(pending, move |engine| engine.completion_events(id, from, max), Value::CompletionEvents);
+                });
             }
             None => self.answer_value(pending, Value::CompletionEvents(Vec::new())),
         }

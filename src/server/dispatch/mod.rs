@@ -7,6 +7,7 @@ mod client_queue;
 mod container_beats;
 mod dispatcher;
 mod finished_jobs;
+mod forgotten_jobs;
 mod held_beats;
 mod held_heartbeats;
 mod inter_tracker;

@@ -111,6 +111,7 @@ impl StepSource {
             Event::SubmissionAbandoned { .. } => self.own("submission abandoned"),
             Event::ForeignJobFound(_) => self.own("foreign job found"),
             Event::ForeignJobNotFound { .. } => self.own("foreign job not found"),
+            Event::HistoryWritten { .. } => self.own("history written"),
         }
     }
 

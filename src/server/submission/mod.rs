@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::Settings;
-use crate::engine::{Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
+use crate::engine::{Event, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
 use crate::fs::FsError;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::{JobSpec, SplitTable};
@@ -33,6 +33,7 @@ use crate::store::{FaultPoint, FinishedJobReader, Health};
 use super::acl_file::AclFile;
 use super::answer::answer_of;
 use super::fair_pool::{FairPool, FairPoolError, FairShares, StuckThreads};
+use super::hadoop_audit::HadoopAudit;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
@@ -84,6 +85,7 @@ pub struct Submissions {
     in_progress: FairShares,
     wait_for_racks: FairShares,
     awaited_files: AwaitedFiles,
+    audit: HadoopAudit,
 }
 
 // === impl Submissions ===
@@ -97,6 +99,7 @@ impl Submissions {
         acl: Option<Arc<AclFile>>,
     ) -> Rc<Self> {
         let staging = StagingRoot::new(settings);
+        let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
         Rc::new(Self {
             owner,
             resolver,
@@ -114,6 +117,7 @@ impl Submissions {
             in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
             wait_for_racks: FairShares::new(WAIT_FOR_RACKS.0, WAIT_FOR_RACKS.1),
             awaited_files: AwaitedFiles::default(),
+            audit,
         })
     }
 
@@ -189,11 +193,17 @@ impl Submissions {
         let _in_progress = self.in_progress.acquire(&caller.user).await;
         check_caller(id, pending)?;
         let submitter = caller.user.clone();
-        let ReadConf { directory, mut spec, signature } = self.read_conf(id, &submitter, submit_dir).await?;
+        let ReadConf { directory, mut spec, signature, job_xml } = self.read_conf(id, &submitter, submit_dir).await?;
         let checked = self
             .owner
             .with_engine(|engine| engine.check_job_conf(id, &caller, &spec, &signature, self.owner.clock().now()));
+        let audited = self
+            .owner
+            .with_engine(|engine| self.audit.of_submission(engine, id, &spec.queue, &submitter, pending.address()));
         if let Err(refusal) = checked {
+            if let Refusal::AccessDenied(_) = refusal {
+                self.audit.refused(&audited, HadoopAudit::UNAUTHORIZED);
+            }
             self.remove_staging(id, spec.submit_dir).await;
             return Ok((Reply::Refused(refusal), FactNumber::default()));
         }
@@ -211,6 +221,7 @@ impl Submissions {
             credentials,
             signature,
             token_secret: SubmissionReader::token_secret(id).map_err(RemoteError::io)?,
+            job_xml,
         };
         let (reply, wait_for) = self.owner.step(Event::SubmissionRead(Box::new(read)));
         let Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) = reply else {
@@ -222,8 +233,9 @@ impl Submissions {
         self.write(id, &submitter, user, submit_dir, token_file).await?;
         let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
         open_submission.is_settled = true;
-        if !matches!(reply, Reply::Submission(SubmissionReply::Accepted(_))) {
-            self.remove_system_dir(id).await;
+        match reply {
+            Reply::Submission(SubmissionReply::Accepted(_)) => self.audit.submitted(&audited, id),
+            _ => self.remove_system_dir(id).await,
         }
         Ok((reply, wait_for))
     }

@@ -204,16 +204,16 @@ impl Submissions {
             let info = system.read_job_info(id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
-            let ReadConf { directory, mut spec, .. } =
+            let ReadConf { directory, mut spec, job_xml, .. } =
                 reader.read_conf(id, &user, &directory, pool_property.as_deref())?;
             let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
             let rack_request = resolver.request_racks(&user, read.splits.hosts(), true);
             let splits = Splits::of(read.splits, rack_request, &resolver);
-            Ok((user, spec, splits, system.read_job_token(id)?))
+            Ok((user, spec, splits, system.read_job_token(id)?, job_xml))
         };
         let read = self.on_pool(read).await.map_err(|error| error.message)?;
-        let (user, spec, splits, token_file) = read.map_err(|error| error.to_string())?;
+        let (user, spec, splits, token_file, job_xml) = read.map_err(|error| error.to_string())?;
         let splits = match splits {
             Splits::Built(splits) => splits,
             Splits::WaitForRacks(builder, mut rack_request) => {
@@ -221,7 +221,8 @@ impl Submissions {
                 Splits::build(builder, &self.resolver)
             }
         };
-        let found = ForeignJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
+        let (spec, splits) = (Arc::new(spec), Arc::new(splits));
+        let found = ForeignJob { id, spec, splits, token_file: token_file.into(), job_xml };
         match self.owner.step(Event::ForeignJobFound(Box::new(found))).0 {
             Reply::Refused(refusal) => Err(refusal.to_string()),
             _ => Ok(user),

@@ -1,6 +1,10 @@
 //! Reads, checks and parses the files of a submission. Blocking: runs on the pool.
 
+use std::io::Write as _;
 use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 use crate::config::settings::JobLimits;
 use crate::config::{Configuration, JobConf, Settings, excerpt};
@@ -49,6 +53,8 @@ pub(super) struct ReadConf {
     pub(super) directory: JobDirectory,
     pub(super) spec: JobSpec,
     pub(super) signature: JobSignature,
+    /// job.xml itself, deflated.
+    pub(super) job_xml: Arc<[u8]>,
 }
 
 /// The splits of a submission.
@@ -119,7 +125,7 @@ impl SubmissionReader {
     ) -> Result<ReadConf, SubmissionError> {
         let closed = |error| self.closed_directory(user, id, error);
         let directory = self.staging.open(user, id, submit_dir).map_err(closed)?;
-        let configuration = self.configuration(&directory, user).map_err(closed)?;
+        let (configuration, job_xml) = self.configuration(&directory, user).map_err(closed)?;
         let bad = |source| SubmissionError::JobConf { path: directory.path_of(JOB_CONF), source: Box::new(source) };
         let (conf, only_stock) = self.job_conf(&directory, user, &configuration)?;
         let pools = pool_properties(&configuration, pool_property).map_err(|error| bad(error.into()))?;
@@ -127,7 +133,7 @@ impl SubmissionReader {
         let output = configuration.named(OUTPUT_DIR).ok().flatten().map(|setting| setting.value);
         let output = output.filter(|output| !output.is_empty() && output.len() <= MAX_OUTPUT_BYTES);
         let spec = JobSpec { only_stock, output, ..job_spec(user, directory.uri(), conf, pools) };
-        Ok(ReadConf { directory, spec, signature })
+        Ok(ReadConf { directory, spec, signature, job_xml })
     }
 
     /// Names the folder that is closed to the daemon, if that is the error.
@@ -166,8 +172,12 @@ impl SubmissionReader {
         Ok(token_secret)
     }
 
-    /// The content of job.xml over the cluster's values.
-    fn configuration(&self, directory: &JobDirectory, user: &str) -> Result<Configuration, SubmissionError> {
+    /// The content of job.xml over the cluster's values, and by itself, deflated.
+    fn configuration(
+        &self,
+        directory: &JobDirectory,
+        user: &str,
+    ) -> Result<(Configuration, Arc<[u8]>), SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
         let path = directory.path_of(JOB_CONF);
         let bytes = directory.read(JOB_CONF, limit_bytes).map_err(|error| match error {
@@ -175,7 +185,9 @@ impl SubmissionReader {
             error => error.into(),
         })?;
         let configuration = JobConf::configuration(&bytes, limit_bytes, &self.configuration, user);
-        configuration.map_err(|source| SubmissionError::JobConf { path, source: Box::new(source) })
+        let configuration =
+            configuration.map_err(|source| SubmissionError::JobConf { path, source: Box::new(source) })?;
+        Ok((configuration, deflated(&bytes)))
     }
 
     /// The job's values, and the reason if only stock TaskTrackers can run it.
@@ -226,6 +238,14 @@ impl SubmissionReader {
         let signed = &conf.signature;
         crate::market::job_signature(&acl.current(), user, signed.timestamp.as_deref(), signed.signature.as_deref())
     }
+}
+
+/// Deflates a file that is kept until the history of its job is written.
+fn deflated(bytes: &[u8]) -> Arc<[u8]> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    // Writing to memory does not fail.
+    let deflated = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    deflated.unwrap_or_default().into()
 }
 
 /// Why only stock TaskTrackers can read the job's splits, if so. An unreadable file gives no reason: neither a stock

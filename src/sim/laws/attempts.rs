@@ -122,6 +122,7 @@ impl AttemptModel {
             | Fact::WorkerResumed { .. }
             | Fact::Market(_)
             | Fact::JobsCharged { .. }
+            | Fact::HistoryWritten { .. }
             | Fact::Applications(_) => Ok(()),
         }
     }

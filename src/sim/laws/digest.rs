@@ -100,6 +100,7 @@ impl Digest {
                 self.bytes(costs.class.user.as_bytes());
                 self.word(costs.last_end_ms.cast_unsigned());
             }
+            Fact::HistoryWritten { path, .. } => self.bytes(path.as_bytes()),
             Fact::CostsForgotten(class) => self.bytes(class.user.as_bytes()),
             Fact::Applications(changes) => self.bytes(format!("{changes:?}").as_bytes()),
             Fact::Market(fact) => self.market_fact(fact),

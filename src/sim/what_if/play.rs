@@ -356,6 +356,7 @@ impl Play<'_> {
             credentials: Default::default(),
             signature: JobSignature::Verified { user: signer(user, MarketRole::User), timestamp_ms },
             token_secret: [0; 20],
+            job_xml: Arc::default(),
         };
         let events = [
             Event::SubmissionRequested { id, caller },

@@ -32,7 +32,9 @@ pub(super) fn record(
             "UPDATE job SET outcome = ?2, reason = ?3 WHERE job = ?1",
             params![job.to_string(), enum_text::run_state(*outcome), reason],
         ),
-        JobFact::Ended { job, state, finish_ms, failure_info, counters } => change(
+        JobFact::Ended { job, state, finish_ms, failure_info, counters } => {
+            super::history::ended(transaction, *job)?;
+            change(
             // The secret of a finished job is not needed.
             "UPDATE job SET state = ?2, outcome = ?2, finish_ms = ?3, failure_info = ?4, counters = ?5, token_file = NULL
              WHERE job = ?1",
@@ -43,7 +45,8 @@ pub(super) fn record(
                 failure_info,
                 names.text(transaction, counters)?
             ],
-        ),
+        )
+        }
         JobFact::Priority { job, priority } => change(
             "UPDATE job SET priority = ?2 WHERE job = ?1",
             params![job.to_string(), enum_text::priority(*priority)],
@@ -57,11 +60,13 @@ pub(super) fn record(
         JobFact::Estimated { job, estimate } => {
             change("UPDATE job SET estimate = ?2 WHERE job = ?1", params![job.to_string(), json(estimate)?])
         }
-        JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => change(
-            "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
+        JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => {
+            change(
+                "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
              WHERE attempt = ?1",
-            params![attempt.to_string(), tracker, response_id, at_ms],
-        ),
+                params![attempt.to_string(), tracker, response_id, at_ms],
+            )
+        }
         JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms } => execute(
             transaction,
             "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, slots, state)
@@ -138,8 +143,8 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             is_estimated.then(|| json(&job.estimate)).transpose()?,
             log_key(&job.token_file),
         ],
-    )
-    .map(drop)
+    )?;
+    super::history::accepted(transaction, job)
 }
 
 /// What the job's token leaves when it is cleared.

@@ -3,6 +3,7 @@
 mod applications;
 mod costs;
 mod drains;
+mod history;
 mod job;
 mod market;
 mod presences;
@@ -24,7 +25,7 @@ use super::schema::COPIED;
 ///
 /// Only deletions may find nothing (except that of an account): of rows that may be gone for another reason (a launch
 /// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the mark of a copy; the
-/// interval of a queue that never had one). No update may: a job is deleted only once no fact can name it.
+/// interval of a queue that never had one). No update may, except that of a written history, whose job may be gone: a job is deleted only once no fact can name it.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
@@ -72,6 +73,7 @@ pub(super) fn record(
         Fact::SchedulerChosen { choice, moved } => {
             scheduler::record(transaction, missed_updates, number, choice, moved)
         }
+        Fact::HistoryWritten { job, path, at_ms } => history::written(transaction, *job, path, *at_ms),
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),

@@ -308,6 +308,15 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_invariant_violations Invariants found broken: more than 0 is a defect
     # TYPE jobtracker_invariant_violations counter
     jobtracker_invariant_violations_total 0
+    # HELP jobtracker_histories_written Histories of finished jobs written
+    # TYPE jobtracker_histories_written counter
+    jobtracker_histories_written_total 0
+    # HELP jobtracker_history_write_failures Failed attempts to write a history, or a user's copy of one
+    # TYPE jobtracker_history_write_failures counter
+    jobtracker_history_write_failures_total 0
+    # HELP jobtracker_histories_waiting Finished jobs whose history is not written
+    # TYPE jobtracker_histories_waiting gauge
+    jobtracker_histories_waiting 0
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1

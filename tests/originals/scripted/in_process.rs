@@ -108,6 +108,7 @@ impl JobTracker for InProcess {
             credentials: Default::default(),
             signature: JobSignature::Missing,
             token_secret: [7; 20],
+            job_xml: Arc::default(),
         };
         match self.step(Event::SubmissionRead(Box::new(read))).reply {
             Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => {}

@@ -3,10 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use jobtracker::api::{
-    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, DeclaredBag, WorkerBeat,
-};
-use jobtracker::fake_tracker::FakeTracker;
+use jobtracker::api::{BeatAnswer, BeatContainer, BeatContainerState, ContainerKill, DeclaredBag, WorkerBeat};
+use jobtracker::fake_tracker::{FakeTracker, report_end};
 use jobtracker::model::{Capability, ContainerExit, ContainerId, PerKind};
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
@@ -164,15 +162,7 @@ impl FakeWorker {
 
     /// Says that a container has ended so; completes when that is noted.
     pub fn end(&mut self, id: ContainerId, exit: i32) {
-        let end = ContainerEnd {
-            exit: ContainerExit(exit),
-            diagnostics: String::new(),
-            started_ms: Some(1),
-            ended_ms: 2,
-            peak_memory_mb: 1,
-            cpu_ms: 1,
-        };
-        self.beat(vec![BeatContainer { id, state: BeatContainerState::Ended(end) }]);
+        self.beat(vec![report_end(id, ContainerExit(exit), 2)]);
         while !self.receive().1.unwrap().noted.contains(&id) {}
         self.beat(Vec::new());
     }

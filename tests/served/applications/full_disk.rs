@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use jobtracker::api::{BeatContainer, BeatContainerState, ContainerEnd};
+use jobtracker::fake_tracker::report_end;
 use jobtracker::model::ContainerExit;
 
 use crate::applications::fake_worker::FakeWorker;
@@ -40,15 +40,7 @@ fn a_full_disk_refuses_what_it_cannot_store_and_loses_nothing() {
     let (status, problem) = ask(http, "GET", &format!("/apps/{running}"), None);
     assert_eq!((status, &problem["type"]), (503, &json!("/problems/unavailable")), "what is shown is durable");
     // The end of a container waits until it can be stored.
-    let end = ContainerEnd {
-        exit: ContainerExit(0),
-        diagnostics: String::new(),
-        started_ms: Some(1),
-        ended_ms: 2,
-        peak_memory_mb: 1,
-        cpu_ms: 1,
-    };
-    worker.beat(vec![BeatContainer { id: launched[0], state: BeatContainerState::Ended(end) }]);
+    worker.beat(vec![report_end(launched[0], ContainerExit(0), 2)]);
     on.make_room();
     while !worker.receive().1.unwrap().noted.contains(&launched[0]) {}
     worker.end(launched[1], 0);

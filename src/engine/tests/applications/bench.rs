@@ -344,6 +344,23 @@ pub fn submission(application_id: ApplicationId) -> Submission {
     }
 }
 
+/// Submits an application of a user.
+pub fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submission)) -> ApplicationId {
+    let mut submission = submission(bench.new_id(user));
+    change(&mut submission);
+    let id = submission.application_id;
+    bench.ask_as(user, submit_question(submission)).unwrap();
+    id
+}
+
+/// Submits an unattended application of a user.
+pub fn run_as(bench: &mut Bench, user: &str, rows: Vec<AskRow>) -> ApplicationId {
+    submit_as(bench, user, |submission| {
+        submission.specs.insert("s".to_owned(), context("true"));
+        submission.unattended = Some(rows);
+    })
+}
+
 pub fn submit_question(submission: Submission) -> ApplicationQuestion {
     let digest = Sha256::digest(format!("{submission:?}")).into();
     let secret = ApplicationSecret::new([7; 20]);

@@ -12,3 +12,4 @@ mod preemption;
 mod restarts;
 mod seed_example;
 mod submissions;
+mod switch_plans;

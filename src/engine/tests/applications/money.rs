@@ -12,7 +12,9 @@ use crate::fake_tracker::Role;
 use crate::market::{Answer, LedgerAccount, MarketError, MarketFact, OperationKind, ParsedQuery, Reason, Tick};
 use crate::model::{ApplicationId, Capability, Credits, JobId, PerPool};
 
-use super::bench::{Bench, Program, asking, context, ids, items_row, launching, row, submission, submit_question};
+use super::bench::{
+    Bench, Program, asking, ids, items_row, launching, row, run_as, submission, submit_as, submit_question,
+};
 
 /// A worker of sixteen slots.
 const SIXTEEN: Capability = Capability::new(16_384, 16);
@@ -20,22 +22,6 @@ const SIXTEEN: Capability = Capability::new(16_384, 16);
 /// Items of containers of this size.
 fn items(items: &str, memory_mb: u32, vcores: u32, priority: u32) -> AskRow {
     AskRow { capability: Capability::new(memory_mb, vcores), priority, ..items_row(items, |_| {}) }
-}
-
-fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submission)) -> ApplicationId {
-    let mut submission = submission(bench.new_id(user));
-    change(&mut submission);
-    let id = submission.application_id;
-    bench.ask_as(user, submit_question(submission)).unwrap();
-    id
-}
-
-/// Submits an unattended application of a user.
-fn run_as(bench: &mut Bench, user: &str, rows: Vec<AskRow>) -> ApplicationId {
-    submit_as(bench, user, |submission| {
-        submission.specs.insert("s".to_owned(), context("true"));
-        submission.unattended = Some(rows);
-    })
 }
 
 fn tick(bench: &mut Bench) {

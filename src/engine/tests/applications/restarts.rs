@@ -1,6 +1,6 @@
 //! The daemon dies in the middle of everything, and continues as if nothing had happened.
 
-use crate::api::applications::{AllocateCall, ApplicationState, FinalStatus, SubmittedMaster};
+use crate::api::applications::{AllocateCall, ApplicationState, ContainerState, FinalStatus, SubmittedMaster};
 use crate::engine::tests::cluster::{Fate, spec};
 use crate::engine::{ApplicationAnswer, ApplicationRequest};
 use crate::model::{Capability, Kind, PerKind};
@@ -35,6 +35,26 @@ fn a_call_that_waits_is_taken_in_once() {
     let wait = program.wait();
     let answer = read(bench.request(ApplicationRequest::Waited { wait, is_over: true }).unwrap());
     assert_eq!(answer.response_id, 1);
+}
+
+#[test]
+fn what_a_registration_has_listed_is_not_granted_again() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let granted = ids(&program.call(&mut bench, asking(vec![row(1, 2)])));
+    program.call(&mut bench, launching(&granted, "true"));
+    bench.settle();
+    // Its room goes to the second, which no answer names.
+    bench.end(granted[0], 0);
+    let application = program.application;
+    let states = |bench: &Bench| -> Vec<_> {
+        bench.application(application).live().map(|one| (one.id.number, one.state)).collect()
+    };
+    assert_eq!(states(&bench), [(2, ContainerState::Allocated)]);
+    program.register(&mut bench);
+    assert_eq!(states(&bench), [(2, ContainerState::Acquired)]);
+    bench.crash();
+    assert_eq!(ids(&program.call(&mut bench, AllocateCall::default())), []);
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! History files of finished jobs, and for how long such jobs are answered from the state database.
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+use crate::config::keys::Key;
+use crate::fs::FileUri;
+
+/// History of finished jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistorySettings {
+    /// The history folder (`hadoop.job.history.location`).
+    pub folder: FileUri,
+    /// The done folder (`mapred.job.tracker.history.completed.location`).
+    pub done: FileUri,
+    /// Time for which files stay in the done folder, ms.
+    pub max_age_ms: i64,
+    /// Time between two removals of old files, ms.
+    pub cleaner_interval_ms: i64,
+    /// Time after the end of a job for which it is answered from the database when memory no longer has it, ms; none: never.
+    pub answered_for_ms: Option<i64>,
+}
+
+// === impl HistorySettings ===
+
+impl HistorySettings {
+    /// The value of `hadoop.job.history.user.location` for no copy.
+    pub const NO_COPY: &str = "none";
+
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let not_set = |key: &Key| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() };
+        let below = |folder: &FileUri, name: &str, key| folder.join(name).map_err(|_| not_set(key));
+        let folder = match configuration.setting(&keys::HISTORY_LOCATION)? {
+            Some(_) => configuration.file_uri(&keys::HISTORY_LOCATION)?,
+            None => {
+                let above = match configuration.local_path(&keys::HADOOP_LOG_DIR)? {
+                    Some(logs) => logs,
+                    None => configuration.required_local_path(&keys::STATE_DIR)?,
+                };
+                let above = FileUri::parse(&above.to_string_lossy()).map_err(|_| not_set(&keys::HISTORY_LOCATION))?;
+                below(&above, "history", &keys::HISTORY_LOCATION)?
+            }
+        };
+        let done = match configuration.setting(&keys::HISTORY_DONE_LOCATION)? {
+            Some(_) => configuration.file_uri(&keys::HISTORY_DONE_LOCATION)?,
+            None => below(&folder, "done", &keys::HISTORY_DONE_LOCATION)?,
+        };
+        let hours: i64 = configuration.number(&keys::COMPLETED_STORE_HOURS)?;
+        let is_active = configuration.flag(&keys::COMPLETED_STORE_ACTIVE)? && hours > 0;
+        Ok(HistorySettings {
+            folder,
+            done,
+            max_age_ms: configuration.number(&keys::HISTORY_MAX_AGE)?,
+            cleaner_interval_ms: configuration.number(&keys::HISTORY_CLEANER_INTERVAL)?,
+            answered_for_ms: is_active.then(|| hours * 3_600_000),
+        })
+    }
+}

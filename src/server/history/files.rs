@@ -1,0 +1,169 @@
+//! All access of history to files: few calls, each as the daemon or as a user. Blocking: runs on the pool.
+
+use std::io::{self, Write};
+
+use crate::accounts::{LoginUser, LookupError};
+use crate::fs::{EntryKind, FileSystems, FileUri, FileUriError, FsError, Privacy, UserRights, as_user};
+
+/// Of folders (1.2.1 `JobHistory.HISTORY_DIR_PERMISSION`).
+const FOLDER_MODE: u32 = 0o755;
+/// Of files in the done folder (1.2.1 `JobHistory.HISTORY_FILE_PERMISSION`).
+const DONE_FILE_MODE: u32 = 0o744;
+/// Of a user's files, as by a umask of 022.
+const USER_FILE_MODE: u32 = 0o644;
+
+/// Why files of history cannot be written, listed or removed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HistoryFileError {
+    /// The file system says why.
+    #[error(transparent)]
+    File(#[from] FsError),
+    /// Not a path that the daemon can write to.
+    #[error(transparent)]
+    Path(#[from] FileUriError),
+    /// Files of a user who has no rights here.
+    #[error("this machine knows no user {0:?}, whose file it would be")]
+    UnknownUser(String),
+    /// The user cannot be looked up.
+    #[error("user {user:?} cannot be looked up: {source}")]
+    Lookup {
+        /// The user.
+        user: String,
+        /// Why.
+        source: LookupError,
+    },
+    /// The user's rights cannot be taken.
+    #[error("the rights of user {user:?} cannot be taken: {source}")]
+    Rights {
+        /// The user.
+        user: String,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+// === impl HistoryFileError ===
+
+impl HistoryFileError {
+    /// Whether the same may succeed later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::File(error) => !error.is_denied(),
+            Self::Lookup { .. } | Self::Rights { .. } => true,
+            Self::Path(_) | Self::UnknownUser(_) => false,
+        }
+    }
+}
+
+/// What writes the content of a file.
+pub(super) type WriteContent<'a> = &'a mut (dyn FnMut(&mut dyn Write) -> io::Result<()> + Send);
+
+/// The files of history, as one user makes them.
+#[derive(Clone, Debug)]
+pub(super) struct HistoryFiles {
+    files: FileSystems,
+    mode: u32,
+    /// The rights on this machine that are taken for each work; `None`: those of the daemon, or none are needed.
+    rights: Option<UserRights>,
+}
+
+// === impl HistoryFiles ===
+
+impl HistoryFiles {
+    /// The daemon's, in its done folder.
+    pub(super) fn done(files: FileSystems) -> Self {
+        Self { files, mode: DONE_FILE_MODE, rights: None }
+    }
+
+    /// The copies of a user in `folder`.
+    ///
+    /// # Errors
+    /// A daemon of root would write them as a user that this machine does not know.
+    pub(super) fn of_user(files: &FileSystems, user: &str, folder: &FileUri) -> Result<Self, HistoryFileError> {
+        // A NameNode goes by the name; without root's rights the daemon's own are all that there are.
+        let rights = if folder.namenode().is_none() && rustix::process::geteuid().is_root() {
+            let found =
+                LoginUser::find(user).map_err(|source| HistoryFileError::Lookup { user: user.to_owned(), source })?;
+            let found = found.ok_or_else(|| HistoryFileError::UnknownUser(user.to_owned()))?;
+            Some(UserRights { uid: found.uid, gid: found.gid, groups: found.groups })
+        } else {
+            None
+        };
+        Ok(Self { files: files.as_user(user), mode: USER_FILE_MODE, rights })
+    }
+
+    /// Makes the outermost folder of the daemon's files. One that other users own or may change is refused.
+    pub(super) fn make_root(&self, folder: &FileUri) -> Result<(), HistoryFileError> {
+        self.files.of(folder).trusted_folder(folder, FOLDER_MODE, Privacy::Private)?;
+        Ok(())
+    }
+
+    /// Makes a folder, and those above it, unless it is there.
+    pub(super) fn make_folder(&self, folder: &FileUri) -> Result<(), HistoryFileError> {
+        let files = self.files.of(folder);
+        self.with_rights(|| match files.kind_of(folder)? {
+            Some(EntryKind::Folder) => Ok(()),
+            _ => files.make_dir_all(folder, FOLDER_MODE),
+        })
+    }
+
+    /// Writes a file as a whole, in place of one that is there: a reader, or a crash, finds the old one or the new one. What earlier
+    /// attempts have left under temporary names is removed.
+    ///
+    /// A temporary name is the process's own, since its successor may write the same file; and it ends as configurations do, which
+    /// readers of history pass over (1.2.1 `HistoryViewer`).
+    pub(super) fn write(&self, folder: &FileUri, name: &str, write: WriteContent<'_>) -> Result<(), HistoryFileError> {
+        let (files, mode) = (self.files.of(folder), self.mode);
+        let start = format!(".{name}.");
+        let path = folder.join(name)?;
+        let unnamed = folder.join(&format!("{start}{}.xml", std::process::id()))?;
+        self.with_rights(move || {
+            for left in files.names_in(folder)? {
+                let left = left.to_string_lossy();
+                if left.starts_with(&start)
+                    && left.ends_with(".xml")
+                    && let Ok(left) = folder.join(&left)
+                {
+                    files.remove_file(&left)?;
+                }
+            }
+            files.create_with(&unnamed, mode, write)?;
+            files.rename_synced(&unnamed, &path)
+        })
+    }
+
+    /// The names in a folder; none if it is not there.
+    pub(super) fn names_in(&self, folder: &FileUri) -> Result<Vec<String>, HistoryFileError> {
+        match self.files.of(folder).names_in(folder) {
+            Ok(names) => Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect()),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When a file was changed last, epoch ms.
+    pub(super) fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, HistoryFileError> {
+        Ok(self.files.of(path).modified_ms(path)?)
+    }
+
+    /// Removes a file, or a folder with all in it.
+    pub(super) fn remove(&self, path: &FileUri) -> Result<(), HistoryFileError> {
+        let files = self.files.of(path);
+        match files.kind_of(path)? {
+            Some(EntryKind::Folder) => drop(files.remove_dir_all(path)?),
+            Some(EntryKind::File) => drop(files.remove_file(path)?),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn with_rights(&self, work: impl FnOnce() -> Result<(), FsError> + Send) -> Result<(), HistoryFileError> {
+        match &self.rights {
+            None => Ok(work()?),
+            Some(rights) => {
+                let refused = |source| HistoryFileError::Rights { user: self.files.user().to_owned(), source };
+                Ok(as_user(rights, work).map_err(refused)??)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The files of one finished job: in the done folder, and the copy of its user. Blocking: runs on the pool.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use crate::config::settings::HistorySettings;
+use crate::config::{Configuration, Settings};
+use crate::fs::{FileSystems, FileUri};
+use crate::store::{FaultPoint, StoredHistory};
+
+use super::files::{HistoryFileError, HistoryFiles};
+use super::job_values::JobValues;
+use super::lines::{HistoryFacts, write_history};
+use super::names::{conf_file_name, done_folders, history_file_name};
+
+/// Folders of a user's copy, below the output folder or the one that the job names.
+const USER_FOLDERS: [&str; 2] = ["_logs", "history"];
+
+/// Where files lie, and what they take from the configuration.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) settings: HistorySettings,
+    /// Longest job.xml.
+    pub(super) max_conf_bytes: u64,
+    pub(super) files: FileSystems,
+    configuration: Arc<Configuration>,
+    are_acls_enabled: bool,
+    /// The JobTracker's host, in names of folders.
+    host: String,
+}
+
+/// What a copy of a user failed by.
+#[derive(Debug)]
+pub(super) struct CopyFailure {
+    pub(super) user: String,
+    pub(super) error: HistoryFileError,
+}
+
+/// Writes the files of a job.
+pub(super) struct JobFiles<'a> {
+    places: &'a Places,
+    stored: &'a StoredHistory,
+    racks: &'a BTreeMap<String, String>,
+    values: JobValues,
+}
+
+// === impl Places ===
+
+impl Places {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.history.clone(),
+            max_conf_bytes: settings.job_limits.job_conf_bytes,
+            files: settings.files.clone(),
+            configuration: settings.configuration.clone(),
+            are_acls_enabled: settings.queues.acls_enabled,
+            host: settings.rpc_address.host.clone(),
+        }
+    }
+}
+
+// === impl JobFiles ===
+
+impl<'a> JobFiles<'a> {
+    pub(super) fn new(places: &'a Places, stored: &'a StoredHistory, racks: &'a BTreeMap<String, String>) -> Self {
+        let spec = &stored.job.accepted.spec;
+        let values =
+            stored.job_xml.as_deref().map(|job_xml| JobValues::read(job_xml, &places.configuration, &spec.user));
+        let values = values.unwrap_or_else(|| Ok(JobValues::default())).unwrap_or_else(|error| {
+            // It was read when the job was submitted; the cluster's values may have changed since.
+            tracing::warn!("the history of {} lacks values of its job.xml: {error}", stored.job.accepted.id);
+            JobValues::default()
+        });
+        Self { places, stored, racks, values }
+    }
+
+    /// URI of the history file in the done folder.
+    pub(super) fn path(&self) -> String {
+        format!("{}/{}", self.done_path().join("/"), self.file_name())
+    }
+
+    /// Writes the files in the done folder; returns the URI of the history file.
+    pub(super) fn write_main(&self) -> Result<String, HistoryFileError> {
+        let HistorySettings { folder: history, done, .. } = &self.places.settings;
+        let files = HistoryFiles::done(self.places.files.clone());
+        files.make_root(history)?;
+        files.make_root(done)?;
+        let folder = self.done_path().iter().skip(1).try_fold(done.clone(), |above, name| above.join(name))?;
+        files.make_folder(&folder)?;
+        FaultPoint::HistoryFolderMade.pass();
+        self.write_history(&files, &folder)?;
+        FaultPoint::HistoryFileWritten.pass();
+        self.write_conf(&files, &folder)?;
+        FaultPoint::HistoryConfWritten.pass();
+        Ok(self.path())
+    }
+
+    /// Writes the copy of the user, unless the job wants none.
+    pub(super) fn write_copy(&self) -> Result<(), CopyFailure> {
+        let spec = &self.stored.job.accepted.spec;
+        let Some(folder) = self.values.user_folder(spec.output.as_deref()) else { return Ok(()) };
+        let write = || {
+            let folder = self.places.configuration.resolve(&folder)?;
+            let folder = USER_FOLDERS.iter().try_fold(folder, |above, name| above.join(name))?;
+            let files = HistoryFiles::of_user(&self.places.files, &spec.user, &folder)?;
+            files.make_folder(&folder)?;
+            self.write_history(&files, &folder)?;
+            FaultPoint::HistoryCopied.pass();
+            self.write_conf(&files, &folder)
+        };
+        write().map_err(|error| CopyFailure { user: spec.user.clone(), error })
+    }
+
+    /// The done folder as a URI, then the folders below it.
+    fn done_path(&self) -> Vec<String> {
+        let job = self.stored.job.accepted.id;
+        let start_ms = self.stored.run_start_ms.unwrap_or(0);
+        let mut path = vec![self.places.settings.done.to_string()];
+        path.extend(done_folders(&self.places.host, start_ms, job, self.stored.finish_ms));
+        path
+    }
+
+    fn file_name(&self) -> String {
+        let accepted = &self.stored.job.accepted;
+        history_file_name(accepted.id, accepted.submit_ms, &accepted.spec.user, &accepted.spec.name)
+    }
+
+    fn write_history(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
+        let facts = HistoryFacts {
+            stored: self.stored,
+            values: &self.values,
+            racks: self.racks,
+            are_acls_enabled: self.places.are_acls_enabled,
+        };
+        files.write(folder, &self.file_name(), &mut |file| {
+            write_history(&facts, &mut TornWriter { file, has_begun: false })
+        })
+    }
+
+    fn write_conf(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
+        let Some(job_xml) = &self.stored.job_xml else { return Ok(()) };
+        files.write(folder, &conf_file_name(self.stored.job.accepted.id), &mut |file| file.write_all(job_xml))
+    }
+}
+
+/// Passes a fault point when a part of the file is on its way to the disk.
+struct TornWriter<'a> {
+    file: &'a mut dyn Write,
+    has_begun: bool,
+}
+
+impl Write for TornWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.file.flush()?;
+            FaultPoint::HistoryTorn.pass();
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

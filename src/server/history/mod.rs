@@ -1,0 +1,282 @@
+//! History files of finished jobs (1.2.1 `JobHistory`): written from the state database by a task of its own, one job after the other,
+//! after the end of the job is durable. Nothing waits for them.
+//!
+//! A job's files are written once more after a failure and after a restart, until a fact says that they are. Their names and their
+//! content follow from what is stored, so there is one file however often it is written.
+
+mod aging;
+mod counter_text;
+mod files;
+mod job_files;
+mod job_values;
+mod lines;
+mod names;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::config::Settings;
+use crate::engine::Event;
+use crate::model::JobId;
+use crate::store::{FaultPoint, FinishedJobReader, StoredHistory};
+use crate::web::HistoryTotals;
+
+use super::owner::Owner;
+use super::rack_resolver::RackResolver;
+
+use files::HistoryFiles;
+use job_files::{JobFiles, Places};
+use lines::host_of_tracker;
+
+/// Pause before what failed is tried once more, doubled each time up to the longest, ms.
+const RETRY_PAUSES_MS: (u64, u64) = (30_000, 600_000);
+/// Attempts at a user's copy: its place is the user's choice.
+const TRIES_OF_COPY: u32 = 3;
+
+/// Counts of histories, for metrics. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryCounts(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    written: AtomicU64,
+    failures: AtomicU64,
+    waiting: AtomicU64,
+}
+
+/// Takes jobs whose histories are due.
+pub(crate) struct HistoryQueue {
+    jobs: mpsc::UnboundedSender<JobId>,
+    counts: HistoryCounts,
+}
+
+/// Writes histories.
+pub(crate) struct HistoryWriter {
+    owner: Rc<Owner>,
+    resolver: Arc<RackResolver>,
+    places: Arc<Places>,
+    /// None: nothing is stored, so nothing is written.
+    reader: Option<FinishedJobReader>,
+    jobs: mpsc::UnboundedReceiver<JobId>,
+    counts: HistoryCounts,
+    /// When old files were looked for last, ms of the monotonic clock.
+    cleaned_ms: Option<u64>,
+}
+
+/// A job whose history is due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    job: JobId,
+    /// Failed attempts.
+    tries: u32,
+    /// Whether all but the user's copy is written.
+    is_main_written: bool,
+}
+
+/// How an attempt ended.
+enum Outcome {
+    /// Written, or there is nothing to write.
+    Done,
+    /// To be tried once more.
+    Failed(Due),
+}
+
+// === impl HistoryCounts ===
+
+impl HistoryCounts {
+    /// The counts now.
+    pub(super) fn read(&self) -> HistoryTotals {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        HistoryTotals {
+            written: count(&self.0.written),
+            failures: count(&self.0.failures),
+            waiting: count(&self.0.waiting),
+        }
+    }
+}
+
+// === impl HistoryQueue ===
+
+impl HistoryQueue {
+    /// The history of a job is due.
+    pub(crate) fn write(&self, job: JobId) {
+        self.counts.0.waiting.fetch_add(1, Ordering::Relaxed);
+        // At a stop there is no receiver any more; the next start finds the job in the database.
+        let _ = self.jobs.send(job);
+    }
+}
+
+// === impl HistoryWriter ===
+
+impl HistoryWriter {
+    /// A writer and its queue.
+    pub(crate) fn new(owner: Rc<Owner>, settings: &Settings, resolver: Arc<RackResolver>) -> (Self, HistoryQueue) {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let counts = HistoryCounts::default();
+        let queue = HistoryQueue { jobs: sender, counts: counts.clone() };
+        let places = Arc::new(Places::new(settings));
+        (Self { owner, resolver, places, reader: None, jobs, counts, cleaned_ms: None }, queue)
+    }
+
+    /// Sets the reader of finished jobs.
+    pub(crate) fn read_by(&mut self, reader: FinishedJobReader) {
+        self.reader = Some(reader);
+    }
+
+    /// Its counts.
+    pub(crate) fn counts(&self) -> HistoryCounts {
+        self.counts.clone()
+    }
+
+    /// Writes histories as they come due, those that an earlier run has left first. Never completes.
+    pub(crate) async fn run(mut self) {
+        let Some(reader) = self.reader.clone() else { return std::future::pending().await };
+        let mut left = self.left_by_earlier_runs(&reader).await;
+        let mut retries: VecDeque<(u64, Due)> = VecDeque::new();
+        loop {
+            self.counts.0.waiting.store((left.len() + retries.len() + self.jobs.len()) as u64, Ordering::Relaxed);
+            let due = match left.pop_front() {
+                Some(job) => Due { job, tries: 0, is_main_written: false },
+                None => self.next(&mut retries).await,
+            };
+            match self.write(&reader, due).await {
+                Outcome::Done => {}
+                Outcome::Failed(due) => {
+                    let (first_ms, longest_ms) = RETRY_PAUSES_MS;
+                    let pause_ms = first_ms.saturating_mul(1 << due.tries.saturating_sub(1).min(16)).min(longest_ms);
+                    retries.push_back((self.owner.clock().mono_ms() + pause_ms, due));
+                }
+            }
+            self.remove_old().await;
+        }
+    }
+
+    /// The next job, or one whose pause is over.
+    async fn next(&mut self, retries: &mut VecDeque<(u64, Due)>) -> Due {
+        let clock = self.owner.clock();
+        let first =
+            retries.iter().enumerate().min_by_key(|(_, (at_ms, _))| *at_ms).map(|(index, (at_ms, _))| (index, *at_ms));
+        let pause = async {
+            match first {
+                Some((_, at_ms)) => tokio::time::sleep_until(clock.instant(at_ms)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(job) = self.jobs.recv() => Due { job, tries: 0, is_main_written: false },
+            () = pause => {
+                let retried = first.and_then(|(index, _)| retries.remove(index)).map(|(_, due)| due);
+                match retried {
+                    Some(due) => due,
+                    None => std::future::pending().await,
+                }
+            }
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Finished jobs whose histories an earlier run has not written. Jobs that have ended since come through the queue too, and are
+    /// found to be written.
+    async fn left_by_earlier_runs(&self, reader: &FinishedJobReader) -> VecDeque<JobId> {
+        loop {
+            let reader = reader.clone();
+            match tokio::task::spawn_blocking(move || reader.due_histories()).await {
+                Ok(Ok(due)) => return due.into(),
+                Ok(Err(error)) => tracing::warn!("cannot look for histories that are to be written: {error}"),
+                Err(error) => tracing::error!("looking for histories that are to be written: {error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(RETRY_PAUSES_MS.0)).await;
+        }
+    }
+
+    /// Writes the files of a job.
+    async fn write(&self, reader: &FinishedJobReader, due: Due) -> Outcome {
+        let job = due.job;
+        let (store, max_bytes) = (reader.clone(), self.places.max_conf_bytes);
+        let stored = match tokio::task::spawn_blocking(move || store.history(job, max_bytes)).await {
+            Ok(Ok(Some(stored))) => stored,
+            // It is written, or was deleted.
+            Ok(Ok(None)) => return Outcome::Done,
+            Ok(Err(error)) => return self.failed(due, &format!("cannot read it: {error}")),
+            Err(error) => return self.failed(due, &error.to_string()),
+        };
+        FaultPoint::HistoryDue.pass();
+        let racks = self.racks_of(&stored).await;
+        let places = self.places.clone();
+        let is_main_written = due.is_main_written;
+        let written = tokio::task::spawn_blocking(move || {
+            let files = JobFiles::new(&places, &stored, &racks);
+            let path = if is_main_written { files.path() } else { files.write_main()? };
+            Ok::<_, files::HistoryFileError>((path, files.write_copy()))
+        });
+        let (path, copied) = match written.await {
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => return self.failed(due, &error.to_string()),
+            Err(error) => return self.failed(due, &error.to_string()),
+        };
+        if let Err(copy) = copied {
+            self.counts.0.failures.fetch_add(1, Ordering::Relaxed);
+            let (user, error) = (&copy.user, &copy.error);
+            let is_last = due.tries + 1 >= TRIES_OF_COPY || !error.may_pass();
+            if due.tries == 0 || is_last {
+                let then = if is_last { "; it stays without one" } else { "" };
+                tracing::warn!("cannot write the copy of the history of {job} for user {user}: {error}{then}");
+            }
+            if !is_last {
+                return Outcome::Failed(Due { tries: due.tries + 1, is_main_written: true, ..due });
+            }
+        }
+        FaultPoint::HistoryWritten.pass();
+        self.owner.step(Event::HistoryWritten { id: job, path });
+        FaultPoint::HistoryRecorded.pass();
+        self.counts.0.written.fetch_add(1, Ordering::Relaxed);
+        Outcome::Done
+    }
+
+    /// The first failure of a job is a line of the log; all are counted.
+    fn failed(&self, due: Due, why: &str) -> Outcome {
+        self.counts.0.failures.fetch_add(1, Ordering::Relaxed);
+        if due.tries == 0 {
+            tracing::warn!("cannot write the history of {}, retrying: {why}", due.job);
+        }
+        Outcome::Failed(Due { tries: due.tries + 1, ..due })
+    }
+
+    async fn racks_of(&self, stored: &StoredHistory) -> BTreeMap<String, String> {
+        let hosts: BTreeSet<&str> =
+            stored.job.attempts.iter().map(|attempt| host_of_tracker(&attempt.tracker)).collect();
+        let mut racks = BTreeMap::new();
+        for host in hosts {
+            racks.insert(host.to_owned(), self.resolver.rack_of_tracker(host).await);
+        }
+        racks
+    }
+
+    /// Removes old files, if that is due.
+    async fn remove_old(&mut self) {
+        let now = self.owner.clock().now();
+        let history = &self.places.settings;
+        let interval_ms = u64::try_from(history.cleaner_interval_ms).unwrap_or(0);
+        if self.cleaned_ms.is_some_and(|cleaned_ms| now.mono_ms < cleaned_ms.saturating_add(interval_ms)) {
+            return;
+        }
+        self.cleaned_ms = Some(now.mono_ms);
+        let (done, max_age_ms) = (history.done.clone(), history.max_age_ms);
+        let files = HistoryFiles::done(self.places.files.clone());
+        let removal = move || aging::remove_old(files, &done, now.wall_ms, max_age_ms);
+        let removed = tokio::task::spawn_blocking(removal).await;
+        match removed {
+            Ok(Ok(0)) => {}
+            Ok(Ok(removed)) => tracing::info!("removed {removed} folders and files of old histories"),
+            Ok(Err(error)) => tracing::warn!("cannot remove old histories: {error}"),
+            Err(error) => tracing::error!("removing old histories: {error}"),
+        }
+    }
+}

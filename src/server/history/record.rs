@@ -1,0 +1,58 @@
+//! One record of a history file of format 1 (1.2.1 `JobHistory.log`): a type, then `KEY="value"` pairs, then a full stop.
+
+/// Characters of a value that get a backslash (1.2.1 `JobHistory.charsToEscape`), and the backslash itself.
+const ESCAPED_IN_VALUES: &[char] = &['"', '=', '.', '\\'];
+
+/// A record that is being put together.
+#[derive(Debug)]
+pub(super) struct Record {
+    text: String,
+}
+
+// === impl Record ===
+
+impl Record {
+    /// A record without pairs. `kind`: Meta, Job, Task, MapAttempt or ReduceAttempt.
+    pub(super) fn new(kind: &str) -> Self {
+        Self { text: format!("{kind} ") }
+    }
+
+    /// The same with one more pair.
+    #[must_use]
+    pub(super) fn with(mut self, key: &str, value: &str) -> Self {
+        self.text.push_str(key);
+        self.text.push_str("=\"");
+        push_escaped(&mut self.text, value, ESCAPED_IN_VALUES);
+        self.text.push_str("\" ");
+        self
+    }
+
+    /// The same with one more pair whose value is a number or an id.
+    #[must_use]
+    pub(super) fn with_number(self, key: &str, value: impl std::fmt::Display) -> Self {
+        self.with(key, &value.to_string())
+    }
+
+    /// The record with its end.
+    pub(super) fn into_line(mut self) -> String {
+        self.text.push_str(".\n");
+        self.text
+    }
+}
+
+/// Appends a text with a backslash before each of these characters (1.2.1 `StringUtils.escapeString`).
+pub(super) fn push_escaped(text: &mut String, value: &str, escaped: &[char]) {
+    for character in value.chars() {
+        if escaped.contains(&character) {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+}
+
+/// A value as it stands in a record.
+pub(super) fn escaped_value(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    push_escaped(&mut text, value, ESCAPED_IN_VALUES);
+    text
+}

@@ -1,0 +1,209 @@
+//! Histories of finished jobs over failures and kills of the daemon, and jobs that memory no longer has.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::daemon::child::{ChildDaemon, DaemonFolders, wait_for_files};
+use crate::operate::BUDGETS;
+
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::model::{JobId, RunState};
+use jobtracker::wire::Credentials;
+use jobtracker::wire::file::write_split_meta;
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
+
+/// A user that each system knows.
+const USER: &str = "root";
+
+/// A client of a daemon under FIFO with a fixed RPC port.
+struct Stage {
+    place: DaemonFolders,
+    rpc: SocketAddr,
+}
+
+// === impl Stage ===
+
+impl Stage {
+    fn new() -> Self {
+        // Free, most likely, also for further starts.
+        let rpc = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut place = DaemonFolders::new(BUDGETS);
+        place.overrides.extend([
+            format!("mapred.job.tracker={rpc}"),
+            "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned(),
+            format!("hadoop.job.history.location={}", place.path("history").display()),
+        ]);
+        Self { place, rpc }
+    }
+
+    /// A call of the user's.
+    fn ask(&self, call: JobSubmissionCall) -> Value {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = IpcClient::connect(self.rpc, Protocol::JobSubmission, USER).await.unwrap();
+            client.call(&Call::JobSubmission(call)).await.unwrap()
+        })
+    }
+
+    /// A job that is over at once: it is killed before anything of it was launched.
+    fn killed_job(&self, properties: &[(&str, &str)]) -> JobId {
+        let Value::JobId(id) = self.ask(JobSubmissionCall::GetNewJobId) else { panic!("no job id") };
+        let Value::String(Some(staging)) = self.ask(JobSubmissionCall::GetStagingAreaDir) else { panic!("no staging") };
+        let directory = format!("{staging}/{id}");
+        let folder = Path::new(directory.strip_prefix("file:").unwrap());
+        fs::create_dir_all(folder).unwrap();
+        let own = properties.iter().chain(&[("mapred.map.tasks", "0"), ("mapred.job.name", "a_b c")]);
+        let text: String = own
+            .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"))
+            .collect();
+        fs::write(folder.join("job.xml"), format!("<configuration>{text}</configuration>")).unwrap();
+        fs::write(folder.join("job.splitmetainfo"), write_split_meta(&[])).unwrap();
+        let (directory, credentials) = (Some(directory), Some(Credentials::default()));
+        let submitted = self.ask(JobSubmissionCall::SubmitJob { job: Some(id), directory, credentials });
+        assert!(matches!(submitted, Value::JobStatus(Some(_))), "{submitted:?}");
+        assert_eq!(self.ask(JobSubmissionCall::KillJob { job: Some(id) }), Value::Void);
+        id
+    }
+
+    fn state(&self, id: JobId) -> Option<RunState> {
+        match self.ask(JobSubmissionCall::GetJobStatus { job: Some(id) }) {
+            Value::JobStatus(status) => status.map(|status| status.run_state),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until it is recorded that so many histories are written.
+    fn wait_for_written(&self, count: i32) {
+        let sql = "SELECT count(*) FROM job_history WHERE written_ms IS NOT NULL";
+        let is_so =
+            || self.place.database().query_row(sql, [], |row| row.get(0)).is_ok_and(|found: i32| found == count);
+        wait_for_files(&self.place.path("state"), is_so);
+    }
+}
+
+/// Whether a metric has that value.
+fn has_metric(serving: &ChildDaemon, line: &str) -> bool {
+    metrics(serving).lines().any(|found| found == line)
+}
+
+fn metrics(serving: &ChildDaemon) -> String {
+    serving.get("/metrics", "").body
+}
+
+/// All files below a folder, those under temporary names too.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_history_that_cannot_be_written_is_written_by_a_later_start_once() {
+    let stage = Stage::new();
+    fs::write(stage.place.path("history"), "no folder").unwrap();
+    let serving = stage.place.start();
+    let job = stage.killed_job(&[]);
+    let line = serving.log.wait_for("cannot write the history of ");
+    assert!(line.contains(&job.to_string()), "{line}");
+    assert!(has_metric(&serving, "jobtracker_histories_waiting 1"), "{}", metrics(&serving));
+    assert!(has_metric(&serving, "jobtracker_history_write_failures_total 1"), "{}", metrics(&serving));
+    assert_eq!(stage.state(job), Some(RunState::Killed), "it is over all the same");
+    serving.kill();
+
+    fs::remove_file(stage.place.path("history")).unwrap();
+    let serving = stage.place.start();
+    stage.wait_for_written(1);
+    assert!(has_metric(&serving, "jobtracker_histories_written_total 1"), "{}", metrics(&serving));
+    let log = serving.kill();
+    assert!(!log.contains("cannot write the history"), "{log}");
+    let files = files_below(&stage.place.path("history"));
+    let [conf, history] = &files[..] else { panic!("{files:?}") };
+    let (conf, history) = if conf.extension().is_some() { (conf, history) } else { (history, conf) };
+    assert_eq!(conf.file_name().unwrap().to_str().unwrap(), format!("{job}_conf.xml"));
+    let name = history.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with(&format!("{job}_")) && name.ends_with("_root_a%5Fb+c"), "{name}");
+    let text = fs::read_to_string(history).unwrap();
+    assert!(text.starts_with("Meta VERSION=\"1\" .\n") && text.contains("JOB_STATUS=\"KILLED\""), "{text}");
+    assert_eq!(history.metadata().unwrap().mode() & 0o7777, 0o744);
+    let written = history.metadata().unwrap().ino();
+
+    // Nothing is due any more.
+    let serving = stage.place.start();
+    let second = stage.killed_job(&[]);
+    stage.wait_for_written(2);
+    assert!(has_metric(&serving, "jobtracker_histories_written_total 1"), "{}", metrics(&serving));
+    assert_eq!(history.metadata().unwrap().ino(), written);
+    let of_second = files_below(&stage.place.path("history")).into_iter().filter(|file| !files.contains(file));
+    assert!(of_second.clone().all(|file| file.display().to_string().contains(&second.to_string())));
+    assert_eq!(of_second.count(), 2);
+    drop(serving);
+}
+
+#[test]
+fn a_user_gets_a_copy_unless_the_job_wants_none() {
+    let stage = Stage::new();
+    let serving = stage.place.start();
+    let path = |name: &str| stage.place.path(name).display().to_string();
+    stage.killed_job(&[("mapred.output.dir", &path("out"))]);
+    stage.killed_job(&[("mapred.output.dir", &path("none")), ("hadoop.job.history.user.location", "none")]);
+    stage.killed_job(&[("mapred.output.dir", &path("no")), ("hadoop.job.history.user.location", &path("named"))]);
+    // It is over, with a line, though its copy lies nowhere.
+    let lost = stage.killed_job(&[("mapred.output.dir", "s3n://bucket/out")]);
+    stage.wait_for_written(4);
+    let copies = |name: &str| files_below(&stage.place.path(name)).len();
+    assert_eq!((copies("out"), copies("none"), copies("no"), copies("named")), (2, 0, 0, 2));
+    let folder = stage.place.path("out/_logs/history");
+    assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o755);
+    let line = serving.log.wait_for("cannot write the copy");
+    assert!(line.contains(&lost.to_string()) && line.contains("s3n"), "{line}");
+    assert!(serving.log.text().contains("jobtracker::job_summary: jobId="), "{}", serving.log.text());
+    assert!(
+        serving
+            .log
+            .text()
+            .contains("jobtracker::hadoop_audit: USER=root\tIP=127.0.0.1\tOPERATION=SUBMIT_JOB\tTARGET=job_")
+    );
+}
+
+#[test]
+fn jobs_that_memory_no_longer_has_are_answered_for_their_time() {
+    let mut stage = Stage::new();
+    stage.place.overrides.push("mapred.job.tracker.retiredjobs.cache.size=100".to_owned());
+    let plain = stage.place.overrides.clone();
+    stage.place.overrides.extend([
+        "mapred.job.tracker.persist.jobstatus.active=true".to_owned(),
+        "mapred.job.tracker.persist.jobstatus.hours=1".to_owned(),
+    ]);
+    let serving = stage.place.start();
+    let first = stage.killed_job(&[]);
+    for _ in 0..100 {
+        stage.killed_job(&[]);
+    }
+    let ask_all = |stage: &Stage| {
+        assert_eq!(stage.state(first), Some(RunState::Killed));
+        let job = Some(first);
+        let Value::JobProfile(Some(profile)) = stage.ask(JobSubmissionCall::GetJobProfile { job }) else {
+            panic!("no profile")
+        };
+        assert_eq!(&*profile.name, "a_b c");
+        assert!(matches!(stage.ask(JobSubmissionCall::GetJobCounters { job }), Value::Counters(Some(_))));
+        let events = stage.ask(JobSubmissionCall::GetTaskCompletionEvents { job, from: 0, max: 10 });
+        assert_eq!(events, Value::CompletionEvents(Vec::new()));
+        assert!(matches!(stage.ask(JobSubmissionCall::GetSetupTaskReports { job }), Value::TaskReports(_)));
+    };
+    ask_all(&stage);
+    serving.kill();
+    let serving = stage.place.start();
+    ask_all(&stage);
+    serving.kill();
+    stage.place.overrides = plain;
+    let _serving = stage.place.start();
+    assert_eq!(stage.state(first), None);
+}

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod engine;
 pub mod fake_tracker;
 pub mod fs;
+pub mod hdfs;
 pub mod http;
 pub mod ipc;
 pub mod lifecycle;

@@ -26,6 +26,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // Frames and calls; what they are about is the business of whoever serves them.
     ("ipc", &["clock", "log", "wire"]),
     ("fs", &[]),
+    ("hdfs", &["clock", "wire"]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"]),

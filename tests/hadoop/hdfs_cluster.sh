@@ -1,0 +1,112 @@
+# Sourced after cluster.sh: a stock NameNode and DataNodes on free ports of the scratch cluster, without TaskTrackers.
+# shellcheck shell=bash
+#
+#   hdfs_create N                   conf folders for a NameNode and N DataNodes; sets NAMENODE (HOST:PORT)
+#   hdfs_start_namenode             formats it the first time; returns when its port is open
+#   hdfs_start_datanode NUMBER      from 1; hdfs_wait_datanodes N returns when so many are registered
+#   datanode_port NUMBER            its data port
+#   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
+
+hdfs_create() {
+    local number
+    DATANODES=$1
+    read -r -a HDFS_PORTS < <(free_ports $((2 + 3 * DATANODES)))
+    NAMENODE=127.0.0.1:${HDFS_PORTS[0]}
+    hdfs_conf "$CLUSTER/namenode" 0
+    # Clients have the cluster's own folder.
+    hdfs_conf "$CLUSTER" 0
+    for ((number = 1; number <= DATANODES; number++)); do
+        hdfs_conf "$CLUSTER/datanode-$number" "$number"
+        mkdir -m 755 "$CLUSTER/datanode-$number/data"
+    done
+}
+
+datanode_port() { echo "${HDFS_PORTS[$((3 * $1 - 1))]}"; }
+
+# Writes the conf folder of $1; $2 is the number of a DataNode, or 0.
+hdfs_conf() {
+    local home=$1 first=$((3 * $2 - 1))
+    mkdir -p "$home/conf"
+    cp "$LIVE_DIR/conf/log4j.properties" "$home/conf"
+    echo '<configuration/>' >"$home/conf/mapred-site.xml"
+    {
+        echo '<configuration>'
+        hdfs_property fs.default.name "hdfs://$NAMENODE"
+        hdfs_property hadoop.tmp.dir "$home/tmp"
+        echo '</configuration>'
+    } >"$home/conf/core-site.xml"
+    {
+        echo '<configuration>'
+        hdfs_property dfs.replication "$DATANODES"
+        hdfs_property dfs.name.dir "$CLUSTER/namenode/name"
+        hdfs_property dfs.http.address "127.0.0.1:${HDFS_PORTS[1]}"
+        hdfs_property dfs.safemode.extension 0
+        hdfs_property dfs.replication.interval 1
+        hdfs_property dfs.namenode.handler.count 4
+        if ((first > 0)); then
+            hdfs_property dfs.data.dir "$home/data"
+            hdfs_property dfs.datanode.address "127.0.0.1:${HDFS_PORTS[$first]}"
+            hdfs_property dfs.datanode.http.address "127.0.0.1:${HDFS_PORTS[$((first + 1))]}"
+            hdfs_property dfs.datanode.ipc.address "127.0.0.1:${HDFS_PORTS[$((first + 2))]}"
+        fi
+        echo '</configuration>'
+    } >"$home/conf/hdfs-site.xml"
+}
+
+hdfs_property() { printf '  <property><name>%s</name><value>%s</value></property>\n' "$1" "$2"; }
+
+hdfs_start_namenode() {
+    local home=$CLUSTER/namenode
+    find_java
+    if [[ ! -d $home/name ]]; then
+        (java_isolated "$DAEMON_USER" "$home" 128 org.apache.hadoop.hdfs.server.namenode.NameNode -format) \
+            >"$CLUSTER/format.log" 2>&1 </dev/null || fail "the NameNode cannot be formatted: $(tail -n 5 "$CLUSTER/format.log")"
+    fi
+    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.hdfs.server.namenode.NameNode; } \
+        >>"$CLUSTER/namenode.log" 2>&1 </dev/null &
+    cluster_remember namenode $!
+    wait_until "$DAEMON_START_S" "the NameNode's port" cluster_port_open namenode "${HDFS_PORTS[0]}"
+}
+
+hdfs_start_datanode() {
+    local home=$CLUSTER/datanode-$1
+    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.hdfs.server.datanode.DataNode; } \
+        >>"$CLUSTER/datanode-$1.log" 2>&1 </dev/null &
+    cluster_remember "datanode-$1" $!
+}
+
+# What the NameNode has logged of registrations.
+hdfs_registrations() { grep -c 'registerDatanode: node registration from' "$CLUSTER/namenode.log" || true; }
+
+hdfs_wait_datanodes() { wait_until "$DAEMON_START_S" "$1 registered DataNodes" hdfs_has_registrations "$1"; }
+
+hdfs_has_registrations() { (($(hdfs_registrations) >= $1)); }
+
+fs_shell() {
+    local user=$1
+    shift
+    hadoop "$user" org.apache.hadoop.fs.FsShell "$@"
+}
+
+# Prints the path of the program of examples/hdfs.rs: $JOBTRACKER_HDFS, else the newest that cargo has built.
+hdfs_program() {
+    local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
+    if [[ -n ${JOBTRACKER_HDFS:-} ]]; then
+        realpath "$JOBTRACKER_HDFS"
+        return 0
+    fi
+    newest=$(ls -t "$target"/{release,quick,sim,debug}/examples/hdfs 2>/dev/null | head -n 1 || true)
+    [[ -n $newest ]] || fail "no hdfs example in $target: cargo build --example hdfs"
+    realpath "$newest"
+}
+
+ours() {
+    local user=$1
+    shift
+    "$HDFS_PROGRAM" --user "$user" -D "dfs.replication=$DATANODES" "${OURS_OPTIONS[@]}" "$NAMENODE" "$@"
+}
+
+# Whether a stream to the data port of DataNode $1 is open.
+datanode_is_in_use() {
+    grep -qE "^ *[0-9]+: [0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:$(printf %04X "$(datanode_port "$1")") 01 " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}

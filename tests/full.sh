@@ -25,7 +25,7 @@ export JOBTRACKER_PROGRAM=$quick JOBTRACKER_LOAD=$target/sim/examples/load
 # What production runs is built as well: nothing else shows that it has no fault point.
 builds() {
     cargo build --quiet --profile quick --bins && cargo build --quiet --profile sim --bins --example load &&
-        cargo build --quiet --release --bins
+        cargo build --quiet --release --bins --example hdfs
 }
 
 # both_jobtrackers SCRIPT [ARG]...: what the script of tests/hadoop records under the one is what it records under the other.
@@ -162,7 +162,7 @@ fuzz_targets() {
 fuzz_target() {
     mkdir -p "fuzz/corpus/$2" "fuzz/artifacts/$2" "fuzz/kept/$2"
     "$1" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 -rss_limit_mb=1024 -artifact_prefix="fuzz/artifacts/$2/" -verbosity=0 \
-        -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1
+        -print_final_stats=1 "fuzz/corpus/$2" "fuzz/kept/$2" tests/fixtures/hadoop1 tests/fixtures/hdfs1
 }
 
 # Half of the events under the market, a tenth under each other scheduler and under all by turns, and of these half as many again with
@@ -261,6 +261,7 @@ step "administrators' commands under both JobTrackers" both_jobtrackers administ
 step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh
+step "our HDFS client beside FsShell" tests/hadoop/hdfs.sh --whole
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
 # The sources of Hadoop 1.2.1 are not fetched here.
 if [[ -n ${JOBTRACKER_HADOOP_SOURCE:-} ]]; then

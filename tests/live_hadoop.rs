@@ -44,6 +44,8 @@ fn run(script: &str, arguments: &[&str]) -> String {
         .arg(project().join(script))
         .args(arguments)
         .env("JOBTRACKER_PROGRAM", PathBuf::from(env!("CARGO_BIN_EXE_jobtracker")))
+        // Built by `cargo build --example hdfs`, or with all tests.
+        .env("JOBTRACKER_HDFS", Path::new(env!("CARGO_BIN_EXE_jobtracker")).with_file_name("examples").join("hdfs"))
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("{script} cannot be started: {error}"));
@@ -105,6 +107,14 @@ fn both_kinds_of_workers_on_one_job_leave_what_stock_ones_leave() {
     }
     let arguments = ["--jobtracker", "ours", "--workers", "mixed", "--client", "stock"];
     assert_eq!(run("tests/hadoop/matrix.sh", &arguments), "9 agree, 0 differ");
+}
+
+#[test]
+fn our_hdfs_client_and_the_stock_one_read_what_the_other_wrote() {
+    if skip("our_hdfs_client_and_the_stock_one_read_what_the_other_wrote") {
+        return;
+    }
+    assert_eq!(run("tests/hadoop/hdfs.sh", &[]), "6 passed, 0 failed");
 }
 
 #[test]

@@ -26,8 +26,8 @@ build_tests() {
 }
 
 build_live_tests() {
-    # With the program, which the tests start, and the load generator; as the tests are built later, so that nothing is built twice.
-    build_tests "$scratch/live" --test live_hadoop && cargo build --bins --example load
+    # With the programs that the tests start, and the load generator; as the tests are built later, so that nothing is built twice.
+    build_tests "$scratch/live" --test live_hadoop && cargo build --bins --example load --example hdfs
 }
 
 # start_binary NAME PROGRAM: in the background; what it prints and counts is kept until it ends.

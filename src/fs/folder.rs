@@ -18,10 +18,14 @@ pub enum Folder {
     /// On this machine, held open: it stays the same one, whatever happens to its name.
     Local(FolderHandle),
     /// On a NameNode, by its path.
-    Hdfs(HdfsFolder),
+    Hdfs(Box<HdfsFolder>),
 }
 
 impl Folder {
+    pub(super) fn hdfs(folder: HdfsFolder) -> Self {
+        Folder::Hdfs(Box::new(folder))
+    }
+
     /// Where it lies, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -71,7 +75,7 @@ impl Folder {
     pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.folder(path).map(Folder::Local),
-            Folder::Hdfs(folder) => folder.folder(path).map(Folder::Hdfs),
+            Folder::Hdfs(folder) => folder.folder(path).map(Folder::hdfs),
         }
     }
 
@@ -93,7 +97,7 @@ impl Folder {
     pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.make_folder(name, mode).map(Folder::Local),
-            Folder::Hdfs(folder) => folder.make_folder(name, mode).map(Folder::Hdfs),
+            Folder::Hdfs(folder) => folder.make_folder(name, mode).map(Folder::hdfs),
         }
     }
 

@@ -71,11 +71,11 @@ impl HdfsFileSystem {
                 return Err(FsError::Untrusted { part: path.clone(), path, reason, expected });
             }
         }
-        Ok(TrustedFolder { folder: Folder::Hdfs(folder), warnings: Vec::new() })
+        Ok(TrustedFolder { folder: Folder::hdfs(folder), warnings: Vec::new() })
     }
 
     pub(super) fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
-        HdfsFolder::open(self, path).map(Folder::Hdfs)
+        HdfsFolder::open(self, path).map(Folder::hdfs)
     }
 
     pub(super) fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
@@ -87,7 +87,8 @@ impl HdfsFileSystem {
         }
         expected.check_length(&path.shown_path(), status.length_bytes)?;
         let reader = self.client(path)?.open(&hdfs_path(path)?).map_err(failed)?;
-        Ok(OpenFile::Hdfs(HdfsFile { reader, path: path.shown_path(), changed_ms: status.modified_ms }))
+        let file = HdfsFile { reader, path: path.shown_path(), changed_ms: status.modified_ms };
+        Ok(OpenFile::Hdfs(Box::new(file)))
     }
 
     pub(super) fn create(&self, path: &FileUri) -> Result<FileWriter, FsError> {

@@ -15,7 +15,7 @@ pub enum OpenFile {
     /// On this machine.
     Local(CheckedFile),
     /// On a NameNode.
-    Hdfs(HdfsFile),
+    Hdfs(Box<HdfsFile>),
 }
 
 /// A file of a NameNode.

@@ -62,7 +62,7 @@ keys! {
     TASK_CACHE_LEVELS = "mapred.task.cache.levels" ["mapreduce.jobtracker.taskcache.levels"], Number(Count, 1, 8), Some("2"),
         "Not acted on yet. Levels of locality: 1 host, 2 host and rack.";
     MAX_TASKS_PER_JOB = "mapred.jobtracker.maxtasks.per.job" ["mapreduce.jobtracker.maxtasks.perjob"], Number(Count, ANY, INT), Some("-1"),
-        "Maximum number of maps and reduces of one job. Below 1: no limit.";
+        "Maximum number of maps and reduces of one job, at most 1,000,000. Below 1: that many.";
     JOB_CONF_LIMIT = "mapred.user.jobconf.limit", Number(Bytes, 1, 1 << 30), Some("5242880"),
         "Maximum size of job.xml.";
     SPLIT_META_LIMIT = "mapreduce.jobtracker.split.metainfo.maxsize", Number(Bytes, ANY, MOST), Some("10000000"),

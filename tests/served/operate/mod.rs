@@ -21,7 +21,7 @@ mod users;
 use crate::daemon::child::ChildDaemon;
 use rustix::process::{Pid, Signal, kill_process};
 
-const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
+pub const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
 
 /// Sends a signal to a daemon.
 fn send(serving: &ChildDaemon, signal: Signal) {

@@ -101,8 +101,6 @@ keys! {
         "Whether jobs that memory no longer has are answered from `state.db`.";
     COMPLETED_STORE_HOURS = "mapred.job.tracker.persist.jobstatus.hours" ["mapreduce.jobtracker.persist.jobstatus.hours"], Number(Count, 0, 1 << 20), Some("0"),
         "Time for which they are, from the end of a job, hours. 0: never.";
-    COMPLETED_STORE_DIR = "mapred.job.tracker.persist.jobstatus.dir" ["mapreduce.jobtracker.persist.jobstatus.dir"], Text, Some("/jobtracker/jobsInfo"),
-        "Honoured otherwise: `state.db` has all of it, so no file is written there.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("true"),
         "Whether unfinished jobs continue after a restart; if not, they end KILLED at the start. On by default, unlike in Hadoop, where it runs them again from the start.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),

@@ -258,6 +258,7 @@ step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 a
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
+step "histories of jobs under both JobTrackers, as stock readers see them" tests/hadoop/history.sh
 step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh

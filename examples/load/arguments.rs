@@ -50,7 +50,7 @@ pub enum Load {
     Status(Status),
     /// Signed questions of bidders about their own queues, over HTTP
     Info(Info),
-    /// What a tracker, a waiting map, a finished map and a job take of resident memory
+    /// What a tracker, an accepted, a waiting and a finished map and a job take of resident memory
     Memory(Memory),
     /// An array of items on faked workers, which end each container at once
     Array(Array),
@@ -211,7 +211,7 @@ pub struct Memory {
     /// Trackers
     #[arg(long, default_value_t = 4000)]
     pub trackers: u32,
-    /// Maps, first waiting and then finished
+    /// Maps, first accepted, then waiting and then finished
     #[arg(long, default_value_t = 50_000)]
     pub maps: u32,
     /// Jobs of 10 maps and a reduce

@@ -155,7 +155,8 @@ one() (
         [[ $* =~ --queues[\ =]([0-9]+) ]] || true
         scheduled_cluster "${BASH_REMATCH[1]:-0}"
     else
-        cluster_create
+        # The splits of a million maps take more than the default allows.
+        cluster_create mapreduce.jobtracker.split.metainfo.maxsize=-1
     fi
     cd "$CLUSTER"
     cluster_start_jobtracker "$server"

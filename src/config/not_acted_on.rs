@@ -48,6 +48,8 @@ const OF_JOBTRACKER: &[Entry] = &[
         "mapreduce.jobtracker.jobhistory.block.size",
         "history files are written as a whole, with the block size of their file system",
     ),
+    ("mapred.job.tracker.persist.jobstatus.dir", "state.db has what its files would have"),
+    ("mapreduce.jobtracker.persist.jobstatus.dir", "state.db has what its files would have"),
     ("mapred.job.tracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
     ("mapreduce.jobtracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
     ("mapred.permissions.supergroup", "administrators are the daemon's user and mapreduce.cluster.administrators"),

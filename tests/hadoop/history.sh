@@ -94,7 +94,7 @@ run_under() {
         done
     done
     hadoop alice org.apache.hadoop.tools.rumen.TraceBuilder "file://$CLUSTER/trace.json" "file://$CLUSTER/topology.json" \
-        $(find "$CLUSTER/history/done" -type f ! -name '.*' | sed 's|^|file://|') >"$out/rumen.log" 2>&1 ||
+        $(find "$CLUSTER/history/done" -type f ! -name '.*' | sort | sed 's|^|file://|') >"$out/rumen.log" 2>&1 ||
         { cat "$out/rumen.log"; fail "TraceBuilder cannot read the done folder of $1"; }
     cp "$CLUSTER/trace.json" "$CLUSTER/topology.json" "$out"
     mkdir "$out/raw"

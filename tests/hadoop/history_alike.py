@@ -23,7 +23,7 @@ def plain(text: str, cluster: str) -> str:
     text = re.sub(r"\d{1,2}-[A-Z][a-z]{2}-\d{4} \d\d:\d\d:\d\d( \([^)]*\))?", "TIME", text)
     text = re.sub(r"worker-\d", "worker", text)
     text = re.sub(r"(worker|localhost|127\.0\.0\.1):\d+", r"\1:PORT", text)
-    text = re.sub(r"\b1\d{12}\b", "MS", text)
+    text = re.sub(r"(?<!\d)1\d{12}(?!\d)", "MS", text)
     text = re.sub(r"\b(\d+hrs, )?(\d+mins, )?\d+sec\b", "DURATION", text)
     return text
 
@@ -42,8 +42,10 @@ def history(path: Path, cluster: str) -> list[str]:
         line = re.sub(r"(best performing \w+ task|The last \w+ task) task_\S+", r"\1 TASK", line)
         if re.match(r"task_START_\S+ DURATION$", line):
             line = "TASK DURATION"
-        # Launched once on each of two trackers, or twice on one.
-        lines.append(line.rstrip())
+        # The last text of a child that dies comes or does not, under either JobTracker; the address of its log stands behind it.
+        line = re.sub(r"java\.lang\.RuntimeException: PipeMapRed.*|http://worker:PORT/tasklog\S*", "", line).rstrip()
+        if line and not line.startswith("\tat "):
+            lines.append(line)
     return sorted(lines)
 
 
@@ -55,8 +57,9 @@ def trace(path: Path, topology: Path, cluster: str) -> list[str]:
         jobs.append(job)
         text = text[end:]
     lines = []
-    for job in sorted(jobs, key=lambda job: job["jobID"]):
-        flatten(job, job["jobID"], lines)
+    # A failed job has no end here: TraceBuilder stumbles over the line about the task that failed it.
+    for job in sorted(jobs, key=lambda job: job["jobID"] or ""):
+        flatten(job, job["jobID"] or "", lines)
     lines.extend(sorted(plain(topology.read_text(), cluster).split()))
     return sorted(plain("\n".join(lines), cluster).splitlines())
 
@@ -71,8 +74,8 @@ def flatten(value: object, name: str, lines: list[str]) -> None:
     """Appends each value with the path to it."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if "CDF" in key or key == "jobProperties":
-                # Made of times; made of the configuration.
+            if "CDF" in key or key in ("jobProperties", "resourceUsageMetrics"):
+                # Made of times; made of the configuration; of the machine.
                 continue
             flatten(inner, f"{name}.{key}", lines)
     elif isinstance(value, list):

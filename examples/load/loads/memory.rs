@@ -1,4 +1,4 @@
-//! What a tracker, a waiting map, a finished map and a job take of resident memory.
+//! What a tracker, an accepted map, one that waits for a slot, a finished map and a job take of resident memory.
 
 use std::time::Duration;
 
@@ -10,11 +10,15 @@ use crate::arguments::Memory;
 use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
-use crate::steady_tracker::Ending;
+use crate::steady_tracker::{Ending, Slots};
 
 /// Trackers that run the maps; the rest keep silent after their first call.
 const BUSY: u32 = 200;
 const LIMIT: Duration = Duration::from_secs(300);
+/// Of the tracker that sets the large job up and has no slot for its maps.
+const NO_MAPS: Slots = Slots::new(0, 1);
+/// Heartbeats per second of that one, and how long it calls: setup needs three.
+const SETUP: (u32, Duration) = (20, Duration::from_secs(1));
 
 pub async fn run(bench: &Bench, arguments: &Memory) -> anyhow::Result<Vec<Row>> {
     let &Memory { trackers, maps, jobs } = arguments;
@@ -31,14 +35,21 @@ pub async fn run(bench: &Bench, arguments: &Memory) -> anyhow::Result<Vec<Row>> 
     // The first are the busy ones, whose reduce never ends: the job stays, with all its maps.
     let mut busy = bench.fleet(0, BUSY, USUAL_SLOTS, Ending::MapsSoon).await?;
     let silent = bench.fleet(BUSY, trackers.saturating_sub(BUSY), USUAL_SLOTS, Ending::Never).await?;
+    let mut setter = bench.fleet(trackers.max(BUSY), 1, NO_MAPS, Ending::Never).await?;
     bench.process.settle().await?;
-    note("registered, with its connection".to_owned(), "tracker", trackers.max(BUSY))?;
+    note("registered, with its connection".to_owned(), "tracker", trackers.max(BUSY) + 1)?;
 
     let shape = JobShape { maps, reduces: 1, reduces_start_early: false, holders: trackers };
     let large = client.stage(&shape.files()).await?;
     client.submit(&large).await?;
     bench.process.settle().await?;
-    note(format!("one job of {maps} maps"), "waiting map", maps)?;
+    note(format!("one job of {maps} maps"), "accepted map", maps)?;
+
+    // Its maps are requested once it is set up; nothing else changes.
+    let brought = setter.drive_for(SETUP.0, SETUP.1).await?;
+    ensure!(brought.told.housekeeping == 1, "{} tasks set the job up", brought.told.housekeeping);
+    bench.process.settle().await?;
+    note("on top of an accepted one".to_owned(), "waiting map", maps)?;
 
     let drive = Drive::new(0, LIMIT);
     let finished = async {
@@ -57,6 +68,6 @@ pub async fn run(bench: &Bench, arguments: &Memory) -> anyhow::Result<Vec<Row>> 
     let small = client.stage_many(jobs, &shape).await?;
     bench.submit_all(&mut client, &small).await?;
     note("10 waiting maps, 1 reduce".to_owned(), "job", jobs)?;
-    drop((busy, silent));
+    drop((busy, silent, setter));
     Ok(rows)
 }

@@ -62,7 +62,7 @@ keys! {
     TASK_CACHE_LEVELS = "mapred.task.cache.levels" ["mapreduce.jobtracker.taskcache.levels"], Number(Count, 1, 8), Some("2"),
         "Not acted on yet. Levels of locality: 1 host, 2 host and rack.";
     MAX_TASKS_PER_JOB = "mapred.jobtracker.maxtasks.per.job" ["mapreduce.jobtracker.maxtasks.perjob"], Number(Count, ANY, INT), Some("-1"),
-        "Maximum number of maps and reduces of one job. Below 1: no limit.";
+        "Maximum number of maps and reduces of one job, at most 1,000,000. Below 1: that many.";
     JOB_CONF_LIMIT = "mapred.user.jobconf.limit", Number(Bytes, 1, 1 << 30), Some("5242880"),
         "Maximum size of job.xml.";
     SPLIT_META_LIMIT = "mapreduce.jobtracker.split.metainfo.maxsize", Number(Bytes, ANY, MOST), Some("10000000"),
@@ -101,8 +101,6 @@ keys! {
         "Whether jobs that memory no longer has are answered from `state.db`.";
     COMPLETED_STORE_HOURS = "mapred.job.tracker.persist.jobstatus.hours" ["mapreduce.jobtracker.persist.jobstatus.hours"], Number(Count, 0, 1 << 20), Some("0"),
         "Time for which they are, from the end of a job, hours. 0: never.";
-    COMPLETED_STORE_DIR = "mapred.job.tracker.persist.jobstatus.dir" ["mapreduce.jobtracker.persist.jobstatus.dir"], Text, Some("/jobtracker/jobsInfo"),
-        "Honoured otherwise: `state.db` has all of it, so no file is written there.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("true"),
         "Whether unfinished jobs continue after a restart; if not, they end KILLED at the start. On by default, unlike in Hadoop, where it runs them again from the start.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),

@@ -49,8 +49,8 @@ fn read(file: &str) -> Vec<Read> {
     records
 }
 
-/// Splits `(a)(b)...` or `{..}{..}` into what stands between unescaped brackets, still escaped.
-fn blocks(mut text: &str, open: char, close: char) -> Vec<String> {
+/// Splits the `(a)(b)...` or `{..}{..}` that a text begins with into what stands between unescaped brackets, still escaped; and what follows.
+fn blocks(mut text: &str, open: char, close: char) -> (Vec<String>, &str) {
     let mut found = Vec::new();
     while let Some(rest) = text.strip_prefix(open) {
         let mut is_escaped = false;
@@ -63,16 +63,15 @@ fn blocks(mut text: &str, open: char, close: char) -> Vec<String> {
         found.push(rest[..end].to_owned());
         text = &rest[end + 1..];
     }
-    found
+    (found, text)
 }
 
 fn counters(text: &str) -> Counters {
     let name = |text: &String| until(&format!("{text})"), ')').0;
-    let groups = blocks(text, '{', '}').into_iter().map(|group| {
-        let names = blocks(&group, '(', ')');
-        let counters = &group[group.find('[').unwrap_or(group.len())..];
-        let counters = blocks(counters, '[', ']').into_iter().map(|counter| {
-            let parts = blocks(&counter, '(', ')');
+    let groups = blocks(text, '{', '}').0.into_iter().map(|group| {
+        let (names, counters) = blocks(&group, '(', ')');
+        let counters = blocks(counters, '[', ']').0.into_iter().map(|counter| {
+            let (parts, _) = blocks(&counter, '(', ')');
             let (own, display) = (name(&parts[0]), name(&parts[1]));
             let display_name = (own != display).then(|| display.as_str().into());
             Counter { name: own.as_str().into(), display_name, value: parts[2].parse().unwrap() }

@@ -68,6 +68,7 @@ cluster_conf() {
             -e "s|@MAP_SLOTS@|$MAP_SLOTS|g; s|@REDUCE_SLOTS@|$REDUCE_SLOTS|g; s|@JAVA_EXPORTS@|$JAVA_EXPORTS|g" \
             -e "/@EXTRA@/{r $CLUSTER/extra.xml" -e 'd}' "$file" >"$2/${file##*/}"
     done
+    [[ ! -f $CLUSTER/conf/hdfs-site.xml || $2 -ef $CLUSTER/conf ]] || cp "$CLUSTER/conf/hdfs-site.xml" "$2"
 }
 
 # Replaces the shell that runs it by COMMAND, which dies with its parent.

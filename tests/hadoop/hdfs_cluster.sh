@@ -5,6 +5,7 @@
 #   hdfs_start_namenode             formats it the first time; returns when its port is open
 #   hdfs_start_datanode NUMBER      from 1; hdfs_wait_datanodes N returns when so many are registered
 #   datanode_port NUMBER            its data port
+#   hdfs_for_jobs USER...           after hdfs_create: starts all of it, with homes of these users; the cluster's files of jobs lie there
 #   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
 
 hdfs_create() {
@@ -18,6 +19,23 @@ hdfs_create() {
     for ((number = 1; number <= DATANODES; number++)); do
         hdfs_conf "$CLUSTER/datanode-$number" "$number"
         mkdir -m 755 "$CLUSTER/datanode-$number/data"
+    done
+}
+
+hdfs_for_jobs() {
+    local user number
+    HDFS_SYSTEM=/mapred/system HDFS_STAGING=/user
+    # The superuser of HDFS is the one that started it.
+    OURS_AS=("$LIVE_DIR/isolated.sh" --user "$DAEMON_USER")
+    cluster_conf localhost "$CLUSTER/conf"
+    hdfs_start_namenode
+    for ((number = 1; number <= DATANODES; number++)); do
+        hdfs_start_datanode "$number"
+    done
+    hdfs_wait_datanodes "$DATANODES"
+    for user in "$@"; do
+        fs_shell "$DAEMON_USER" -mkdir "/user/$user"
+        fs_shell "$DAEMON_USER" -chown "$user" "/user/$user"
     done
 }
 
@@ -44,6 +62,7 @@ hdfs_conf() {
         hdfs_property dfs.replication.interval 1
         hdfs_property dfs.namenode.handler.count 4
         if ((first > 0)); then
+            hdfs_property slave.host.name "worker-$2"
             hdfs_property dfs.data.dir "$home/data"
             hdfs_property dfs.datanode.address "127.0.0.1:${HDFS_PORTS[$first]}"
             hdfs_property dfs.datanode.http.address "127.0.0.1:${HDFS_PORTS[$((first + 1))]}"

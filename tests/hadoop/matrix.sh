@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
-# matrix.sh [--jobtracker java|ours]... [--workers stock|ours|mixed]... [--client stock|ours]... [--record FOLDER] [JOB]...
+# matrix.sh [--jobtracker java|ours]... [--workers stock|ours|mixed]... [--client stock|ours]... [--files hdfs] [--record FOLDER] [JOB]...
 #
 # Runs the same streaming jobs in each cell of {JobTracker} x {workers} x {client} (default: every one) and compares the bytes of all output files
 # and the framework's counters with those in recorded/matrix, which Hadoop alone left. Mixed: a stock TaskTracker and a built-in one
 # on each job, fetching map output from each other. Ends with a line `N agree, N differ`, and 1 when any differs. With --record nothing is
-# compared: what the first of the cells gives goes into the folder.
+# compared: what the first of the cells gives goes into the folder. With --files hdfs all files of jobs lie in a stock
+# HDFS with two DataNodes, and the first of the cells is what the others are compared with.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+. "$LIVE_DIR/hdfs_cluster.sh"
 
-usage="usage: matrix.sh [--jobtracker java|ours]... [--workers stock|ours|mixed]... [--client stock|ours]... [--record FOLDER] [JOB]..."
-jobtrackers=() workers=() clients=() record=
+usage="usage: matrix.sh [--jobtracker java|ours]... [--workers stock|ours|mixed]... [--client stock|ours]... [--files hdfs] [--record FOLDER] [JOB]..."
+jobtrackers=() workers=() clients=() record= on_hdfs=
 while [[ ${1:-} == --* ]]; do
     [[ $# -ge 2 ]] || fail "$usage"
     case $1 in
     --jobtracker) jobtrackers+=("$2") ;;
     --workers) workers+=("$2") ;;
     --client) clients+=("$2") ;;
+    --files) [[ $2 == hdfs ]] || fail "$usage"; on_hdfs=1 ;;
     --record) record=$(mkdir -p "$2" && realpath "$2") ;;
     *) fail "$usage" ;;
     esac
@@ -82,10 +85,11 @@ make_inputs() {
 
 # Submits the described job by the client $1; prints what the client says.
 submit() {
-    local words=(-D mapred.map.tasks=2) property file
+    local words=(-D mapred.map.tasks=2) property file in=$CLUSTER/input out=$PWD/out
+    [[ -z $on_hdfs ]] || in=/user/alice/input out=/user/alice/${PWD##*/}
     for property in "${properties[@]}"; do words+=(-D "$property"); done
     if [[ $1 == stock ]]; then
-        words+=(-D "mapred.reduce.tasks=$reduces" -input "$CLUSTER/input/$input" -output "$PWD/out" -mapper "$mapper" -reducer "$reducer")
+        words+=(-D "mapred.reduce.tasks=$reduces" -input "$in/$input" -output "$out" -mapper "$mapper" -reducer "$reducer")
         [[ -z $combiner ]] || words+=(-combiner "$combiner")
         for file in "${files[@]}"; do words+=(-file "$file"); done
         case $format in
@@ -95,7 +99,7 @@ submit() {
         [[ ${properties[*]} != *num.key.fields* ]] || words+=(-partitioner org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner)
         hadoop alice org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-streaming-1.2.1.jar" "${words[@]}" 2>&1
     else
-        words+=(--conf "$CLUSTER/conf" --user alice --input "$CLUSTER/input/$input" --output "$PWD/out" --mapper "$mapper" --reducer "$reducer")
+        words+=(--conf "$CLUSTER/conf" --user alice --input "$in/$input" --output "$out" --mapper "$mapper" --reducer "$reducer")
         words+=(--reduces "$reduces" --input-format "$format" --streaming-jar "$HADOOP_LIB/hadoop-streaming-1.2.1.jar")
         [[ -z $combiner ]] || words+=(--combiner "$combiner")
         for file in "${files[@]}"; do words+=(--file "$file"); done
@@ -112,10 +116,11 @@ run_job() {
     cd "$3"
     submit "$1" >said || { cat said; return 1; }
     job=$(grep -oE 'job_[0-9]+_[0-9]+' said | head -n 1)
+    [[ -z $on_hdfs ]] || fs_shell alice -get "/user/alice/${PWD##*/}" out >get.out 2>&1 || { cat get.out; return 1; }
     # The Java JobTracker leaves the history of a job beside its output.
     (cd out && find . -path ./_logs -prune -o -type f -printf '%P\n' | sort | xargs sha1sum) >files
     "$PROGRAM" job counters "$job" --conf "$CLUSTER/conf" --json >counters.json
-    python3 "$JOBS_DIR/certain_counters.py" counters.json "${#CLUSTER}" "$vague" >counters
+    python3 "$JOBS_DIR/certain_counters.py" counters.json "$([[ -n $on_hdfs ]] && echo 0 || echo "${#CLUSTER}")" "$vague" >counters
     cat files counters >record
     echo "$((SECONDS - began))" >seconds
 }
@@ -124,6 +129,10 @@ run_job() {
 run_cells() {
     local client name
     cluster_create
+    if [[ -n $on_hdfs ]]; then
+        hdfs_create 2
+        hdfs_for_jobs alice
+    fi
     cluster_start_jobtracker "$1"
     case $2 in
     stock) cluster_start_tasktracker worker-1; cluster_start_tasktracker worker-2 ;;
@@ -133,6 +142,7 @@ run_cells() {
     esac
     cluster_wait_trackers 2
     make_inputs
+    [[ -z $on_hdfs ]] || fs_shell alice -put "$CLUSTER/input" input
     for client in "${clients[@]}"; do
         for name in "${jobs[@]}"; do
             (($(jobs -pr | wc -l) < AT_ONCE)) || wait -n || true
@@ -153,6 +163,10 @@ run_cells() {
 
 records=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-matrix.XXXXXX")
 agree=0 differ=0
+if [[ -n $on_hdfs ]]; then
+    RECORDED=$records/first
+    mkdir "$RECORDED"
+fi
 for jobtracker in "${jobtrackers[@]}"; do
     for kind in "${workers[@]}"; do
         folder=$records/$jobtracker-$kind
@@ -168,6 +182,8 @@ for jobtracker in "${jobtrackers[@]}"; do
                     verdict="FAILED"$'\n'"$(tail -n 20 "$folder/$client-$name.why" 2>/dev/null || true)"
                 elif [[ -n $record ]]; then
                     [[ -f $record/$name ]] || cp "$folder/$client-$name" "$record/$name"
+                elif [[ -n $on_hdfs && ! -f $RECORDED/$name ]]; then
+                    cp "$folder/$client-$name" "$RECORDED/$name"
                 elif ! why=$(diff "$RECORDED/$name" "$folder/$client-$name"); then
                     verdict="DIFFERS"$'\n'"$why"
                 fi

@@ -27,6 +27,14 @@ pub(super) struct OrderEntry {
     pub(super) app: AppId,
 }
 
+/// Where an app stands, comparable with others of the same order: the groups that it is in from the root down, each under
+/// its key, then the app.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Standing {
+    groups: Vec<(GroupKey, GroupId)>,
+    app: (AppKey, AppId),
+}
+
 /// Groups with demand, and in each its groups or apps with demand.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Order {
@@ -99,11 +107,13 @@ impl Order {
         true
     }
 
-    /// Returns a group that was parked to the order.
-    pub(super) fn wake(&mut self, group: GroupId, tree: &impl GroupTree) {
-        if !self.parked.is_empty() && self.parked.remove(&(top_of(group, tree), group)) {
+    /// Returns a group that was parked to the order; false when it was not.
+    pub(super) fn wake(&mut self, group: GroupId, tree: &impl GroupTree) -> bool {
+        let was_parked = !self.parked.is_empty() && self.parked.remove(&(top_of(group, tree), group));
+        if was_parked {
             self.rekey(group, tree);
         }
+        was_parked
     }
 
     pub(super) fn has_parked(&self) -> bool {
@@ -320,6 +330,18 @@ impl Order {
         }
     }
 
+    /// Where an app stands; none below a group that is parked.
+    pub(super) fn standing_of(&self, OrderEntry { leaf, app_key, app }: OrderEntry) -> Option<Standing> {
+        let (mut groups, mut next) = (Vec::new(), Some(leaf));
+        while let Some(id) = next {
+            let group = self.groups.get(&id)?;
+            groups.push((group.key?, id));
+            next = group.parent;
+        }
+        groups.reverse();
+        Some(Standing { groups, app: (app_key, app) })
+    }
+
     /// The first app at or after an entry that may have been removed; leaf by leaf, whatever their keys.
     pub(super) fn at_or_after(&self, from: &OrderEntry) -> Option<OrderEntry> {
         // Without groups in groups and parked ones, two iterations at most: only the leaf of the entry itself may have
@@ -355,6 +377,14 @@ impl Order {
 /// The group below the root that a group is, or is in.
 fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
     std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
+}
+
+// === impl Standing ===
+
+impl Standing {
+    pub(super) fn app(&self) -> AppId {
+        self.app.1
+    }
 }
 
 // === impl OrderedGroup ===
@@ -438,6 +468,27 @@ mod tests {
     #[test]
     fn the_first_app_of_a_leaf_places_the_leaf() {
         assert_eq!(walk(with(&[(LEFT, 5), (RIGHT, 3), (LEFT, 1)])), [1, 3, 5]);
+    }
+
+    #[test]
+    fn apps_stand_in_the_order_of_a_walk() {
+        let top = RIGHT.next();
+        let tree = Tree { parents: BTreeMap::from([(LEFT, top)]), ..flat() };
+        let mut order = Order::default();
+        let mut standings = Vec::new();
+        for (leaf, number) in [(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)] {
+            let (key, id) = app(number);
+            order.insert(leaf, FirstApp { key, slots: 1 }, id, &tree);
+        }
+        for (leaf, number) in [(RIGHT, 3), (RIGHT, 2), (LEFT, 4), (LEFT, 1)] {
+            let (app_key, app) = app(number);
+            standings.extend(order.standing_of(OrderEntry { leaf, app_key, app }));
+        }
+        standings.sort();
+        assert_eq!(standings.iter().map(|one| one.app().get()).collect::<Vec<_>>(), [1, 4, 2, 3]);
+        order.park(top, &tree);
+        let (app_key, app) = app(1);
+        assert_eq!(order.standing_of(OrderEntry { leaf: LEFT, app_key, app }), None);
     }
 
     #[test]

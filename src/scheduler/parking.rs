@@ -40,6 +40,7 @@ impl Scheduler {
     pub(super) fn wake_app(&mut self, id: AppId, pool: Pool) {
         if self.unpark_app(id, pool) {
             self.enqueue(id, pool);
+            self.note_woken(true, pool);
         }
     }
 
@@ -57,13 +58,19 @@ impl Scheduler {
             return;
         }
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
-        self.groups.path(group).for_each(|id| self.orders[pool].wake(id, &keys));
+        let woken = self.groups.path(group).fold(false, |woken, id| self.orders[pool].wake(id, &keys) || woken);
+        self.note_woken(woken, pool);
     }
 
     /// Returns a group to the order.
     pub(super) fn wake_group(&mut self, group: GroupId, pool: Pool) {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
-        self.orders[pool].wake(group, &keys);
+        let is_woken = self.orders[pool].wake(group, &keys);
+        self.note_woken(is_woken, pool);
+    }
+
+    fn note_woken(&mut self, is_woken: bool, pool: Pool) {
+        self.containers.has_woken |= is_woken && pool == Pool::Container;
     }
 
     /// Returns all parked apps and groups below a group, and itself, to the order. Linear in what is parked below the

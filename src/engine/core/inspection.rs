@@ -67,6 +67,11 @@ impl<'a> Inspection<'a> {
         self.engine.applications.app(application)
     }
 
+    /// All registered trackers.
+    pub fn trackers(self) -> impl Iterator<Item = TrackerId> + 'a {
+        self.engine.trackers.iter().map(|tracker| tracker.id)
+    }
+
     /// Trackers that accept tasks, with their slots.
     pub fn trackers_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
         let at_work = self.engine.trackers.iter().filter(move |tracker| self.engine.can_take_work(tracker, now));

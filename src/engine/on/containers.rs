@@ -267,7 +267,7 @@ impl Engine {
     pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
         let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
         let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
-        let is_limited = self.cluster.scheduler.is_container_limited(app);
+        let is_limited = |request: &RequestType| self.cluster.scheduler.is_container_limited(app, request);
         waiting
             .map(|waiting| WaitingRequest {
                 priority: waiting.request.priority,
@@ -278,8 +278,8 @@ impl Engine {
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,
                     // Limits on running jobs admit them in order; the others are on what a queue or a user holds.
-                    _ if is_limited && self.config.policy.has_pools() => WaitingReason::EarlierJobs,
-                    _ if is_limited => WaitingReason::QuotaFull,
+                    _ if is_limited(&waiting.request) && self.config.policy.has_pools() => WaitingReason::EarlierJobs,
+                    _ if is_limited(&waiting.request) => WaitingReason::QuotaFull,
                     ContainerReason::LocalityDelay => WaitingReason::LocalityDelay,
                     reason => self.why_market_waits(application, app, waiting.request).unwrap_or(match reason {
                         ContainerReason::NoneFree => WaitingReason::NoneFree,

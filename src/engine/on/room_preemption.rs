@@ -15,12 +15,23 @@ use crate::scheduler::{
 use super::chosen_victims::{ChosenVictims, Victim};
 use super::live_queue::LiveQueue;
 
+/// Most applications of a queue that a round considers beyond those that fill its quota.
+const APPLICATIONS_IN_RESERVE: usize = 16;
+
 /// What the live applications of a queue hold and want.
 #[derive(Default)]
 struct QueueContainers<'a> {
     /// In the order of their grants, those whose end is ordered left out.
     retained: Vec<&'a Container>,
     applications: Vec<&'a Application>,
+}
+
+/// All live containers.
+#[derive(Default)]
+struct Containers<'a> {
+    by_group: BTreeMap<GroupId, QueueContainers<'a>>,
+    /// Those whose end is ordered.
+    ending: Vec<&'a Container>,
 }
 
 // === impl Engine: rounds for all pools ===
@@ -34,27 +45,35 @@ impl Engine {
 
     /// Chooses victims of all pools by the current state, without marking them.
     pub(super) fn choose_room_victims(&self, now: Now) -> ChosenVictims {
-        let mut containers = self.containers_by_group();
         let mut queues = self.queues_in_a_round();
+        if !queues.iter().any(|queue| self.waits_below_quota(queue)) {
+            return ChosenVictims::default();
+        }
+        let Containers { mut by_group, ending } = self.containers();
         self.add_jobs(&mut queues);
-        queues.retain(|queue| !queue.jobs.is_empty() || containers.contains_key(&queue.group));
-        let mut nodes = self.room_of_nodes(now);
+        queues.retain(|queue| !queue.jobs.is_empty() || by_group.contains_key(&queue.group));
+        let mut nodes = self.room_of_nodes(&ending, now);
         self.place_setups_with_room(&mut queues, &mut nodes, now);
-        let (mut chosen, mut short, mut over, mut reasons) = (ChosenVictims::default(), vec![], vec![], vec![]);
-        for queue in &queues {
-            let held = containers.remove(&queue.group).unwrap_or_default();
-            let (wants, has) = (self.short_queue(queue, &held), self.over_queue(queue, &held, over.len()));
+        let held: Vec<_> = queues.iter().map(|queue| by_group.remove(&queue.group).unwrap_or_default()).collect();
+        let mut chosen = ChosenVictims::default();
+        let mut short = Vec::new();
+        for (queue, held) in queues.iter().zip(&held) {
+            let wants = self.short_queue(queue, held);
             if wants.slots() > 0 {
                 *chosen.short.entry(queue.name.to_owned()).or_default() += wants.slots();
                 short.push(wants);
             }
-            if !has.holders.is_empty() {
-                over.push(has);
-                reasons.push(self.reasons_of(queue, &held));
-            }
         }
         if short.is_empty() {
             return ChosenVictims::default();
+        }
+        let (mut over, mut reasons) = (Vec::new(), Vec::new());
+        for (queue, held) in queues.iter().zip(&held) {
+            let has = self.over_queue(queue, held, over.len());
+            if !has.holders.is_empty() {
+                over.push(has);
+                reasons.push(self.reasons_of(queue, held));
+            }
         }
         let RoundOutcome { victims, earmarks } =
             RoomRound { short, nodes, over }.decide(|work, node| self.can_use_room(work, node));
@@ -69,26 +88,38 @@ impl Engine {
         chosen
     }
 
-    fn containers_by_group(&self) -> BTreeMap<GroupId, QueueContainers<'_>> {
-        let mut groups: BTreeMap<GroupId, QueueContainers<'_>> = BTreeMap::new();
+    /// Whether something waits in a queue that holds less than it has bought of what it waits for, as far as sums say: else
+    /// it is not short.
+    fn waits_below_quota(&self, queue: &LiveQueue<'_>) -> bool {
+        let waiting = self.cluster.scheduler.waiting(queue.group);
+        let has_setups = !self.cluster.housekeeping.setup.is_empty();
+        let has_room = || self.bought_by(queue).left_for_containers(queue.retained) > 0;
+        Kind::ALL.into_iter().any(|kind| queue.room(kind) > 0 && (has_setups || waiting[kind] > 0))
+            || self.cluster.scheduler.group_containers(queue.group).waiting > 0 && has_room()
+    }
+
+    fn containers(&self) -> Containers<'_> {
+        let mut all = Containers::default();
         for application in self.applications.iter() {
+            let (ending, retained): (Vec<_>, Vec<_>) = application.live().partition(|one| one.kill.is_some());
+            all.ending.extend(ending);
             let group = self.applications.app(application.id()).and_then(|app| self.cluster.scheduler.group_of(app));
             let Some(group) = group else { continue };
-            let of_group = groups.entry(group).or_default();
-            of_group.retained.extend(application.live().filter(|container| container.kill.is_none()));
+            let of_group = all.by_group.entry(group).or_default();
+            of_group.retained.extend(retained);
             if !application.is_over() {
                 of_group.applications.push(application);
             }
         }
-        for of_group in groups.values_mut() {
+        for of_group in all.by_group.values_mut() {
             of_group.retained.sort_by_key(|container| (container.granted_ms, container.id));
             of_group.applications.sort_by_key(|application| application.submitted.order);
         }
-        groups
+        all
     }
 
     /// What is free or being released on each node that takes work.
-    fn room_of_nodes(&self, now: Now) -> BTreeMap<TrackerId, NodeRoom> {
+    fn room_of_nodes(&self, ending: &[&Container], now: Now) -> BTreeMap<TrackerId, NodeRoom> {
         let scheduler = &self.cluster.scheduler;
         let mut nodes = BTreeMap::new();
         for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
@@ -96,8 +127,7 @@ impl Engine {
             Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] == 0).for_each(|kind| slots[kind] = 0);
             nodes.insert(tracker.id, NodeRoom { slots, room: scheduler.incoming_room(tracker.id) });
         }
-        let killed = self.applications.iter().flat_map(Application::live).filter(|one| one.kill.is_some());
-        for container in killed {
+        for container in ending {
             let node = self.node_of(container).and_then(|node| nodes.get_mut(&node));
             if let Some(room) = node.and_then(|node| node.room.as_mut()) {
                 *room = room.checked_add(container.request.capability).unwrap_or(*room);
@@ -165,13 +195,16 @@ impl Engine {
         let due = self.bought_by(queue).left_for_containers(with_tasks);
         let need = due.saturating_sub(self.slots_of(&held.retained));
         short.need.container = need;
-        let mut wanted = 0_u32;
+        let (mut wanted, mut reserve) = (0_u32, 0);
         for application in &held.applications {
-            if wanted >= need {
+            // Nodes may be of no use to those before it.
+            if need == 0 || reserve >= APPLICATIONS_IN_RESERVE {
                 break;
             }
             let Some(app) = self.applications.app(application.id()) else { continue };
-            for (request, count) in self.cluster.scheduler.grantable_containers(app) {
+            let types = self.cluster.scheduler.grantable_containers(app);
+            reserve += usize::from(wanted >= need && !types.is_empty());
+            for (request, count) in types {
                 let (slots, room) = (request.capability.slots(slot), request.capability);
                 wanted = wanted.saturating_add(count.saturating_mul(slots));
                 let (pool, request, is_constrained) = (Pool::Container, Some(request), true);

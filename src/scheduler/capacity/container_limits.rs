@@ -28,11 +28,11 @@ impl Capacity {
     }
 
     /// Wakes what limits on containers may let have more after the usage of an app changed: those of the queue's other
-    /// users grow with it, while the queue is above its capacity.
+    /// users grow with it, while the queue is above its capacity. The app may be over, and still hold slots.
     pub(super) fn release_containers(&self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
-        let Some(live) = self.apps.get(&id) else { return };
-        if view.group(live.queue).is_some_and(|queue| queue.waiting.container > 0) {
-            reaction.wake_containers_below(live.queue);
+        let Some(app) = view.app(id) else { return };
+        if view.group(app.spec.group).is_some_and(|queue| queue.waiting.container > 0) {
+            reaction.wake_containers_below(app.spec.group);
         }
     }
 
@@ -52,9 +52,7 @@ impl Capacity {
             SlotVerdict::QueueAtMaximum { .. } if !limit.share.has_room(limit.occupied, 1) => {
                 Verdict::ParkGroup(live.queue)
             }
-            SlotVerdict::UserAtLimit { .. } if limit.verdict(by_user, 1) != SlotVerdict::Allowed => {
-                Verdict::ParkGroup(live.user)
-            }
+            SlotVerdict::UserAtLimit { .. } if limit.is_exhausted(by_user) => Verdict::ParkGroup(live.user),
             SlotVerdict::QueueAtMaximum { .. } | SlotVerdict::UserAtLimit { .. } => Verdict::ParkApp,
         }
     }

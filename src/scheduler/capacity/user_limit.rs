@@ -44,12 +44,20 @@ impl UserLimit {
     /// Below capacity the queue's capacity is divided; above it, what the queue would occupy. A queue counts as having
     /// room for one task, so that queues of less than one slot progress.
     pub fn slots(&self, slots: u32) -> u64 {
-        let capacity = u64::from(self.share.capacity.max(slots));
+        self.part(slots).min(self.factor.times(self.capacity(slots)))
+    }
+
+    fn capacity(&self, slots: u32) -> u64 {
+        u64::from(self.share.capacity.max(slots))
+    }
+
+    /// Its part among the users, whatever the factor.
+    fn part(&self, slots: u32) -> u64 {
         let wanted = u64::from(self.occupied) + u64::from(slots);
-        let current = capacity.max(wanted);
+        let current = self.capacity(slots).max(wanted);
         let equal_part = current.div_ceil(u64::from(self.active_users.max(1)));
         let minimum = (u64::from(self.minimum_percent) * current).div_ceil(100);
-        equal_part.max(minimum).min(self.factor.times(capacity))
+        equal_part.max(minimum)
     }
 
     /// Whether a user that occupies `by_user` slots may take `slots` more.
@@ -62,5 +70,13 @@ impl UserLimit {
             return SlotVerdict::UserAtLimit { limit };
         }
         SlotVerdict::Allowed
+    }
+
+    /// Whether a user that occupies `by_user` slots may take no number of slots. One that is refused few may be allowed
+    /// more where the factor is above one, since the capacity counts as large enough for one task: then false.
+    pub fn is_exhausted(&self, by_user: u32) -> bool {
+        let one_more = u64::from(by_user) + 1;
+        let grows_with_size = self.factor > Decimal::whole(1);
+        one_more > if grows_with_size { self.part(1) } else { self.slots(1) }
     }
 }

@@ -49,6 +49,8 @@ impl Scheduler {
         reserved.into_iter().for_each(|node| self.end_container_reservation(node));
         self.containers.asked.insert(id);
         self.update_demand(id);
+        // What it wants now may be within the limits.
+        self.wake_after_release(id, Pool::Container);
         Ok(())
     }
 
@@ -171,13 +173,7 @@ impl Scheduler {
                 self.enqueue(id, Pool::Container);
             }
             (_, 0) => self.dequeue(id, Pool::Container),
-            _ => {
-                self.update_slots_of_next(id, Pool::Container);
-                if after.1 < before.1 {
-                    // A smaller one may be within a limit.
-                    self.wake_after_release(id, Pool::Container);
-                }
-            }
+            _ => self.update_slots_of_next(id, Pool::Container),
         }
         self.notify(&Change::Demand { app: id, pool: Pool::Container });
     }

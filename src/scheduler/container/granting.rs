@@ -1,16 +1,13 @@
 //! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it
-//! gets room; an application that asks is offered the nodes with room that its rows name, then others.
-
-use std::collections::BTreeSet;
+//! gets room.
 
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
 use crate::scheduler::verdict::Verdict;
-use crate::scheduler::{AppId, RackId, SKIP_BUDGET, Scheduler};
+use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
-use super::container_table::ContainerTable;
+use super::ContainerSource;
 use super::offering::Outcome;
-use super::{ContainerSource, RequestType};
 
 /// The offers of one node.
 struct Walk {
@@ -19,20 +16,11 @@ struct Walk {
     resume: Option<OrderEntry>,
     /// Applications that are out of the order until the walk ends.
     passed_over: Vec<AppId>,
-    /// Applications that a limit took out of the order.
+    /// Applications that a limit took out of the order, since the last grant: it may have let them return.
     parked: u32,
+    /// Those of them that limits may let have another type on another node.
+    parked_here: Vec<AppId>,
     granted: u32,
-}
-
-/// The offers of nodes to one type of an application.
-struct Search {
-    app: AppId,
-    request: RequestType,
-    granted: u32,
-    /// Nodes that were offered in vain.
-    vain: u32,
-    /// Whether it may use no more nodes: it wants nothing more, or none as far away now, or has met too many in vain.
-    is_over: bool,
 }
 
 // === impl Scheduler: granting containers ===
@@ -48,6 +36,7 @@ impl Scheduler {
         self.containers.beating = Some(node);
         let granted = self.offer_node(node, true, source);
         self.containers.beating = None;
+        (self.containers.offered, self.containers.has_woken) = (Some(node), false);
         granted
     }
 
@@ -55,19 +44,30 @@ impl Scheduler {
     /// Returns how many. Call it after each event that asks for containers, ends one, or removes an application. The cost
     /// does not depend on nodes that have no room or get nothing.
     pub fn grant_containers(&mut self, source: &mut impl ContainerSource) -> u32 {
-        let mut granted = 0;
+        let mut granted = self.offer_again(source);
         loop {
             if let Some(node) = self.containers.freed.pop_first() {
                 granted += self.offer_node(node, false, source);
-            } else if let Some(app) = self.containers.asked.pop_first() {
-                granted += self.serve_app(app, source);
+            } else if !self.containers.asked.is_empty() {
+                granted += self.serve_asking(source);
             } else {
                 return granted;
             }
         }
     }
 
-    fn offer_node(&mut self, node: TrackerId, is_heartbeat: bool, source: &mut impl ContainerSource) -> u32 {
+    /// Offers the node that had its heartbeat to what a limit has let go since.
+    fn offer_again(&mut self, source: &mut impl ContainerSource) -> u32 {
+        let offered = self.containers.offered.take().filter(|_| std::mem::take(&mut self.containers.has_woken));
+        let Some(node) = offered else { return 0 };
+        self.containers.beating = Some(node);
+        let granted = self.offer_node(node, false, source);
+        self.containers.beating = None;
+        granted
+    }
+
+    /// Offers a node to all applications in their order.
+    pub(super) fn offer_node(&mut self, node: TrackerId, is_heartbeat: bool, source: &mut impl ContainerSource) -> u32 {
         self.check_container_reservation(node);
         let Some(entry) = self.nodes.get_mut(&node) else { return 0 };
         if entry.bag.as_ref().is_none_or(|bag| !bag.takes_containers) {
@@ -76,10 +76,12 @@ impl Scheduler {
         // A reserved node is not offered to applications behind the one that it is reserved for.
         let is_reserved = entry.bag.as_ref().is_some_and(|bag| bag.reserved.is_some());
         let resume = entry.resume.container.take().filter(|_| !is_reserved);
-        let mut walk = Walk { is_heartbeat, resume, passed_over: Vec::new(), parked: 0, granted: 0 };
+        let mut walk =
+            Walk { is_heartbeat, resume, passed_over: Vec::new(), parked: 0, parked_here: Vec::new(), granted: 0 };
         let earmarks = self.earmarks_on(node).len();
         self.walk_order(node, &mut walk, source);
         walk.passed_over.into_iter().for_each(|app| self.enqueue(app, Pool::Container));
+        walk.parked_here.into_iter().for_each(|app| self.wake_app(app, Pool::Container));
         // What was kept for one that took less is there for those that were passed over before.
         match self.earmarks_on(node).len() < earmarks {
             true => walk.granted + self.offer_node(node, false, source),
@@ -108,10 +110,14 @@ impl Scheduler {
             match outcome {
                 Outcome::Granted(_) => {
                     walk.granted += 1;
+                    walk.parked = 0;
                     continue;
                 }
                 Outcome::Limited(verdict) if self.park(next.app, verdict) => {
                     walk.parked += 1;
+                    if verdict == Verdict::ParkApp && self.has_permitted_type(next.app) {
+                        walk.parked_here.push(next.app);
+                    }
                     continue;
                 }
                 Outcome::Limited(Verdict::Stop) => break,
@@ -153,84 +159,5 @@ impl Scheduler {
 
     fn has_room(&self, node: TrackerId) -> bool {
         self.free_for_containers(node).is_some_and(|free| free.memory_mb > 0 && free.vcores > 0)
-    }
-
-    /// Offers an application the nodes with room: for each type those of its host rows, of its rack rows, then any, in
-    /// order of node number.
-    fn serve_app(&mut self, app: AppId, source: &mut impl ContainerSource) -> u32 {
-        let Some(demand) = self.demand(app) else { return 0 };
-        let requests: Vec<RequestType> = demand.types.keys().copied().collect();
-        let mut granted = 0;
-        for request in requests {
-            let mut search = Search { app, request, granted: 0, vain: 0, is_over: false };
-            self.serve_hosts(&mut search, source);
-            // A node that was too far away says nothing of another one on a host with a row.
-            search.is_over = !self.is_grantable(app, &request);
-            self.serve_racks(&mut search, source);
-            self.serve_any(&mut search, source);
-            granted += search.granted;
-        }
-        granted
-    }
-
-    fn serve_hosts(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
-        let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
-        let hosts = table.into_iter().flat_map(ContainerTable::wanted_hosts);
-        let hosts = hosts.filter_map(|host| self.topology.host(&host));
-        let capability = search.request.capability;
-        let nodes: BTreeSet<TrackerId> =
-            hosts.flat_map(|host| self.containers.nodes.on_host(host, capability)).collect();
-        nodes.into_iter().for_each(|node| self.serve_on(node, search, source));
-    }
-
-    fn serve_racks(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
-        let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
-        let racks = table.into_iter().flat_map(ContainerTable::wanted_racks);
-        let racks = racks.filter_map(|rack| self.topology.rack(&rack));
-        let capability = search.request.capability;
-        let next = |scheduler: &Scheduler, rack: RackId, from: TrackerId| {
-            Some((scheduler.containers.nodes.next_in_rack(rack, from, capability)?, rack))
-        };
-        let mut nodes: BTreeSet<_> = racks.filter_map(|rack| next(self, rack, TrackerId::NONE)).collect();
-        while let Some((node, rack)) = nodes.pop_first()
-            && !search.is_over
-        {
-            self.serve_on(node, search, source);
-            nodes.extend(next(self, rack, node.next()));
-        }
-    }
-
-    fn serve_any(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
-        let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
-        search.is_over |= table.is_none_or(|table| !table.may_leave_rows());
-        let mut from = TrackerId::NONE;
-        while !search.is_over
-            && let Some(node) = self.containers.nodes.next(from, search.request.capability)
-        {
-            self.serve_on(node, search, source);
-            from = node.next();
-        }
-    }
-
-    /// Offers a node to an application until it gets nothing more there.
-    fn serve_on(&mut self, node: TrackerId, search: &mut Search, source: &mut impl ContainerSource) {
-        let Search { app, request, granted: before, .. } = *search;
-        let is_reserved = self.reservation_on(node).is_some_and(|(other, _)| other != app);
-        while !is_reserved && self.is_grantable(app, &request) {
-            match self.offer_container(node, app, Some(request), source) {
-                Outcome::Granted(_) => search.granted += 1,
-                Outcome::Delayed(delayed) if delayed == request => {
-                    search.is_over = true;
-                    return;
-                }
-                Outcome::Limited(Verdict::ParkApp | Verdict::ParkGroup(_) | Verdict::Stop) => {
-                    search.is_over = true;
-                    return;
-                }
-                _ => break,
-            }
-        }
-        search.vain += u32::from(search.granted == before);
-        search.is_over = search.vain >= SKIP_BUDGET || !self.is_grantable(app, &request);
     }
 }

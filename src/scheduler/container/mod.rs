@@ -35,6 +35,7 @@ mod request_type;
 mod reserving;
 mod review;
 mod room_index;
+mod serving;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;

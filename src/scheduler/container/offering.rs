@@ -64,6 +64,14 @@ impl Scheduler {
         }
     }
 
+    /// Whether an offer of a node to an application would come to a grant, as far as its tables and limits say.
+    pub(super) fn would_grant(&self, node: TrackerId, id: AppId) -> bool {
+        match self.choose_type(node, id, None) {
+            Some(Choice::Grant(request, _)) => self.limit_of(node, id, &request).is_none(),
+            _ => false,
+        }
+    }
+
     /// What keeps an application from a container there; none: nothing does.
     fn limit_of(&self, node: TrackerId, app: AppId, request: &RequestType) -> Option<Verdict> {
         Some(self.review_container(app, node, request)).filter(|verdict| !matches!(verdict, Verdict::Ask(_)))

@@ -20,13 +20,18 @@ impl Scheduler {
         policy.review_container(app, &offered, &View { groups, totals, apps, nodes })
     }
 
-    /// Whether a limit of the policy keeps an application from the next container that it wants, on every node.
-    pub fn is_container_limited(&self, id: AppId) -> bool {
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
+    /// Whether a limit of the policy keeps an application from a container of a type, on every node.
+    pub fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
+        let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some(app) = apps.get(&id) else { return false };
-        let Some(demand) = app.containers.as_ref().filter(|demand| demand.waiting() > 0) else { return false };
-        let offered = OfferedContainer { slots: demand.slots_of_next(), blocks: 0 };
+        let offered = OfferedContainer { slots: request.capability.slots(containers.slot), blocks: 0 };
         let view = View { groups, totals, apps, nodes };
         !matches!(policy.review_container(app, &offered, &view), Verdict::Ask(_))
+    }
+
+    /// Whether limits let an application have some type that could be granted, on nodes that its rows allow.
+    pub(super) fn has_permitted_type(&self, id: AppId) -> bool {
+        let is_permitted = |(request, _): &(RequestType, u32)| !self.is_container_limited(id, request);
+        self.grantable_containers(id).iter().any(is_permitted)
     }
 }

@@ -23,6 +23,10 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) earmarking: BTreeSet<TrackerId>,
     /// The node that is offered at its heartbeat, after its tasks.
     pub(super) beating: Option<TrackerId>,
+    /// The node that was offered at its heartbeat, until containers are granted the next time.
+    pub(super) offered: Option<TrackerId>,
+    /// Whether something was woken since.
+    pub(in crate::scheduler) has_woken: bool,
     /// Setups, cleanups and task-cleanups that wait.
     pub(super) housekeeping: WaitingHousekeeping,
 }
@@ -48,6 +52,8 @@ impl Default for ContainerState {
             asked: BTreeSet::new(),
             earmarking: BTreeSet::new(),
             beating: None,
+            offered: None,
+            has_woken: false,
             housekeeping: WaitingHousekeeping::default(),
         }
     }

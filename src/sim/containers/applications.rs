@@ -3,7 +3,7 @@
 use crate::api::applications::{AllocateCall, FinalStatus, RegisterCall, UnregisterCall};
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
-    Caller, ContainerSignal, Event, Fact, Reply, Step,
+    Caller, ContainerSignal, Event, Fact, Reply, RequestType, Step,
 };
 use crate::model::{ApplicationSecret, ContainerId};
 use crate::sim::cuts::Part;
@@ -445,8 +445,9 @@ impl World<'_> {
     /// Whether a limit of its queue or user has kept it for long from what it still wants: more than that may ever hold.
     fn waits_in_vain(&self, application: &SimApplication) -> bool {
         let inspection = self.engine.inspect();
-        let app = inspection.app_of(application.id);
-        application.farewell > 100 && app.is_some_and(|app| inspection.scheduler().is_container_limited(app))
+        let (scheduler, Some(app)) = (inspection.scheduler(), inspection.app_of(application.id)) else { return false };
+        let is_limited = |(request, _): &(RequestType, u32)| scheduler.is_container_limited(app, request);
+        application.farewell > 100 && scheduler.grantable_containers(app).iter().any(is_limited)
     }
 
     /// What is over says so.

@@ -193,10 +193,6 @@ impl LawChecker {
         plan: &Plan,
         engine: &Engine,
     ) -> Result<(), Violation> {
-        // Limits of queues and users are on what is offered: of several types the scheduler says only whether the first is limited.
-        if matches!(self.work.policy(), PolicyConfig::Capacity { .. }) {
-            return Ok(());
-        }
         let most = plan.engine.containers.max_per_application;
         let is_constrained = matches!(self.work.policy(), PolicyConfig::Constraint(_));
         self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
@@ -267,14 +263,14 @@ impl LawChecker {
             auditor.before_tick(engine);
         }
         if self.work.policy().is_market() {
-            self.containers.note_kept_room(engine, now);
+            self.containers.note_kept_room(engine);
         }
         if !is_timer {
             return;
         }
         if let Some(preemption) = &mut self.preemption {
             let is_due = preemption.before_round(engine, now);
-            self.container_round = is_due.then(|| self.containers.before_round(engine));
+            self.container_round = is_due.then(|| self.containers.before_round(engine, now));
         }
     }
 

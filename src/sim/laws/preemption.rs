@@ -207,7 +207,10 @@ impl Round<'_> {
             }
         }
         if self.shares_room {
-            return Ok(());
+            // What a place is worth depends on the room of its node: of equal attempts there the one launched last leaves.
+            return self.check_order(kind, candidates, &chosen, |one, other| {
+                (one.tracker, one.slots, &one.queue) == (other.tracker, other.slots, &other.queue)
+            });
         }
         let at_work: BTreeSet<TrackerId> =
             self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(tracker, _)| *tracker).collect();
@@ -222,6 +225,7 @@ impl Round<'_> {
             .flat_map(|queue| jobs_of(queue))
             .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_constrained(kind));
         self.check_order(kind, candidates, &chosen, |one, other| {
+            let (one, other) = (one.tracker, other.tracker);
             one == other || (!is_constrained && at_work.contains(&one) && at_work.contains(&other))
         })?;
 
@@ -263,13 +267,13 @@ impl Round<'_> {
     }
 
     /// The order of victims: of the queues over quota the one with the latest job first, of its
-    /// attempts the one launched last. `equal`: whether slots of two trackers are of the same use.
+    /// attempts the one launched last. `equal`: whether the slots of two attempts are of the same use.
     fn check_order(
         &self,
         kind: Kind,
         candidates: &[&Candidate],
         chosen: &[&Candidate],
-        equal: impl Fn(TrackerId, TrackerId) -> bool,
+        equal: impl Fn(&Candidate, &Candidate) -> bool,
     ) -> Result<(), (Law, String)> {
         let mut latest: BTreeMap<&str, (i64, AppId)> = BTreeMap::new();
         for one in candidates {
@@ -295,7 +299,7 @@ impl Round<'_> {
                 };
                 // A larger one may be more than the queue still had to lose.
                 let is_no_larger = other.slots <= victim.slots;
-                goes_first && is_no_larger && !other.is_chosen && equal(other.tracker, victim.tracker)
+                goes_first && is_no_larger && !other.is_chosen && equal(other, victim)
             };
             if let Some(other) = candidates.iter().find(before) {
                 let text =

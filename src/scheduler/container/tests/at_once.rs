@@ -1,9 +1,11 @@
 //! Granting at once: when an application asks, a container ends, or a node gets room.
 
 use super::stage::{Stage, fixed, request, row, rows};
-use crate::model::Capability;
-use crate::scheduler::Level;
+use crate::model::{Capability, Kind, PerPool};
 use crate::scheduler::container::RequestType;
+use crate::scheduler::fair::allocations::Allocations;
+use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::{Allocation, Level, Scheduler};
 
 const TYPE: RequestType = request(1, 1_024);
 
@@ -92,4 +94,43 @@ fn a_type_whose_nodes_are_all_excluded_gives_up_after_a_bounded_number_of_them()
     assert_eq!(stage.grant(), []);
     stage.set(app, &[fixed(row(request(1, 4_096), "*", 1))]);
     assert_eq!(stage.grant().len(), 1);
+}
+
+#[test]
+fn of_those_that_ask_together_the_first_in_the_order_is_served_first() {
+    let mut stage = Stage::under(Scheduler::dynamic(), &[("a", "/r1", Capability::new(1_024, 1))]);
+    let (poor, rich) = (stage.add_app_in("poor", 1), stage.add_app_in("rich", 2));
+    let bought = Allocation { quota: PerPool::new(0, 0, 1), rate_units: 1 };
+    let group = stage.scheduler.group("rich").unwrap();
+    stage.scheduler.set_allocations(&[(group, bought)]);
+    [poor, rich].into_iter().for_each(|app| stage.set(app, &rows(TYPE, &[("*", 1)])));
+    assert_eq!(hosts(&stage.grant()), ["a"]);
+    assert_eq!(stage.last().app, rich);
+}
+
+#[test]
+fn of_those_that_ask_together_each_is_served_until_another_one_comes_first() {
+    let fair = Scheduler::fair(FairOptions::default(), Allocations::default());
+    let mut stage = Stage::under(fair, &[("a", "/r1", Capability::new(4_096, 8))]);
+    let apps = [1, 2].map(|number| stage.add_app_in(&format!("q{number}"), number));
+    apps.iter().for_each(|app| stage.set(*app, &rows(TYPE, &[("*", 4)])));
+    assert_eq!(stage.grant().len(), 4);
+    let served: Vec<u32> = stage.source.grants.iter().map(|grant| grant.app.get()).collect();
+    assert_eq!(served, [1, 2, 1, 2]);
+}
+
+#[test]
+fn room_that_came_free_unseen_goes_to_those_that_stand_before_one_that_asks() {
+    let mut stage = Stage::under(Scheduler::dynamic(), &[("a", "/r1", Capability::new(1_024, 1))]);
+    let (poor, rich, job) = (stage.add_app_in("poor", 1), stage.add_app_in("rich", 2), stage.add_app_in("poor", 3));
+    let bought = Allocation { quota: PerPool::new(0, 0, 1), rate_units: 1 };
+    let group = stage.scheduler.group("rich").unwrap();
+    stage.scheduler.set_allocations(&[(group, bought)]);
+    stage.scheduler.request_slots(job, Kind::Map, &[], 1);
+    stage.set(rich, &rows(TYPE, &[("*", 1)]));
+    assert_eq!(stage.grant(), [], "a map may take the room at the next heartbeat");
+    stage.scheduler.withdraw_request(job, Kind::Map, &[], 1);
+    stage.set(poor, &rows(TYPE, &[("*", 1)]));
+    assert_eq!(hosts(&stage.grant()), ["a"]);
+    assert_eq!(stage.last().app, rich);
 }

@@ -7,6 +7,7 @@ mod delay;
 mod earmarks;
 mod laws;
 mod levels;
+mod limits;
 mod model;
 mod policies;
 mod racks_only;

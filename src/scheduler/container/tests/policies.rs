@@ -18,12 +18,12 @@ const NODES: [(&str, &str, Capability); 3] =
     [("h0", "/r", GB.times(12)), ("h1", "/r", GB.times(12)), ("h2", "/r", GB.times(12))];
 const SLOTS: u32 = 36;
 
-fn any(memory_mb: u32, count: u32) -> Vec<AskedRow> {
+pub(super) fn any(memory_mb: u32, count: u32) -> Vec<AskedRow> {
     rows(request(1, memory_mb), &[("*", count) as Row])
 }
 
 impl Stage {
-    fn add_app_of(&mut self, queue: &str, user: &str, number: u32) -> AppId {
+    pub(super) fn add_app_of(&mut self, queue: &str, user: &str, number: u32) -> AppId {
         let (id, group) = (AppId::new(number), self.scheduler.open_group(queue));
         let user = Arc::from(user);
         self.scheduler.add_app(AppSpec { order: number.into(), user, ..AppSpec::plain(id, group) }).unwrap();
@@ -32,23 +32,23 @@ impl Stage {
     }
 
     /// A job with running maps.
-    fn add_job_of(&mut self, queue: &str, user: &str, number: u32) -> AppId {
+    pub(super) fn add_job_of(&mut self, queue: &str, user: &str, number: u32) -> AppId {
         let id = self.add_app_of(queue, user, number);
         self.scheduler.set_size(id, AppSize { tasks: PerKind::new(9, 9), ..AppSize::default() });
         id
     }
 
-    fn held(&self, app: AppId) -> u32 {
+    pub(super) fn held(&self, app: AppId) -> u32 {
         self.scheduler.app_containers(app).held
     }
 
-    fn beat_all(&mut self) {
+    pub(super) fn beat_all(&mut self) {
         NODES.iter().for_each(|(host, ..)| drop(self.beat(host)));
         self.grant();
     }
 }
 
-fn queue(name: &str, capacity: i32, maximum: i32, minimum_user: i32, factor: i32) -> WrittenQueue {
+pub(super) fn queue(name: &str, capacity: i32, maximum: i32, minimum_user: i32, factor: i32) -> WrittenQueue {
     WrittenQueue {
         maximum_capacity: Decimal::whole(maximum),
         minimum_user_limit_percent: minimum_user,
@@ -57,7 +57,7 @@ fn queue(name: &str, capacity: i32, maximum: i32, minimum_user: i32, factor: i32
     }
 }
 
-fn capacity(queues: Vec<WrittenQueue>) -> Stage {
+pub(super) fn capacity(queues: Vec<WrittenQueue>) -> Stage {
     let names: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
     let config = CapacityConfig::new(&WrittenConfig { queues, ..WrittenConfig::default() }).unwrap();
     let mut scheduler = Scheduler::capacity(config, false);
@@ -76,7 +76,7 @@ fn a_queue_may_hold_by_containers_what_maps_leave_of_its_part_of_all_slots() {
     stage.set(app, &any(2_048, 20));
     stage.grant();
     assert_eq!(stage.held(app), 14, "half of 36 are 18, of which maps hold 4");
-    assert!(stage.scheduler.is_container_limited(app));
+    assert!(stage.scheduler.is_container_limited(app, &request(1, 2_048)));
     // A map that ends makes room for one slot, not for a container of two.
     stage.scheduler.remove_running(job, Kind::Map, stage.nodes["h0"], 1);
     stage.beat_all();
@@ -288,7 +288,8 @@ fn a_limit_on_running_jobs_counts_applications_and_lets_the_next_have_containers
     stage.set(first, &any(1_024, 3));
     stage.beat_all();
     assert_eq!((stage.held(first), stage.held(second)), (3, 0));
-    assert!(stage.scheduler.is_container_limited(second) && !stage.scheduler.is_container_limited(first));
+    let is_limited = |app| stage.scheduler.is_container_limited(app, &request(1, 1_024));
+    assert!(is_limited(second) && !is_limited(first));
     for grant in std::mem::take(&mut stage.source.grants) {
         stage.end(&grant);
     }

@@ -1,6 +1,6 @@
 //! Law 2 for containers: no room stays free across a heartbeat that a container could use which waits for it.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, RequestType};
 use crate::model::{Capability, Pool};
 
 use super::request_book::Site;
@@ -46,7 +46,7 @@ impl ContainerBooks {
             let live = book.containers.values().filter(|container| container.is_live()).count();
             let is_full = live >= most_of_one as usize;
             let Some(app) = inspection.app_of(*application) else { continue };
-            if is_full || scheduler.is_container_limited(app) {
+            if is_full {
                 continue;
             }
             let mut node = node;
@@ -58,7 +58,8 @@ impl ContainerBooks {
             if is_constrained {
                 node.free = node.free.saturating_sub(self.slot.times(node.free_slots));
             }
-            if let Some(waits) = book.waits_for(site, node) {
+            let waits = book.waits_for(site, node).filter(|waits| !scheduler.is_container_limited(app, waits));
+            if let Some(waits) = waits {
                 let (name, free) = (node.tracker, node.free);
                 return Err(format!("{free} of {name} stay free while {application} could use them for {waits}"));
             }
@@ -70,8 +71,8 @@ impl ContainerBooks {
 // === impl ApplicationBook ===
 
 impl ApplicationBook {
-    /// What could be granted on a node at once, in words.
-    pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<String> {
+    /// The type that could be granted on a node at once, as far as rows and room say.
+    pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<&RequestType> {
         if self.is_over() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
             return None;
         }
@@ -86,6 +87,6 @@ impl ApplicationBook {
         });
         let (request, book) = first?;
         let fits = request.capability.fits(node.free) && request.capability.fits(node.declared);
-        (fits && book.is_allowed_at_once(site, strict_gates)).then(|| request.to_string())
+        (fits && book.is_allowed_at_once(site, strict_gates)).then_some(request)
     }
 }

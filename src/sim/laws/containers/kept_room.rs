@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
-use crate::model::{Now, TrackerId};
+use crate::model::TrackerId;
 
 /// Room that is kept.
 #[derive(Clone, Debug, Default)]
@@ -17,11 +17,12 @@ pub(super) struct KeptRoom {
 
 impl KeptRoom {
     /// What is kept now.
-    pub(super) fn of(engine: &Engine, now: Now) -> Self {
+    pub(super) fn of(engine: &Engine) -> Self {
         let mut kept = Self::default();
         let inspection = engine.inspect();
         let scheduler = inspection.scheduler();
-        for (node, _) in inspection.trackers_at_work(now) {
+        // Also of those that have been silent for long: their next heartbeat finds it kept.
+        for node in inspection.trackers() {
             if scheduler.reservation_on(node).is_some() {
                 kept.reserved.insert(node);
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, RequestType};
 use crate::model::Capability;
 
 use super::request_book::Site;
@@ -66,8 +66,13 @@ impl ContainerBooks {
         largest.is_some_and(|slots| self.stays_within(queue, slots, engine))
     }
 
-    /// What an application waits for and could have instead of a container, in words.
-    fn could_use(&self, book: &ApplicationBook, instead: &Container, most_of_one: u32) -> Option<String> {
+    /// What an application waits for and could have instead of a container.
+    fn could_use<'a>(
+        &self,
+        book: &'a ApplicationBook,
+        instead: &Container,
+        most_of_one: u32,
+    ) -> Option<&'a RequestType> {
         let live = book.containers.values().filter(|container: &&ContainerBook| container.is_live()).count();
         let site = Site { host: &instead.node.host, rack: &instead.node.rack };
         let free: Capability = instead.request.capability;

@@ -3,6 +3,7 @@
 
 mod charges;
 mod container_book;
+mod guarantee;
 mod idle_room;
 mod item_book;
 mod kept_room;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use crate::api::applications::{AllocateCall, ContainerState, Placement, Submission};
 use crate::engine::{ApplicationChange, Container, Engine, Fact, RequestType, Standing, SubmittedApplication};
-use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Now, TrackerId};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, TrackerId};
 
 use super::law::Law;
 use container_book::ContainerBook;
@@ -120,8 +121,8 @@ impl ApplicationBook {
 
 impl ContainerBooks {
     /// Notes what is kept before a step.
-    pub(super) fn note_kept_room(&mut self, engine: &Engine, now: Now) {
-        self.kept = KeptRoom::of(engine, now);
+    pub(super) fn note_kept_room(&mut self, engine: &Engine) {
+        self.kept = KeptRoom::of(engine);
     }
 
     /// Memory, MB, and cores that were earmarked on a node before the step.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::model::{Capability, ContainerId, TrackerId};
+use crate::model::{Capability, ContainerId, Now, TrackerId};
 use crate::scheduler::GroupId;
 use crate::sim::laws::law::Law;
 
@@ -13,12 +13,12 @@ use super::{ContainerBook, ContainerBooks, Judged, refuse};
 
 /// A container that a round could take.
 #[derive(Clone, Debug)]
-struct Candidate {
+pub(super) struct Candidate {
     id: ContainerId,
-    queue: Arc<str>,
+    pub(super) queue: Arc<str>,
     granted_ms: i64,
     slots: u32,
-    room: Capability,
+    pub(super) room: Capability,
     node: TrackerId,
     is_unlaunched: bool,
 }
@@ -28,6 +28,8 @@ struct Candidate {
 pub(crate) struct ContainerRound {
     /// In the order of their grants.
     candidates: Vec<Candidate>,
+    /// Nodes that take work.
+    pub(super) at_work: BTreeSet<TrackerId>,
     /// Containers of which it was ordered before that they end.
     ending: Vec<(TrackerId, Capability)>,
 }
@@ -36,7 +38,7 @@ pub(crate) struct ContainerRound {
 
 impl ContainerBooks {
     /// Notes what a round could take.
-    pub(crate) fn before_round(&self, engine: &Engine) -> ContainerRound {
+    pub(crate) fn before_round(&self, engine: &Engine, now: Now) -> ContainerRound {
         let inspection = engine.inspect();
         let (mut candidates, mut ending) = (Vec::new(), Vec::new());
         for (application, book) in &self.applications {
@@ -59,7 +61,8 @@ impl ContainerBooks {
             }
         }
         candidates.sort_by_key(|one| (one.granted_ms, one.id.application, one.id.number));
-        ContainerRound { candidates, ending }
+        let at_work = inspection.trackers_at_work(now).map(|(node, _)| node).collect();
+        ContainerRound { candidates, at_work, ending }
     }
 
     /// Whether this step has ordered that a container makes room.
@@ -100,7 +103,10 @@ impl ContainerBooks {
         let nodes: BTreeSet<TrackerId> = round.candidates.iter().map(|one| one.node).collect();
         for node in nodes.into_iter().filter(|node| self.is_as_the_round_left_it(*node, engine)) {
             let here = || round.candidates.iter().filter(move |one| one.node == node);
-            self.check_need(node, round, here().filter(|one| is_chosen(one)).collect(), engine)?;
+            let victims: Vec<&Candidate> = here().filter(|one| is_chosen(one)).collect();
+            self.check_need(node, round, &victims, engine)?;
+            let staying = here().filter(|one| is_over(one) && !is_chosen(one));
+            self.check_guarantee(node, &victims, staying, round, engine)?;
         }
         Ok(())
     }
@@ -113,7 +119,7 @@ impl ContainerBooks {
     }
 
     /// What is or comes free on a node once all that must end there has.
-    fn room_after(
+    pub(super) fn room_after(
         &self,
         node: TrackerId,
         round: &ContainerRound,
@@ -137,12 +143,12 @@ impl ContainerBooks {
     }
 
     /// What leaves a node is enough for all that its room was found for, and all of it is needed.
-    fn check_need(&self, node: TrackerId, round: &ContainerRound, victims: Vec<&Candidate>, engine: &Engine) -> Judged {
+    fn check_need(&self, node: TrackerId, round: &ContainerRound, victims: &[&Candidate], engine: &Engine) -> Judged {
         if victims.is_empty() {
             return Ok(());
         }
         let scheduler = engine.inspect().scheduler();
-        let Some((memory_mb, vcores)) = self.room_after(node, round, &victims, engine) else { return Ok(()) };
+        let Some((memory_mb, vcores)) = self.room_after(node, round, victims, engine) else { return Ok(()) };
         let mut needed = (0_u64, 0_u64);
         for earmark in scheduler.earmarks_on(node) {
             needed.0 += u64::from(earmark.room.memory_mb);
@@ -168,7 +174,7 @@ impl ContainerBooks {
 }
 
 /// What a queue has bought for containers beside the tasks that it retains.
-fn quota_of(group: GroupId, engine: &Engine) -> u32 {
+pub(super) fn quota_of(group: GroupId, engine: &Engine) -> u32 {
     let scheduler = engine.inspect().scheduler();
     let bought = scheduler.allocation(group);
     bought.paid().left_for_containers(scheduler.retained(group))

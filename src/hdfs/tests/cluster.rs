@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
+
 use crate::hdfs::{Endpoint, HdfsClient, HdfsOptions, HdfsPath, Pauses};
 use crate::wire::Token;
 use crate::wire::hdfs::{AdminState, Block, DatanodeInfo};
@@ -115,6 +117,8 @@ pub struct Cluster {
     pub state: Arc<Shared>,
     pub port: u16,
     listeners: Vec<(SocketAddr, JoinHandle<()>)>,
+    /// Ports that are taken, so that nothing else listens there.
+    silent_ports: Vec<TcpListener>,
 }
 
 /// The state, and what waits for it to change.
@@ -152,9 +156,10 @@ impl Cluster {
     /// A cluster with one DataNode for each element: what it does wrong.
     pub fn start(faults: &[Option<Fault>]) -> Self {
         let shared = Arc::new(Shared::default());
-        let mut cluster = Self { state: Arc::clone(&shared), port: 0, listeners: Vec::new() };
+        let mut cluster = Self { state: Arc::clone(&shared), port: 0, listeners: Vec::new(), silent_ports: Vec::new() };
         for (index, fault) in faults.iter().enumerate() {
-            let (data, ipc) = (listener(), listener());
+            let has_listeners = *fault != Some(Fault::NoListener);
+            let (data, ipc) = (bound_socket(has_listeners), bound_socket(has_listeners));
             let (data_port, ipc_port) = (port_of(&data), port_of(&ipc));
             let info = DatanodeInfo {
                 name: format!("127.0.0.1:{data_port}"),
@@ -171,14 +176,16 @@ impl Cluster {
                 admin_state: AdminState::Normal,
             };
             shared.lock().nodes.push(Node { info, fault: *fault, replicas: BTreeMap::new() });
-            if *fault != Some(Fault::NoListener) {
+            if has_listeners {
                 cluster.serve(data, move |stream, shared| datanode::serve_data(stream, shared, index));
                 cluster.serve(ipc, move |stream, shared| datanode::serve_ipc(stream, shared, index));
+            } else {
+                cluster.silent_ports.extend([data, ipc]);
             }
         }
         shared.lock().page = 3;
         shared.lock().next_generation = 1000;
-        let listener = listener();
+        let listener = bound_socket(true);
         cluster.port = port_of(&listener);
         cluster.serve(listener, |stream, shared| {
             shared.lock().connections += 1;
@@ -308,8 +315,14 @@ pub fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * 31 + at / 7 + at / 251) as u8).collect()
 }
 
-fn listener() -> TcpListener {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
+/// A port of its own, which refuses connections unless it listens.
+fn bound_socket(listens: bool) -> TcpListener {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    if listens {
+        socket.listen(128).unwrap();
+    }
+    socket.into()
 }
 
 fn port_of(listener: &TcpListener) -> u16 {

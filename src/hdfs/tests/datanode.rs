@@ -256,7 +256,11 @@ fn take_packet(
         }
         let gap = {
             let replica = node.replicas.get_mut(&write.block_id).unwrap();
-            let gap = offset > replica.bytes.len() || replica.generation != write.generation;
+            // The block was recovered while packets of the old pipeline were on their way.
+            if replica.generation != write.generation {
+                return PacketOutcome::Cut;
+            }
+            let gap = offset > replica.bytes.len();
             if !gap {
                 replica.bytes.truncate(offset);
                 replica.bytes.extend_from_slice(data);

@@ -72,6 +72,18 @@ impl Scheduler {
         }
     }
 
+    /// Slots of what a node would give an application by its tables, if that need not be its first type.
+    pub(super) fn slots_of_another_type(&self, node: TrackerId, id: AppId) -> Option<u32> {
+        let has_choice = self.demand(id).is_some_and(|demand| demand.types.len() > 1);
+        if !has_choice {
+            return None;
+        }
+        match self.choose_type(node, id, None) {
+            Some(Choice::Grant(request, _)) => Some(request.capability.slots(self.containers.slot)),
+            _ => None,
+        }
+    }
+
     /// What keeps an application from a container there; none: nothing does.
     fn limit_of(&self, node: TrackerId, app: AppId, request: &RequestType) -> Option<Verdict> {
         Some(self.review_container(app, node, request)).filter(|verdict| !matches!(verdict, Verdict::Ask(_)))

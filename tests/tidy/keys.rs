@@ -9,9 +9,7 @@ const MARK: &str = "\"Not acted on yet. ";
 
 /// Fields of settings that nothing reads yet, and the keys that fill them.
 pub const WAITING: &[(&str, &[&str])] = &[
-    ("locality_levels", &["TASK_CACHE_LEVELS"]),
     ("history_user_location", &["HISTORY_USER_LOCATION"]),
-    ("cancel_delegation_tokens", &["CANCEL_DELEGATION_TOKENS"]),
     ("workflow", &["WORKFLOW_ID", "WORKFLOW_NAME", "WORKFLOW_NODE"]),
     ("adjacency", &[]),
     ("tags", &["WORKFLOW_TAGS"]),

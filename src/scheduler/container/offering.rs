@@ -93,7 +93,7 @@ impl Scheduler {
         let Self { apps, nodes, topology, .. } = self;
         let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
         let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
-        let site = Site { host: topology.host_name(node.host), rack: topology.rack_name(node.rack) };
+        let site = Site::of(topology, node.host);
         if demand.is_blacklisted(site) {
             return None;
         }
@@ -128,10 +128,10 @@ impl Scheduler {
         level: Level,
         source: &mut impl ContainerSource,
     ) -> Outcome {
-        let Some((host, rack)) = self.nodes.get(&node).map(|node| (node.host, node.rack)) else {
+        let Some(host) = self.nodes.get(&node).map(|node| node.host) else {
             return Outcome::Refused;
         };
-        let site = Site { host: self.topology.host_name(host), rack: self.topology.rack_name(rack) };
+        let site = Site::of(&self.topology, host);
         let table = self.demand(app).and_then(|demand| demand.types.get(&request));
         let Some(counted) = table.map(|table| table.rows_at(site, level)) else { return Outcome::Refused };
         let slots = request.capability.slots(self.containers.slot);

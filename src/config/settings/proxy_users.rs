@@ -103,13 +103,15 @@ mod tests {
     #[test]
     fn a_slip_is_named_with_its_place() {
         let refused = |set: &str| read(&[set]).unwrap_err();
-        insta::assert_snapshot!(
-            [
-                refused("hadoop.proxyuser.oozie.host=h1"),
-                refused("hadoop.proxyuser.oozie.hosts=h1 h2"),
-                refused("hadoop.proxyuser.oozie.groups=*,staff"),
-            ]
-            .join("\n")
-        );
+        let found = [
+            refused("hadoop.proxyuser.oozie.host=h1"),
+            refused("hadoop.proxyuser.oozie.hosts=h1 h2"),
+            refused("hadoop.proxyuser.oozie.groups=*,staff"),
+        ];
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        -D: hadoop.proxyuser.oozie.host = "h1": expected a key hadoop.proxyuser.<user>.groups or hadoop.proxyuser.<user>.hosts
+        -D: hadoop.proxyuser.oozie.hosts = "h1 h2": expected names without blanks, separated by commas, or * alone
+        -D: hadoop.proxyuser.oozie.groups = "*,staff": expected names without blanks, separated by commas, or * alone
+        "#);
     }
 }

@@ -41,7 +41,7 @@ both_jobtrackers() {
 # What is kept of the Java JobTracker, for machines and days without it, is what it does today.
 records_are_current() {
     local what status=0
-    for what in faults commands administration; do
+    for what in faults commands administration access; do
         diff -r "tests/hadoop/recorded/$what" "$target/live-records/$what/java" || status=1
     done
     return "$status"
@@ -259,6 +259,8 @@ step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "histories of jobs under both JobTrackers, as stock readers see them" tests/hadoop/history.sh
+step "access and tokens under both JobTrackers" both_jobtrackers access.sh
+step "mistyped lists, tokens after SIGKILL" tests/hadoop/access.sh
 step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh

@@ -235,7 +235,8 @@ impl Daemon {
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
         let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
         let keys = section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key));
-        keys.filter(|key| !key.name.contains("<queue>"))
+        // The lists of protocols are in a file of their own, which the settings read.
+        keys.filter(|key| !key.is_pattern() && !keys::POLICY.contains(key))
     }
 }
 

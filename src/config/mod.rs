@@ -24,6 +24,7 @@ pub mod job_queue;
 pub mod keys;
 pub mod not_acted_on;
 pub mod open_doors;
+pub mod service_policy;
 pub mod settings;
 pub mod typed;
 mod web_hosts;

@@ -31,7 +31,6 @@ type Entry = (&'static str, &'static str);
 
 /// Read by the Java JobTracker.
 const OF_JOBTRACKER: &[Entry] = &[
-    ("hadoop.proxyuser.*", "no client acts for another user: such calls are refused"),
     ("hadoop.security.group.mapping", "groups are those of this machine (`id`)"),
     ("hadoop.security.group.mapping.*", "groups are those of this machine (`id`)"),
     ("hadoop.security.auth_to_local", "user names are taken as they come: there is no Kerberos"),
@@ -277,11 +276,9 @@ mod tests {
     #[test]
     fn what_is_set_and_not_acted_on_is_listed_with_what_happens_instead() {
         let overrides = [
-            "hadoop.proxyuser.oozie.hosts=*",
             "mapred.fairscheduler.preemption=true",
             "mapred.fairscheduler.eventlog.enabled=true",
             "mapred.permissions.supergroup=hadoop",
-            "mapred.task.cache.levels=2",
             "mapred.jobtracker.job.history.block.size=1",
             "dfs.replication=3",
             "mapred.healthChecker.interval=5",

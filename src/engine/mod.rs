@@ -11,10 +11,10 @@ mod tests;
 
 pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, Engine, EngineConfig, Event,
-    EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection, PolicyConfig, QueueConfig,
-    Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, StoreView, SubmissionReply, SwitchReply,
-    WorkerBeatEvent,
+    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, DelegationCall, DelegationRequest,
+    Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
+    PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, StoreView,
+    SubmissionReply, SwitchReply, WorkerBeatEvent,
 };
 pub use crate::scheduler::RequestType;
 pub use crate::scheduler::constraint::{
@@ -27,9 +27,10 @@ pub use on::{
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
-    ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, Drain, Effect,
-    EndClass, Fact, FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows,
-    Master, Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, SchedulerChoice, Standing,
-    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, report_stored,
+    ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals,
+    DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
+    ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
+    ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal,
+    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, SchedulerChoice, Standing, SubmittedApplication,
+    TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, allows, names_groups, report_stored,
 };

@@ -21,6 +21,7 @@ use super::budget::{Budget, Budgets};
 use super::inherited_connection::{InheritedConnection, Introduction};
 use super::limits::RpcLimits;
 use super::memory_charge::MemoryCharge;
+use super::pending_check::PendingCheck;
 
 /// What a connection waits for; selects its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub(super) struct Connection {
     since_ms: Cell<u64>,
     broken: Cell<bool>,
     left: Cell<bool>,
+    /// Whether it is admitted.
+    pub(super) check: PendingCheck,
     /// Wakes all waiters. No wake-up is lost: on one thread nothing runs between the check and the wait.
     changed: Notify,
     /// Wakes the reader, which otherwise waits for bytes only.
@@ -138,6 +141,7 @@ impl Connection {
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
             left: Cell::new(false),
+            check: PendingCheck::default(),
             changed: Notify::new(),
             reader: Cell::default(),
             shared: shared.clone(),
@@ -342,7 +346,8 @@ impl Connection {
     pub(super) fn can_take_call(&self) -> bool {
         // One call at a time while calls exceed their memory bound.
         let most = if self.calls().has_room() { self.shared.limits.max_calls_in_flight } else { 1 };
-        !self.has_outgoing() && self.calls_in_flight.get() < most && !self.shared.stopping.get()
+        let is_stopped = self.shared.stopping.get() || self.check.is_due();
+        !self.has_outgoing() && self.calls_in_flight.get() < most && !is_stopped
     }
 
     /// Whether the client has not read all answers.

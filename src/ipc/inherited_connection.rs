@@ -40,6 +40,8 @@ pub(crate) enum Introduction {
         /// The protocol's class name.
         protocol: String,
         user: Arc<str>,
+        /// The calling user, if it is another.
+        real_user: Option<Arc<str>>,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// A number for the host of `address`. An IPv6 host owns a /64 network, so the network counts.
-pub(super) fn origin_of(address: IpAddr) -> u128 {
+pub(crate) fn origin_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
         IpAddr::V6(address) => address.to_bits() >> 64 << 64,

@@ -33,6 +33,7 @@ pub struct PendingCall {
     pub(super) connection: Rc<Connection>,
     pub(super) id: i32,
     user: Arc<str>,
+    real_user: Option<Arc<str>>,
     /// Memory charged until it is answered.
     bytes: usize,
     is_first: bool,
@@ -68,15 +69,26 @@ impl RemoteError {
 // === impl PendingCall ===
 
 impl PendingCall {
-    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, call_bytes: usize) -> Self {
+    pub(super) fn new(
+        connection: Rc<Connection>,
+        id: i32,
+        user: Arc<str>,
+        real_user: Option<Arc<str>>,
+        call_bytes: usize,
+    ) -> Self {
         let bytes = call_bytes + CALL_IN_HAND_BYTES;
         let is_first = connection.begin_call(bytes);
-        Self { connection, id, user, bytes, is_first }
+        Self { connection, id, user, real_user, bytes, is_first }
     }
 
     /// The user of the connection.
     pub fn user(&self) -> &Arc<str> {
         &self.user
+    }
+
+    /// The user that acts for the user of the connection, if another does.
+    pub fn real_user(&self) -> Option<&Arc<str>> {
+        self.real_user.as_ref()
     }
 
     /// Whether it is the first call on its connection.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
 use super::connection::{Connection, READ_BYTES, Waiting};
-use super::session::{CloseKind, Service, Session};
+use super::session::{CloseKind, Service, Session, refuse_connection};
 
 /// Bytes of a client's or a tracker's call that are read while the memory bound is reached: most calls fit.
 pub(super) const SHORT_CALL_BYTES: usize = 4 << 10;
@@ -58,12 +58,20 @@ async fn read_until_close<S: Service>(
     loop {
         while session.is_open() && !session.can_take_call(connection) {
             if connection.is_leaving() {
-                return ReadEnd::Detached;
+                if !connection.check.is_due() {
+                    return ReadEnd::Detached;
+                }
+                // The other server would not check it again.
+                connection.abandon();
+                return ReadEnd::Disconnected;
             }
             session.can_take_call_changed(connection).await;
             if connection.is_broken() {
                 return ReadEnd::Disconnected;
             }
+        }
+        if let Some(refusal) = connection.check.take_refusal() {
+            return ReadEnd::Closed(refuse_connection(connection, &refusal));
         }
         let outcome = match session.take_left_over(connection, rest) {
             Some(outcome) => outcome,

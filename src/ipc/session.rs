@@ -10,6 +10,7 @@ use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protoc
 
 use super::connection::Connection;
 use super::inherited_connection::Introduction;
+use super::introduced::{ConnectionCheck, Introduced};
 use super::pending_call::{Answer, PendingCall, RemoteError};
 use super::protocol_kind::ProtocolKind;
 
@@ -20,6 +21,11 @@ pub trait Service: 'static {
 
     /// The bytes of a heartbeat, right before [`Self::handle_call`]; empty right after it.
     fn keep_frame(&self, _frame: &[u8]) {}
+
+    /// Whether a connection is admitted. Decided once, before its first call.
+    fn check_connection(self: &Rc<Self>, _introduced: &Introduced) -> ConnectionCheck {
+        ConnectionCheck::Passed
+    }
 
     /// A connection with a tracker's session has closed.
     fn on_tracker_disconnected(&self, connection: u64);
@@ -53,7 +59,7 @@ pub(super) enum CloseKind {
 
 enum Stage {
     Opening(Opening),
-    Calls { kind: ProtocolKind, user: Arc<str> },
+    Calls { kind: ProtocolKind, user: Arc<str>, real_user: Option<Arc<str>> },
 }
 
 // === impl Session ===
@@ -67,8 +73,8 @@ impl<S: Service> Session<S> {
     pub(super) fn resumed(service: Rc<S>, introduction: Introduction, has_rest: bool) -> Option<Self> {
         let stage = match introduction {
             Introduction::Opening(stage) => Stage::Opening(Opening::at(stage)),
-            Introduction::Done { protocol, user } => {
-                Stage::Calls { kind: ProtocolKind::from_class_name(&protocol)?, user }
+            Introduction::Done { protocol, user, real_user } => {
+                Stage::Calls { kind: ProtocolKind::from_class_name(&protocol)?, user, real_user }
             }
         };
         Some(Self { service, stage, left_over: has_rest })
@@ -78,9 +84,11 @@ impl<S: Service> Session<S> {
     pub(super) fn introduction(&self) -> Introduction {
         match &self.stage {
             Stage::Opening(opening) => Introduction::Opening(opening.stage()),
-            Stage::Calls { kind, user } => {
-                Introduction::Done { protocol: kind.class_name().to_owned(), user: user.clone() }
-            }
+            Stage::Calls { kind, user, real_user } => Introduction::Done {
+                protocol: kind.class_name().to_owned(),
+                user: user.clone(),
+                real_user: real_user.clone(),
+            },
         }
     }
 
@@ -176,19 +184,19 @@ impl<S: Service> Session<S> {
                     }
                     Ok(OpeningStep::Done { consumed, header }) => {
                         used += consumed;
-                        self.stage = check_header(connection, header)?;
+                        self.stage = check_header(&self.service, connection, header)?;
                     }
                     Err(error) => {
                         tracing::debug!("closed a connection: {error}");
                         return Err(CloseKind::Silent);
                     }
                 },
-                Stage::Calls { kind, user } => match split_frame(left, connection.max_frame_bytes()) {
+                Stage::Calls { kind, user, real_user } => match split_frame(left, connection.max_frame_bytes()) {
                     Ok(None) => return Ok(used),
                     Ok(Some((Frame::Ping, consumed))) => used += consumed,
                     Ok(Some((Frame::Bytes(frame), consumed))) => {
                         used += consumed;
-                        take_call(&self.service, connection, kind, user, frame)?;
+                        take_call(&self.service, connection, *kind, (&*user, real_user.as_ref()), frame)?;
                     }
                     Err(error @ FrameError::TooLong { .. }) => {
                         tracing::warn!(%user, "closed a connection: {error} (jobtracker.rpc.max-frame-bytes)");
@@ -206,29 +214,48 @@ impl<S: Service> Session<S> {
 }
 
 /// Checks the header of a connection.
-fn check_header(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<Stage, CloseKind> {
+fn check_header<S: Service>(
+    service: &Rc<S>,
+    connection: &Rc<Connection>,
+    header: ConnectionHeader,
+) -> Result<Stage, CloseKind> {
     let Some(kind) = ProtocolKind::from_class_name(&header.protocol) else {
         tracing::debug!(protocol = %header.protocol, "closed a connection with an unknown protocol");
         return Err(CloseKind::Silent);
     };
     // The stock server lets a client without a name act as the server's own user.
-    let refusal = match header.user {
-        Some(ConnectionUser { effective, .. }) if effective.len() > USER_NAME_BYTES => format!(
-            "the name of user {} has {} bytes; the limit is {USER_NAME_BYTES}",
-            excerpt(&effective),
-            effective.len()
-        ),
-        Some(ConnectionUser { effective, real: None }) if !effective.is_empty() => {
-            connection.set_open(kind == ProtocolKind::Served(Protocol::InterTracker));
-            return Ok(Stage::Calls { kind, user: effective.into() });
-        }
-        Some(ConnectionUser { effective, real: Some(real) }) => {
-            format!("User: {} is not allowed to impersonate {effective}", excerpt(&real))
-        }
-        Some(_) | None => "a connection must name its user".to_owned(),
+    let (user, real_user) = match header.user {
+        Some(ConnectionUser { effective, real }) if !effective.is_empty() => (effective, real),
+        Some(_) | None => return Err(refuse_connection(connection, "a connection must name its user")),
     };
-    connection.send_fatal(AUTHORIZATION_EXCEPTION, &refusal);
-    Err(CloseKind::WithMessage)
+    if let Some(name) = std::iter::once(&user).chain(&real_user).find(|name| name.len() > USER_NAME_BYTES) {
+        let (shown, bytes) = (excerpt(name), name.len());
+        let refusal = format!("the name of user {shown} has {bytes} bytes; the limit is {USER_NAME_BYTES}");
+        return Err(refuse_connection(connection, &refusal));
+    }
+    let introduced = Introduced {
+        user: user.into(),
+        real_user: real_user.map(Arc::from),
+        protocol: Arc::from(&*header.protocol),
+        address: connection.address(),
+    };
+    if let ConnectionCheck::Pending(decision) = service.check_connection(&introduced) {
+        connection.check.begin();
+        let connection = connection.clone();
+        tokio::task::spawn_local(async move {
+            let decided = decision.await;
+            connection.check.decide(decided);
+            connection.wake();
+        });
+    }
+    connection.set_open(kind == ProtocolKind::Served(Protocol::InterTracker));
+    Ok(Stage::Calls { kind, user: introduced.user, real_user: introduced.real_user })
+}
+
+/// Sends the reason for which a connection is not admitted.
+pub(super) fn refuse_connection(connection: &Rc<Connection>, refusal: &str) -> CloseKind {
+    connection.send_fatal(AUTHORIZATION_EXCEPTION, refusal);
+    CloseKind::WithMessage
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
@@ -238,11 +265,11 @@ const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.Auth
 fn take_call<S: Service>(
     service: &Rc<S>,
     connection: &Rc<Connection>,
-    kind: &ProtocolKind,
-    user: &Arc<str>,
+    kind: ProtocolKind,
+    (user, real_user): (&Arc<str>, Option<&Arc<str>>),
     frame: &[u8],
 ) -> Result<(), CloseKind> {
-    let pending = |id| PendingCall::new(connection.clone(), id, user.clone(), frame.len());
+    let pending = |id| PendingCall::new(connection.clone(), id, user.clone(), real_user.cloned(), frame.len());
     let error = match (decode_call(kind.read_as(), frame), kind) {
         (Ok(CallFrame { id, call }), ProtocolKind::Served(_)) => {
             if matches!(call, Call::InterTracker(InterTrackerCall::Heartbeat { .. })) {

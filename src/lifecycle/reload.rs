@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use tokio::signal::unix::Signal;
 
-use crate::config::settings::{LoadOptions, reread};
+use crate::config::service_policy::ServicePolicy;
+use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings};
 use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
@@ -33,6 +34,10 @@ struct ReloadedFiles {
     signers: Option<usize>,
     /// Whose callers may change jobs without a signature.
     believed_hosts: Vec<String>,
+    /// Users that may act for others.
+    proxy_users: ProxyUsers,
+    /// Lists of service-level authorization.
+    service_policy: Option<ServicePolicy>,
     /// Keys that have changed and require a restart, each with its place.
     waiting: Vec<String>,
 }
@@ -86,7 +91,7 @@ impl Reload {
         if !found.waiting.is_empty() {
             summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
         }
-        let ReloadedFiles { queues, policy, hosts, believed_hosts, .. } = found;
+        let ReloadedFiles { queues, policy, hosts, believed_hosts, proxy_users, service_policy, .. } = found;
         match self.owner.step(Event::ConfigurationRead { queues, policy, hosts }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
@@ -94,6 +99,7 @@ impl Reload {
                 self.dispatcher.forget_groups();
                 self.dispatcher.apply_host_list();
                 self.dispatcher.believed_hosts().set(&believed_hosts);
+                self.dispatcher.set_connection_policy(proxy_users, service_policy);
                 Ok(summary)
             }
         }
@@ -114,6 +120,7 @@ fn read(
     let waiting = reread::changes_needing_restart(running, &settings.configuration, class);
     let (read, _warnings) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
     let believed_hosts = settings.job_changes.hosts;
+    let (proxy_users, service_policy) = (settings.proxy_users, settings.service_policy);
     let (queues, policy) = (queue_configs(&read.queues), reread_policy(&read));
-    Ok(ReloadedFiles { queues, policy, hosts, signers, believed_hosts, waiting })
+    Ok(ReloadedFiles { queues, policy, hosts, signers, believed_hosts, proxy_users, service_policy, waiting })
 }

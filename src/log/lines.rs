@@ -6,7 +6,7 @@ use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
-/// Formats values as tracing does, with control characters, line breaks and bidirectional marks escaped, as `\n` or
+/// Formats values as tracing does, with control characters but tabs, line breaks and bidirectional marks escaped, as `\n` or
 /// `\u{202e}`.
 pub(super) fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|writer: &mut Writer<'_>, field, value| match field.name() {
@@ -33,6 +33,8 @@ impl<W: Write> Write for Escaped<W> {
 
 fn is_treacherous(character: char) -> bool {
     match character {
+        // Between the pairs of Hadoop's audit lines; it begins no line.
+        '\t' => false,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         other => other.is_control(),
     }

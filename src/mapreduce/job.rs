@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
 use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
-use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Level, RackId, Scheduler, Topology};
+use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
 
 use super::fetch_failures::FetchFailures;
@@ -16,7 +16,7 @@ use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
-use super::pending_tasks::PendingTasks;
+use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
 use super::{
@@ -54,6 +54,8 @@ pub(super) struct JobCounts {
     pub(super) fallow_slot_ms: PerKind<i64>,
     pub(super) node_local_maps: i64,
     pub(super) rack_local_maps: i64,
+    /// Maps beyond the rack of their input, but within the levels of locality.
+    pub(super) other_local_maps: i64,
 }
 
 /// One job.
@@ -110,8 +112,8 @@ pub struct Job {
     /// Preferred hosts of each map; equal lists are shared.
     pub(super) preferred_hosts: Vec<Arc<[HostId]>>,
     pub(super) no_hosts: Arc<[HostId]>,
-    /// Racks of all hosts that hold input. Never iterated.
-    pub(super) racks: FxHashMap<HostId, RackId>,
+    /// Racks of all hosts that hold input, and the groups of racks above them. Never iterated.
+    pub(super) racks: Racks,
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) fetch_failures: FetchFailures,
@@ -204,7 +206,7 @@ impl Job {
             false => topology.host(&host.host),
         };
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
-        self.racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
+        self.racks = hosts.iter().flatten().map(|host| (*host, topology.shared_near(*host))).collect();
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let preferred_hosts = splits.splits().iter().map(|split| {
@@ -402,27 +404,6 @@ impl Job {
                 self.preferred_hosts.get(number as usize).unwrap_or(&self.no_hosts).clone()
             }
             _ => self.no_hosts.clone(),
-        }
-    }
-
-    /// The level of a host and rack for the input of a map.
-    pub(super) fn level(&self, key: TaskKey, host: HostId, rack: RackId) -> Level {
-        let place = self.preferred_hosts_of(key);
-        if place.contains(&host) {
-            Level::Node
-        } else if place.iter().any(|host| self.racks.get(host) == Some(&rack)) {
-            Level::Rack
-        } else {
-            Level::Any
-        }
-    }
-
-    /// Counts the locality of a launched map.
-    pub(super) fn count_locality(&mut self, key: TaskKey, host: HostId, rack: RackId) {
-        match self.level(key, host, rack) {
-            Level::Node => self.counts.node_local_maps += 1,
-            Level::Rack => self.counts.rack_local_maps += 1,
-            Level::Any => {}
         }
     }
 

@@ -96,6 +96,15 @@ pub struct JobSpec {
     /// recorded.
     #[serde(default)]
     pub is_signed: Option<bool>,
+    /// Whether the JobTracker's delegation tokens in its credentials are cancelled at its end:
+    /// `mapreduce.job.complete.cancel.delegation.tokens`.
+    #[serde(default = "default_cancels_tokens")]
+    pub cancels_tokens: bool,
+}
+
+/// Of jobs that were stored without it, too.
+fn default_cancels_tokens() -> bool {
+    true
 }
 
 /// Of jobs that were stored without it, too.
@@ -178,6 +187,7 @@ impl JobSpec {
             order: None,
             code: PerKind::default(),
             is_signed: None,
+            cancels_tokens: default_cancels_tokens(),
         }
     }
 }

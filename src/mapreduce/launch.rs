@@ -46,7 +46,7 @@ impl Job {
         let can_rerun = |number: u32| {
             tasks.get(number as usize).is_some_and(|task| can_rerun(task, flaky, kind, info.host, (nodes, hosts)))
         };
-        if let Some(number) = self.waiting[kind].take(distance, info.host, info.rack, can_rerun) {
+        if let Some(number) = self.waiting[kind].take(distance, info.host, &info.near, can_rerun) {
             return Some((number, self.preferred_hosts_of(TaskKey::Work(kind, number))));
         }
         if distance.farthest != Level::Any {
@@ -57,7 +57,7 @@ impl Job {
 
     /// How far a tracker is from the input of a task; a reduce has none.
     pub(super) fn task_level(&self, kind: Kind, number: u32, tracker: TrackerId, nodes: &NodeRegistry) -> Level {
-        nodes.get(tracker).map_or(Level::Any, |info| self.level(TaskKey::Work(kind, number), info.host, info.rack))
+        nodes.get(tracker).map_or(Level::Any, |info| self.level(TaskKey::Work(kind, number), info.host, &info.near))
     }
 
     /// Whether any task of that kind may run on a tracker.
@@ -97,7 +97,7 @@ impl Job {
         self.slot_holders[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
         if let (Kind::Map, Some(info)) = (kind, nodes.get(tracker)) {
-            self.count_locality(key, info.host, info.rack);
+            self.count_locality(key, info.host, &info.near);
         }
         self.refresh_task(key, violations);
         (launch, origin)

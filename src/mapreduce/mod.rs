@@ -20,6 +20,7 @@ mod job_spec;
 mod job_state;
 mod jobs;
 mod launch;
+mod locality;
 mod node_registry;
 mod node_use;
 mod output_estimate;

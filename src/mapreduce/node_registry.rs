@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind, TrackerId};
-use crate::scheduler::{HostId, RackId};
+use crate::scheduler::{HostId, RackId, Topology};
 
 /// What jobs know of a tracker.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct NodeInfo {
     pub host: HostId,
     /// The rack of its host.
     pub rack: RackId,
+    /// The rack and the groups of racks above it, as far as the levels of locality reach.
+    pub near: Arc<[RackId]>,
     /// `http://<host>:<port>` of its web server.
     pub http: Arc<str>,
     /// Whether it runs only Hadoop Streaming.
@@ -173,10 +175,10 @@ impl NodeRegistry {
     }
 
     /// Sets the host of a tracker after it moved to another rack and got another id.
-    pub fn move_tracker(&mut self, tracker: TrackerId, host: HostId, rack: RackId) {
+    pub fn move_tracker(&mut self, tracker: TrackerId, host: HostId, topology: &Topology) {
         let Some(info) = self.nodes.get_mut(&tracker) else { return };
         let old = std::mem::replace(&mut info.host, host);
-        info.rack = rack;
+        (info.rack, info.near) = (topology.rack_of(host), topology.shared_near(host));
         let streaming_only = info.streaming_only;
         let offers = self.offers.get(&tracker).copied().unwrap_or(BOTH);
         self.join_host(host, offers, streaming_only);
@@ -260,6 +262,7 @@ mod tests {
             name: "t".into(),
             host,
             rack,
+            near: Arc::new([rack]),
             http: "".into(),
             streaming_only: false,
             free_disk_bytes: None,
@@ -282,7 +285,7 @@ mod tests {
         );
         registry.set_slots(two, PerKind::default());
         assert_eq!(offering(&registry), (2, 0));
-        registry.move_tracker(three, a, rack);
+        registry.move_tracker(three, a, scheduler.topology());
         assert_eq!((offering(&registry), registry.on_host(a)), ((1, 0), 3));
         registry.set_slots(three, PerKind::new(0, 4));
         registry.remove(one);
@@ -305,6 +308,7 @@ mod tests {
             name: "t".into(),
             host,
             rack,
+            near: Arc::new([rack]),
             http: "".into(),
             streaming_only,
             free_disk_bytes: None,
@@ -322,7 +326,7 @@ mod tests {
         registry.set_slots(two, PerKind::new(0, 1));
         assert_eq!((maps(&registry), registry.eligible_hosts(true).offering(Kind::Reduce)), ([2, 0], 1));
         registry.set_slots(two, PerKind::new(1, 1));
-        registry.move_tracker(two, b, rack);
+        registry.move_tracker(two, b, scheduler.topology());
         assert!(
             !registry.eligible_hosts(true).offers(a, Kind::Map) && registry.eligible_hosts(true).offers(b, Kind::Map)
         );

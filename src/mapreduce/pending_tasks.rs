@@ -11,7 +11,7 @@ use crate::scheduler::{Distance, HostId, Level, RackId};
 
 /// The waiting maps or reduces of a job.
 ///
-/// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
+/// Invariant: a fresh task is in the list of each of its hosts, their racks and the groups of these; other entries of a list were taken through
 /// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
 /// on the tracker.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ pub(super) struct PendingTasks {
     by_rack: FxHashMap<RackId, Vec<u32>>,
 }
 
-/// The rack of each host that holds input.
-pub(super) type Racks = FxHashMap<HostId, RackId>;
+/// The rack of each host that holds input, and the groups of racks above it.
+pub(super) type Racks = FxHashMap<HostId, Arc<[RackId]>>;
 
 /// Most returned tasks that the search skips before it takes a fresh one.
 const SEARCH_LIMIT: usize = 100;
@@ -84,12 +84,13 @@ impl PendingTasks {
         }
     }
 
-    /// Takes the best task for a tracker; `may_run` filters returned ones, which may be taken at any distance.
+    /// Takes the best task for a tracker on `host`, near which these racks and groups are; `may_run` filters returned
+    /// ones, which may be taken at any distance.
     pub(super) fn take(
         &mut self,
         distance: Distance,
         host: HostId,
-        rack: RackId,
+        groups: &[RackId],
         may_run: impl Fn(u32) -> bool,
     ) -> Option<u32> {
         let returned = self.returned.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
@@ -103,7 +104,7 @@ impl PendingTasks {
             near = next_of(self.by_host.get_mut(&host), &self.fresh);
         }
         if near.is_none() && nearest != Level::Any && farthest != Level::Node {
-            near = next_of(self.by_rack.get_mut(&rack), &self.fresh);
+            near = groups.iter().find_map(|group| next_of(self.by_rack.get_mut(group), &self.fresh));
         }
         if near.is_none() && farthest != Level::Any {
             return None;
@@ -120,9 +121,10 @@ impl PendingTasks {
     fn list(&mut self, map: u32, hosts: &[HostId], racks: &Racks) {
         for (index, host) in hosts.iter().enumerate() {
             self.by_host.entry(*host).or_default().push(map);
-            let Some(rack) = racks.get(host) else { continue };
-            if !hosts[..index].iter().any(|other| racks.get(other) == Some(rack)) {
-                self.by_rack.entry(*rack).or_default().push(map);
+            let Some(groups) = racks.get(host) else { continue };
+            let has = |other: &HostId, group| racks.get(other).is_some_and(|groups| groups.contains(group));
+            for group in groups.iter().filter(|group| !hosts[..index].iter().any(|other| has(other, group))) {
+                self.by_rack.entry(*group).or_default().push(map);
             }
         }
     }
@@ -137,7 +139,7 @@ fn next_of(list: Option<&mut Vec<u32>>, fresh: &BTreeSet<u32>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::Topology;
+    use crate::scheduler::{CacheLevels, Topology};
 
     /// Up to any distance.
     fn from(nearest: Level) -> Distance {
@@ -149,14 +151,14 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
-        let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
+        let racks: Racks = [(a, topology.shared_near(a)), (b, topology.shared_near(b))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        let take = |pending: &mut PendingTasks, level| pending.take(from(level), a, topology.rack_of(a), |_| true);
+        let take = |pending: &mut PendingTasks, level| pending.take(from(level), a, topology.near(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
         pending.requeue(1, 1);
         assert_eq!(
-            pending.take(from(Level::Node), a, topology.rack_of(a), |map| map != 1),
+            pending.take(from(Level::Node), a, topology.near(a), |map| map != 1),
             Some(2),
             "never where it failed"
         );
@@ -173,13 +175,13 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
-        let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
+        let racks: Racks = [(a, topology.shared_near(a)), (b, topology.shared_near(b))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 2] = [[a].into(), [b].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        assert_eq!(pending.take(from(Level::Node), b, topology.rack_of(b), |_| true), Some(1));
+        assert_eq!(pending.take(from(Level::Node), b, topology.near(b), |_| true), Some(1));
         pending.requeue(1, 0);
         let rest: Vec<_> =
-            std::iter::from_fn(|| pending.take(from(Level::Node), a, topology.rack_of(a), |_| true)).collect();
+            std::iter::from_fn(|| pending.take(from(Level::Node), a, topology.near(a), |_| true)).collect();
         assert_eq!(rest, [1, 0]);
     }
 
@@ -188,11 +190,11 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
-        let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
+        let racks: Racks = [(a, topology.shared_near(a))].into_iter().collect();
         let preferred_hosts: [Arc<[HostId]>; 2] = [[].into(), [a].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
         let far: Vec<_> =
-            std::iter::from_fn(|| pending.take(from(Level::Any), b, topology.rack_of(b), |_| true)).collect();
+            std::iter::from_fn(|| pending.take(from(Level::Any), b, topology.near(b), |_| true)).collect();
         assert_eq!(far, [1, 0]);
     }
 
@@ -201,7 +203,7 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let mut pending = PendingTasks::reduces(3);
-        let take = |pending: &mut PendingTasks| pending.take(from(Level::Any), a, topology.rack_of(a), |_| true);
+        let take = |pending: &mut PendingTasks| pending.take(from(Level::Any), a, topology.near(a), |_| true);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(0), Some(1)));
         pending.requeue(1, 0);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(1), Some(2)));
@@ -213,7 +215,7 @@ mod tests {
         let a = topology.intern_host("a", "/r1");
         let count = SEARCH_LIMIT as u32 + 50;
         let mut pending = PendingTasks::reduces(count + 1);
-        let rack = topology.rack_of(a);
+        let rack = topology.near(a);
         for reduce in 0..count {
             assert_eq!(pending.take(from(Level::Any), a, rack, |_| true), Some(reduce));
         }
@@ -227,10 +229,10 @@ mod tests {
         let mut topology = Topology::default();
         let [here, beside, far] =
             [("a", "/r1"), ("b", "/r1"), ("c", "/r2")].map(|(host, rack)| topology.intern_host(host, rack));
-        let racks: Racks = [here, beside, far].into_iter().map(|host| (host, topology.rack_of(host))).collect();
+        let racks: Racks = [here, beside, far].into_iter().map(|host| (host, topology.shared_near(host))).collect();
         let preferred_hosts: [Arc<[HostId]>; 4] = [[far].into(), [beside].into(), [here].into(), [].into()];
         let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
-        let rack = topology.rack_of(here);
+        let rack = topology.near(here);
         let mut take = |nearest, farthest| pending.take(Distance { nearest, farthest }, here, rack, |_| true);
         assert_eq!([take(Level::Node, Level::Node), take(Level::Rack, Level::Node)], [Some(2), None]);
         assert_eq!([take(Level::Rack, Level::Rack), take(Level::Any, Level::Rack)], [Some(1), None]);
@@ -238,5 +240,21 @@ mod tests {
         let mut take = |nearest, farthest| pending.take(Distance { nearest, farthest }, here, rack, |_| true);
         assert_eq!([take(Level::Any, Level::Node), take(Level::Any, Level::Node)], [Some(2), None]);
         assert_eq!([(); 3].map(|()| take(Level::Any, Level::Any)), [Some(0), Some(3), None]);
+    }
+
+    #[test]
+    fn a_group_of_racks_is_nearer_than_another_group() {
+        let mut topology = Topology::default();
+        topology.set_levels(CacheLevels::new(3));
+        let [here, beside, group, far] = [("a", "/x/r1"), ("b", "/x/r1"), ("c", "/x/r2"), ("d", "/y/r3")]
+            .map(|(host, rack)| topology.intern_host(host, rack));
+        let racks: Racks =
+            [here, beside, group, far].into_iter().map(|host| (host, topology.shared_near(host))).collect();
+        let preferred_hosts: [Arc<[HostId]>; 4] = [[far].into(), [far, group].into(), [beside].into(), [].into()];
+        let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
+        let mut take =
+            |farthest| pending.take(Distance { nearest: Level::Node, farthest }, here, topology.near(here), |_| true);
+        assert_eq!([take(Level::Node), take(Level::Rack), take(Level::Rack)], [None, Some(2), Some(1)]);
+        assert_eq!([take(Level::Rack), take(Level::Any), take(Level::Any)], [None, Some(0), Some(3)]);
     }
 }

@@ -19,12 +19,12 @@ use super::pending_tasks::PendingTasks;
 use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, TaskState};
 
 /// The location of a tracker that attempts from before the restart name.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TrackerLocation {
     /// Its tracker; the default when it is not expected back.
     pub tracker: TrackerId,
-    /// Its host and rack, if known.
-    pub host: Option<(HostId, RackId)>,
+    /// Its host, with its rack and the groups of racks above it, if known.
+    pub host: Option<(HostId, Arc<[RackId]>)>,
 }
 
 /// Locations of trackers by name.
@@ -100,8 +100,9 @@ impl Job {
     fn load_attempt(&mut self, stored: StoredAttempt, trackers: &TrackerLocations, now: Now) {
         let Some(key) = self.key_of(stored.id.task) else { return };
         let kind = key.kind();
-        let location_of = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
+        let location_of = |name: &Arc<str>| trackers.get(name).cloned().unwrap_or_default();
         let at = location_of(&stored.tracker);
+        let host = at.host.as_ref().map(|(host, _)| *host);
         let is_live = stored.is_live();
         let cleanup_tracker = stored.active_cleanup_tracker().map(|name| location_of(name).tracker);
         let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
@@ -127,7 +128,7 @@ impl Job {
         };
         let named = [at.tracker].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).tracker));
         self.trackers.extend(named);
-        self.count_launch(key, stored.role, at);
+        self.count_launch(key, stored.role, &at);
         if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_tracker) {
             self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
         }
@@ -140,7 +141,7 @@ impl Job {
         if stored.commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
             task.committer = Some(position);
         }
-        if let (AttemptState::Failed, Some((host, _))) = (attempt.state, at.host)
+        if let (AttemptState::Failed, Some(host)) = (attempt.state, host)
             && !task.failed_hosts.contains(&host)
         {
             task.failed_hosts.push(host);
@@ -149,7 +150,7 @@ impl Job {
         if is_over {
             self.add_slot_time(key, position);
         }
-        if let (AttemptState::Failed, Some((host, _))) = (stored.state, at.host) {
+        if let (AttemptState::Failed, Some(host)) = (stored.state, host) {
             self.restore_host_failure(host);
         }
     }
@@ -169,14 +170,14 @@ impl Job {
         }
     }
 
-    fn count_launch(&mut self, key: TaskKey, role: AttemptRole, at: TrackerLocation) {
+    fn count_launch(&mut self, key: TaskKey, role: AttemptRole, at: &TrackerLocation) {
         if role != AttemptRole::Work {
             return;
         }
         let kind = key.kind();
         self.counts.launched[kind] += 1;
-        if let (Kind::Map, Some((host, rack))) = (kind, at.host) {
-            self.count_locality(key, host, rack);
+        if let (Kind::Map, Some((host, near))) = (kind, &at.host) {
+            self.count_locality(key, *host, near);
         }
     }
 
@@ -187,8 +188,8 @@ impl Job {
             attempt.diagnostics.lines().any(|line| line == text)
         };
         let lost: BTreeSet<&Arc<str>> = attempts.iter().filter(is_lost).map(|attempt| &attempt.tracker).collect();
-        for (host, _) in lost.into_iter().filter_map(|name| trackers.get(name)?.host) {
-            self.restore_host_failure(host);
+        for (host, _) in lost.into_iter().filter_map(|name| trackers.get(name)?.host.as_ref()) {
+            self.restore_host_failure(*host);
         }
     }
 

@@ -94,6 +94,7 @@ impl Job {
         add("TOTAL_LAUNCHED_REDUCES", Some("Launched reduce tasks".into()), counts.launched.reduce, false);
         add("NUM_FAILED_MAPS", Some("Failed map tasks".into()), i64::from(self.failed.map), false);
         add("NUM_FAILED_REDUCES", Some("Failed reduce tasks".into()), i64::from(self.failed.reduce), false);
+        add("OTHER_LOCAL_MAPS", Some("Other local map tasks".into()), counts.other_local_maps, false);
         add("DATA_LOCAL_MAPS", Some("Data-local map tasks".into()), counts.node_local_maps, false);
         add("RACK_LOCAL_MAPS", Some("Rack-local map tasks".into()), counts.rack_local_maps, false);
         add("SLOTS_MILLIS_MAPS", None, counts.slot_ms.map, over);

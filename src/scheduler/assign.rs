@@ -181,13 +181,13 @@ impl Scheduler {
         heartbeat: &mut Heartbeat,
         source: &mut impl GrantSource,
     ) -> bool {
-        let (Some(app), Some(&Node { host, rack, .. })) = (self.apps.get(&id), self.nodes.get(&heartbeat.node)) else {
+        let (Some(app), Some(&Node { host, .. })) = (self.apps.get(&id), self.nodes.get(&heartbeat.node)) else {
             return false;
         };
         if app.slots_per_task(kind) > heartbeat.free[kind] {
             return false;
         }
-        let distance = Distance { nearest: app.tables[kind].best_level(host, rack), farthest };
+        let distance = Distance { nearest: app.tables[kind].best_level(host, self.topology.near(host)), farthest };
         let granted = match source.take_task(id, kind, heartbeat.node, distance) {
             GrantResult::Task { hosts, level, origin, slots } => {
                 match origin {

@@ -89,4 +89,4 @@ pub use reservation::EndedReservation;
 pub use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
 pub use scheduling_info::GroupReport;
 pub use state::{AddAppError, GroupUsage, Scheduler};
-pub use topology::{HostId, Level, RackId, Topology};
+pub use topology::{CacheLevels, HostId, Level, RackId, Topology, rack_path};

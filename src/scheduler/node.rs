@@ -2,10 +2,10 @@
 
 use crate::model::{Capability, Kind, Now, PerKind, PerPool, Violations, lower, raise};
 
+use super::HostId;
 use super::container::bag::Bag;
 use super::order::OrderEntry;
 use super::reservation::Reservation;
-use super::{HostId, RackId};
 
 /// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
 /// scratch.
@@ -41,7 +41,6 @@ pub struct BagSums {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) host: HostId,
-    pub(super) rack: RackId,
     pub(super) slots: PerKind<u32>,
     /// Slots held by setup and cleanup attempts.
     pub(super) occupied: PerKind<u32>,
@@ -77,10 +76,9 @@ impl Totals {
 // === impl Node ===
 
 impl Node {
-    pub(super) fn new(host: HostId, rack: RackId) -> Self {
+    pub(super) fn new(host: HostId) -> Self {
         Self {
             host,
-            rack,
             slots: PerKind::default(),
             occupied: PerKind::default(),
             held: PerKind::default(),

@@ -26,9 +26,15 @@ impl Scheduler {
 
     /// Updates the slots that the next grant of an app takes, where it stands in the order.
     pub(super) fn update_slots_of_next(&mut self, id: AppId, pool: Pool) {
+        let slots = self.apps.get(&id).map_or(0, |app| app.slots_of_next(pool));
+        self.place_by_slots(id, pool, slots);
+    }
+
+    /// Places an app where it stands in the order as one whose next grant takes so many slots.
+    pub(super) fn place_by_slots(&mut self, id: AppId, pool: Pool, slots: u32) {
         let Some((app, key)) = self.apps.get(&id).and_then(|app| Some((app, app.ordered_by[pool]?))) else { return };
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
-        self.orders[pool].insert(app.leaf, FirstApp { key, slots: app.slots_of_next(pool) }, id, &keys);
+        self.orders[pool].insert(app.leaf, FirstApp { key, slots }, id, &keys);
     }
 
     pub(super) fn dequeue(&mut self, id: AppId, pool: Pool) {

@@ -1,8 +1,8 @@
 //! The waiting tasks of one job and kind as a request table: a count for each host, each rack and anywhere.
 //!
-//! Invariant: the row of a host counts the waiting tasks with a copy of their input on it, the row of a rack those with
-//! a copy in it (a task counts once for each distinct rack), and the row for anywhere all waiting tasks. There are no
-//! rows of zero, and no row is a gate: a task may run anywhere.
+//! Invariant: the row of a host counts the waiting tasks with a copy of their input on it, the row of a rack, or of a
+//! group of racks, those with a copy in it (a task counts once for each distinct one), and the row for anywhere all
+//! waiting tasks. There are no rows of zero, and no row is a gate: a task may run anywhere.
 
 use crate::model::{Violations, lower, raise};
 
@@ -43,7 +43,7 @@ impl SlotTable {
         for host in distinct(hosts.iter().copied()) {
             self.table.hosts.raise(host, count, violations);
         }
-        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
+        for rack in distinct(hosts.iter().flat_map(|&host| topology.near(host)).copied()) {
             self.table.racks.raise(rack, count, violations);
         }
     }
@@ -57,7 +57,7 @@ impl SlotTable {
         for host in distinct(hosts.iter().copied()) {
             self.table.hosts.lower(host, count, violations);
         }
-        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
+        for rack in distinct(hosts.iter().flat_map(|&host| topology.near(host)).copied()) {
             self.table.racks.lower(rack, count, violations);
         }
     }
@@ -72,11 +72,12 @@ impl SlotTable {
         self.unplaced > u32::from(self.has_second_attempt)
     }
 
-    /// The nearest level at which a task waits for a node on `host` in `rack`; [`Level::Any`] when none waits.
-    pub(super) fn best_level(&self, host: HostId, rack: RackId) -> Level {
+    /// The nearest level at which a task waits for a node on `host`, near which these racks and groups are;
+    /// [`Level::Any`] when none waits.
+    pub(super) fn best_level(&self, host: HostId, near: &[RackId]) -> Level {
         if self.table.hosts.gate(&host) != Gate::Open {
             Level::Node
-        } else if self.table.racks.gate(&rack) != Gate::Open {
+        } else if near.iter().any(|group| self.table.racks.gate(group) != Gate::Open) {
             Level::Rack
         } else {
             Level::Any
@@ -96,6 +97,7 @@ fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::topology::{CacheLevels, rack_path};
     use super::*;
 
     fn topology(hosts: usize, racks: usize) -> (Topology, Vec<HostId>) {
@@ -120,7 +122,7 @@ mod tests {
     #[test]
     fn the_best_level_is_the_nearest_row() {
         let (topology, h) = topology(4, 2);
-        let level = |table: &SlotTable, host: HostId| table.best_level(host, topology.rack_of(host));
+        let level = |table: &SlotTable, host: HostId| table.best_level(host, topology.near(host));
         let mut table = SlotTable::default();
         table.add(&[h[0]], 1, &topology, &mut Violations::default());
         assert_eq!(level(&table, h[0]), Level::Node);
@@ -151,6 +153,36 @@ mod tests {
             }
             prop_assert!(h.iter().all(|host| table.table.hosts.gate(host) != Gate::Closed));
             prop_assert!(h.iter().all(|host| table.table.racks.gate(&topology.rack_of(*host)) != Gate::Closed));
+        }
+
+        /// A task waits near a host exactly where a host with its input shares a name of the path that counts.
+        #[test]
+        fn near_is_what_the_paths_share_within_the_levels(
+            levels in 1usize..=5,
+            paths in prop::collection::vec("(/[ab]){1,4}", 2..6),
+            place in prop::collection::vec(0usize..6, 1..4),
+        ) {
+            let levels = CacheLevels::new(levels);
+            let mut topology = Topology::default();
+            topology.set_levels(levels);
+            let h: Vec<HostId> = (0..).zip(&paths).map(|(i, rack)| topology.intern_host(&format!("h{i}"), rack)).collect();
+            let input: Vec<usize> = place.into_iter().map(|i| i % h.len()).collect();
+            let hosts: Vec<HostId> = input.iter().map(|i| h[*i]).collect();
+            let mut table = SlotTable::default();
+            table.add(&hosts, 2, &topology, &mut Violations::default());
+            let near = |path: &str| rack_path(path).take(levels.groups()).map(str::to_owned).collect::<Vec<_>>();
+            for (host, path) in h.iter().zip(&paths) {
+                let shares = |i: &usize| near(&paths[*i]).iter().any(|name| near(path).contains(name));
+                let expected = match (hosts.contains(host), input.iter().any(shares)) {
+                    (true, _) => Level::Node,
+                    (false, true) => Level::Rack,
+                    (false, false) => Level::Any,
+                };
+                prop_assert_eq!(table.best_level(*host, topology.near(*host)), expected);
+                prop_assert_eq!(topology.level(*host, &hosts), expected);
+            }
+            table.remove(&hosts, 2, &topology, &mut Violations::default());
+            prop_assert_eq!((table.hosts(), table.table.racks.len()), (0, 0));
         }
     }
 }

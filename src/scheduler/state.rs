@@ -287,7 +287,7 @@ impl Scheduler {
             id = id.next();
         }
         self.last_node = id;
-        let mut node = Node::new(host, self.topology.rack_of(host));
+        let mut node = Node::new(host);
         raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
@@ -311,10 +311,8 @@ impl Scheduler {
 
     /// Sets the host of a node after its host moved to another rack and got another id.
     pub fn move_node(&mut self, id: TrackerId, host: HostId) {
-        let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&id) {
             let before = std::mem::replace(&mut node.host, host);
-            node.rack = rack;
             self.count_node_down(before);
             self.count_node_up(host);
             self.update_room(id);
@@ -521,7 +519,7 @@ impl Scheduler {
     /// How near a node is to the nearest waiting task of an app; none when none waits or the node is not known.
     pub fn nearest_level(&self, id: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
         let (app, node) = (self.apps.get(&id)?, self.nodes.get(&node)?);
-        (app.tables[kind].waiting() > 0).then(|| app.tables[kind].best_level(node.host, node.rack))
+        (app.tables[kind].waiting() > 0).then(|| app.tables[kind].best_level(node.host, self.topology.near(node.host)))
     }
 
     /// Tasks of an app that are neither done nor running, by [`Self::set_pending`].

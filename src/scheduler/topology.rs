@@ -1,5 +1,8 @@
 //! Hosts and racks by number, so that tables and comparisons never use names.
 //!
+//! A rack is a path, `/building/row/rack`; what its path names above it, `/building/row` and `/building`, are groups of
+//! racks, and have ids like racks. How many levels count is fixed before the first host is named ([`CacheLevels`]).
+//!
 //! Invariant: the rack of a [`HostId`] never changes, hence rows that were added for it can be removed again.
 
 use std::collections::BTreeMap;
@@ -13,19 +16,66 @@ use crate::model::{Violations, lower, raise};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(u32);
 
-/// A rack.
+/// A rack, or a group of racks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RackId(u32);
 
-/// How near a grant is to the data of its task, nearest first. Hadoop 1.2.1 with `mapred.task.cache.levels` 2.
+/// How near a grant is to the data of its task, nearest first (1.2.1 `obtainNewNodeLocalMapTask`,
+/// `obtainNewNodeOrRackLocalMapTask`, `obtainNewMapTask`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// On a host that holds the data.
     Node,
-    /// In a rack that holds the data.
+    /// In a rack that holds the data, or in a group of racks that does, as far as [`CacheLevels`] reach.
     Rack,
     /// Anywhere: off-switch, or a task without preferences.
     Any,
+}
+
+/// Levels of locality (`mapred.task.cache.levels`), from 1 to 8: 1 host, 2 host and rack, more: groups of racks too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheLevels(usize);
+
+impl CacheLevels {
+    /// Most levels.
+    pub const MAX: usize = 8;
+
+    /// So many, at least one.
+    #[must_use]
+    pub fn new(levels: usize) -> Self {
+        Self(levels.clamp(1, Self::MAX))
+    }
+
+    /// Whether hosts of a rack have all levels (1.2.1 `JobTracker.addHostToNodeMapping`); one that has not is far from
+    /// what its path does not reach.
+    #[must_use]
+    pub fn are_in(self, rack: &str) -> bool {
+        rack.split('/').filter(|name| !name.is_empty()).count() >= self.groups()
+    }
+
+    /// Levels above the host.
+    #[must_use]
+    pub fn groups(self) -> usize {
+        self.0 - 1
+    }
+}
+
+impl Default for CacheLevels {
+    fn default() -> Self {
+        Self(2)
+    }
+}
+
+impl std::fmt::Display for CacheLevels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The path of a rack, then those above it, nearest first; not the root.
+pub fn rack_path(rack: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(rack), |path| path.rsplit_once('/').map(|(above, _)| above))
+        .filter(|path| !path.is_empty())
 }
 
 /// The hosts and racks in use; ids are valid only for the topology that assigned them.
@@ -45,6 +95,7 @@ pub struct Topology {
     last_host: u32,
     last_rack: u32,
     last_idle: u64,
+    levels: CacheLevels,
     pub(super) violations: Violations,
 }
 
@@ -52,6 +103,8 @@ pub struct Topology {
 struct Host {
     name: Arc<str>,
     rack: RackId,
+    /// Its rack and the groups above it, nearest first, as far as the levels reach; at least its rack.
+    groups: Arc<[RackId]>,
     holders: u32,
     /// Whether a node has stood there.
     had_node: bool,
@@ -62,6 +115,7 @@ struct Host {
 #[derive(Debug)]
 struct Rack {
     name: Arc<str>,
+    /// Hosts in it, or in the racks below it.
     hosts: u32,
 }
 
@@ -73,6 +127,18 @@ const NO_RACK: RackId = RackId(0);
 // === impl Topology ===
 
 impl Topology {
+    /// Sets the levels of locality, before any host is named.
+    pub fn set_levels(&mut self, levels: CacheLevels) {
+        self.violations
+            .check(self.hosts.is_empty(), || "levels of locality are set before any host is named".to_owned());
+        self.levels = levels;
+    }
+
+    /// Levels of locality.
+    pub fn levels(&self) -> CacheLevels {
+        self.levels
+    }
+
     /// The id of a host. A new host goes to `rack`; a known one keeps its rack.
     pub fn intern_host(&mut self, host: &str, rack: &str) -> HostId {
         match self.host_by_name.get(host) {
@@ -152,7 +218,27 @@ impl Topology {
         self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
 
-    /// The id of a rack, when a host is known in it.
+    /// The rack of a host and the groups of racks above it, nearest first, as far as the levels reach.
+    pub fn near(&self, host: HostId) -> &[RackId] {
+        let groups: &[RackId] = self.hosts.get(&host).map_or(&[], |host| &host.groups);
+        &groups[..groups.len().min(self.levels.groups())]
+    }
+
+    /// The same, shared.
+    pub fn shared_near(&self, host: HostId) -> Arc<[RackId]> {
+        match self.levels.groups() {
+            0 => Arc::new([]),
+            _ => self.groups(host),
+        }
+    }
+
+    /// The same, and its rack even where only hosts count as near.
+    pub(super) fn groups(&self, host: HostId) -> Arc<[RackId]> {
+        let groups = self.hosts.get(&host).map(|host| Arc::clone(&host.groups));
+        groups.unwrap_or_else(|| Arc::new([]))
+    }
+
+    /// The id of a rack or group, when a host is known in it.
     pub fn rack(&self, name: &str) -> Option<RackId> {
         self.rack_by_name.get(name).copied()
     }
@@ -169,10 +255,10 @@ impl Topology {
 
     /// How near `host` is to the nearest of `data`.
     pub fn level(&self, host: HostId, data: &[HostId]) -> Level {
-        let rack = self.rack_of(host);
+        let near = self.near(host);
         if data.contains(&host) {
             Level::Node
-        } else if data.iter().any(|&other| self.rack_of(other) == rack) {
+        } else if data.iter().any(|&other| self.near(other).iter().any(|group| near.contains(group))) {
             Level::Rack
         } else {
             Level::Any
@@ -180,7 +266,7 @@ impl Topology {
     }
 
     fn place_host(&mut self, host: &str, rack: &str) -> HostId {
-        let rack = self.intern_rack(rack);
+        let (rack, groups) = self.intern_rack(rack);
         let before = self.host(host);
         let known = before.and_then(|id| self.hosts.get(&id));
         let had_node = known.is_some_and(|host| host.had_node);
@@ -190,7 +276,7 @@ impl Topology {
             id = HostId(id.0.wrapping_add(1));
         }
         self.last_host = id.0;
-        self.hosts.insert(id, Host { name: name.clone(), rack, holders: 0, had_node, idle: None });
+        self.hosts.insert(id, Host { name: name.clone(), rack, groups, holders: 0, had_node, idle: None });
         self.host_by_name.insert(name, id);
         if let Some(before) = before.filter(|before| self.hosts.get(before).is_some_and(|host| host.holders == 0)) {
             self.forget(before);
@@ -198,8 +284,14 @@ impl Topology {
         id
     }
 
-    /// The rack of that name, counting one more host in it.
-    fn intern_rack(&mut self, rack: &str) -> RackId {
+    /// The rack of that name with the groups above it, counting one more host in each.
+    fn intern_rack(&mut self, rack: &str) -> (RackId, Arc<[RackId]>) {
+        let most = self.levels.groups().max(1);
+        let groups: Arc<[RackId]> = rack_path(rack).take(most).map(|name| self.intern_group(name)).collect();
+        (groups.first().copied().unwrap_or(NO_RACK), groups)
+    }
+
+    fn intern_group(&mut self, rack: &str) -> RackId {
         if let Some((id, known)) = self.rack_by_name.get(rack).and_then(|id| Some((*id, self.racks.get_mut(id)?))) {
             known.hosts += 1;
             return id;
@@ -223,10 +315,14 @@ impl Topology {
         if self.host_by_name.get(&host.name) == Some(&id) {
             self.host_by_name.remove(&host.name);
         }
-        let Some(rack) = self.racks.get_mut(&host.rack) else { return };
+        host.groups.iter().for_each(|group| self.leave_group(*group));
+    }
+
+    fn leave_group(&mut self, id: RackId) {
+        let Some(rack) = self.racks.get_mut(&id) else { return };
         lower(&mut rack.hosts, 1_u32, &mut self.violations);
         if rack.hosts == 0
-            && let Some(rack) = self.racks.remove(&host.rack)
+            && let Some(rack) = self.racks.remove(&id)
         {
             self.rack_by_name.remove(&rack.name);
         }
@@ -314,5 +410,24 @@ mod tests {
         topology.hold_for_node(new);
         topology.release(old);
         assert_eq!((topology.len(), topology.host("a"), topology.racks.len()), (1, Some(new), 1));
+    }
+
+    #[test]
+    fn groups_of_racks_come_and_go_with_their_hosts() {
+        let mut topology = Topology::default();
+        topology.set_levels(CacheLevels::new(3));
+        let [a, b, c] =
+            [("a", "/x/y/r1"), ("b", "/x/y/r2"), ("c", "/x/z/r3")].map(|(host, rack)| topology.intern_host(host, rack));
+        let names = |host| topology.near(host).iter().map(|group| topology.rack_name(*group)).collect::<Vec<_>>();
+        assert_eq!(names(a), ["/x/y/r1", "/x/y"], "the third level; /x is the fourth");
+        assert_eq!((topology.level(a, &[b]), topology.level(a, &[c])), (Level::Rack, Level::Any));
+        let short = topology.intern_host("d", "/default-rack");
+        assert_eq!(topology.near(short).len(), 1);
+        assert!(!topology.levels().are_in("/default-rack") && topology.levels().are_in("/x/y"));
+        [a, b, c, short].into_iter().for_each(|host| topology.hold(host));
+        topology.release(b);
+        assert!(topology.rack("/x/y").is_some(), "a is there still");
+        [a, c, short].into_iter().for_each(|host| topology.release(host));
+        assert!(topology.racks.is_empty() && topology.rack_by_name.is_empty());
     }
 }

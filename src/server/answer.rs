@@ -12,6 +12,8 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),
         Reply::JobId(id) => Value::JobId(id),
         Reply::Boolean(truth) => Value::Boolean(truth),
+        Reply::Token(token) => Value::Token(Some(token)),
+        Reply::Time(time_ms) => Value::Long(time_ms),
         Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
         Reply::Refused(refusal) => return Answer::Error(refusal.into()),
         // Never the reply to a call: replies within a submission, the market's, those about applications, and those to an
@@ -30,6 +32,9 @@ impl From<Refusal> for RemoteError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::AccessDenied(text) => Self::new("org.apache.hadoop.security.AccessControlException", text),
+            Refusal::InvalidToken(text) => {
+                Self::new("org.apache.hadoop.security.token.SecretManager$InvalidToken", text)
+            }
             Refusal::Invalid(text) => Self::io(text),
             Refusal::InvalidJob(text) => Self::io(format_args!("java.io.IOException: {text}")),
             // What is no IOException travels inside one (1.2.1 `RPC.Server.call`).

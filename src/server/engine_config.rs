@@ -18,12 +18,12 @@ use crate::engine::{
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
 use crate::model::{Identifier, PerKind};
-use crate::scheduler::FifoOptions;
 use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
 use crate::scheduler::fair::load_cap::LoadCap;
 use crate::scheduler::fair::locality_wait::LocalityDelayRule;
 use crate::scheduler::fair::options::{FairOptions, JobOrdering};
 use crate::scheduler::fair::weight::{NewJobBoost, WeightRule};
+use crate::scheduler::{CacheLevels, FifoOptions};
 
 /// Maximum size of a host list, bytes.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
@@ -70,8 +70,10 @@ pub fn engine_config(
             scaling_millionths: u32::try_from(settings.heartbeat.scaling.0).unwrap_or(u32::MAX),
         },
         tracker_expiry_ms: settings.heartbeat.expiry_interval_ms,
+        cache_levels: CacheLevels::new(settings.trackers.locality_levels),
         hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
+        delegation: settings.delegation,
         recover: settings.restart_recover,
         hold_client_kills_ms: settings.hold_client_kills_ms,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,

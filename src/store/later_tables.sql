@@ -207,3 +207,18 @@ CREATE TABLE IF NOT EXISTS deleted_application_cost (
     cost TEXT NOT NULL,
     cost_units TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Keys that sign delegation tokens. Secret.
+CREATE TABLE IF NOT EXISTS delegation_key (
+    key INTEGER PRIMARY KEY,
+    secret BLOB NOT NULL,
+    made_ms INTEGER NOT NULL
+) STRICT;
+
+-- Delegation tokens in force. The password of one follows from its identifier and its key.
+CREATE TABLE IF NOT EXISTS delegation_token (
+    sequence INTEGER PRIMARY KEY,
+    identifier BLOB NOT NULL,        -- as the token has it: owner, renewer, real user, dates, number, key
+    until_ms INTEGER NOT NULL,       -- when it ends unless it is renewed
+    origin TEXT NOT NULL             -- a number for the host that asked for it, hexadecimal
+) STRICT;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use crate::engine::{
-    ClassCosts, Drain, ForeignState, Presence, Restored, RestoredApplications, RestoredJobs, SchedulerChoice,
+    ClassCosts, Drain, ForeignState, Presence, Restored, RestoredApplications, RestoredDelegation, RestoredJobs,
+    SchedulerChoice,
 };
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
@@ -19,7 +20,9 @@ use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
-use super::{loaded_applications, loaded_costs, loaded_drains, loaded_jobs, loaded_market, loaded_presences};
+use super::{
+    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_jobs, loaded_market, loaded_presences,
+};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct LoadedState {
     pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
     /// Jobs, and the last heartbeat responses that launched their attempts.
     pub jobs: LoadedJobs,
+    /// Delegation tokens and their keys.
+    pub delegation: RestoredDelegation,
     /// Applications and their containers, without stamps.
     pub applications: RestoredApplications,
     /// The last choice of a scheduler, if there was one.
@@ -82,6 +87,7 @@ impl LoadedState {
             costs: self.costs,
             presences: self.presences,
             drains: self.drains,
+            delegation: self.delegation,
             applications: RestoredApplications {
                 stamps: RestoredApplications::stamps_among(&self.market),
                 ..self.applications
@@ -129,6 +135,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         costs: loaded_costs::load(&loader)?,
         presences: loaded_presences::load(&loader)?,
         drains: loaded_drains::load(&loader)?,
+        delegation: loaded_delegation::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),

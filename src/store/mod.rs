@@ -25,6 +25,7 @@ mod loaded_applications;
 mod loaded_attempts;
 mod loaded_costs;
 mod loaded_counters;
+mod loaded_delegation;
 mod loaded_drains;
 mod loaded_jobs;
 mod loaded_market;

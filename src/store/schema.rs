@@ -49,6 +49,9 @@ pub(super) const SCHEDULER_CHOICE: &str = "scheduler_choice";
 /// Key in `meta` of the start in the latest id of an application that was given out, epoch ms.
 pub(super) const APPLICATION_START_MS: &str = "application_start_ms";
 
+/// Key in `meta` of the number of the last delegation token.
+pub(super) const DELEGATION_SEQUENCE: &str = "delegation_sequence";
+
 /// Key in `meta` of the hash of a budget file whose write or take-over has begun.
 pub(super) const BUDGET_FILE_PENDING: &str = "budget_file_pending";
 

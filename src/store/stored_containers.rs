@@ -106,7 +106,7 @@ mod tests {
             node,
             locality: Locality::RackLocal,
             row: Placement::Rack("/r".to_owned()),
-            lowered: LoweredRows { host: false, rack: true },
+            lowered: LoweredRows { host: false, rack: true, above: 2 },
             granted_ms: 1,
             granted_tick: 0,
             launch: None,

@@ -5,6 +5,7 @@
 
 pub mod class;
 mod counters;
+mod delegation;
 pub(crate) mod error;
 pub mod file;
 pub mod frame;
@@ -29,6 +30,7 @@ mod tracker;
 mod writer;
 
 pub use counters::{Counter, CounterGroup, Counters};
+pub use delegation::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
 pub use error::{WireError, WireErrorKind};
 pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
 pub use job::{

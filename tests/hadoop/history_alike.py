@@ -44,7 +44,10 @@ def history(path: Path, cluster: str) -> list[str]:
             line = "TASK DURATION"
         # The last text of a child that dies comes or does not, under either JobTracker; the address of its log stands behind it.
         line = re.sub(r"java\.lang\.RuntimeException: PipeMapRed.*|http://worker:PORT/tasklog\S*", "", line).rstrip()
-        if line and not line.startswith("\tat "):
+        if re.match(r"worker\ttask_", line):
+            # Which of the trackers ran it is a matter of chance.
+            lines.extend(f"worker {task}" for task in re.findall(r"task_\w+", line))
+        elif line and not line.startswith("\tat "):
             lines.append(line)
     return sorted(lines)
 

@@ -7,6 +7,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+mod access;
 mod administration;
 mod admission;
 mod broken_network;

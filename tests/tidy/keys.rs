@@ -8,8 +8,7 @@ const RULE: &str = "keys are acted on";
 const MARK: &str = "\"Not acted on yet. ";
 
 /// Fields of settings that nothing reads yet, and the keys that fill them.
-pub const WAITING: &[(&str, &[&str])] =
-    &[("locality_levels", &["TASK_CACHE_LEVELS"]), ("cancel_delegation_tokens", &["CANCEL_DELEGATION_TOKENS"])];
+pub const WAITING: &[(&str, &[&str])] = &[];
 
 /// A key as a table declares it.
 struct Declared<'a> {

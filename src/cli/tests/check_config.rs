@@ -159,9 +159,9 @@ fn all_errors_are_named_at_once_each_with_its_place() {
         "core-site.xml",
         &[
             ("fs.default.name", "s3://nn"),
-            ("hadoop.security.authorization", "true"),
+            ("hadoop.security.authorization", "maybe"),
             ("hadoop.security.authentication", "kerberos"),
-            ("hadoop.proxyuser.oozie.hosts", "*"),
+            ("mapreduce.jobtracker.plugins", "com.example.Plugin"),
         ],
     );
     fs::write(folder.path().join("hdfs-site.xml"), "<configuration>\n<xi:include href=\"x\"/></configuration>")

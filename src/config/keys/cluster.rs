@@ -60,7 +60,7 @@ keys! {
     TOPOLOGY_SCRIPT_ARGUMENTS = "topology.script.number.args" ["net.topology.script.number.args"], Number(Count, 1, INT), Some("100"),
         "Maximum number of hosts given to one run of that program.";
     TASK_CACHE_LEVELS = "mapred.task.cache.levels" ["mapreduce.jobtracker.taskcache.levels"], Number(Count, 1, 8), Some("2"),
-        "Not acted on yet. Levels of locality: 1 host, 2 host and rack.";
+        "Levels of locality: 1 host, 2 host and rack, more: groups of racks too, as the paths of racks name them (`/building/row/rack`). A host whose rack has fewer names counts as far from what is outside its rack, and has a line in the log.";
     MAX_TASKS_PER_JOB = "mapred.jobtracker.maxtasks.per.job" ["mapreduce.jobtracker.maxtasks.perjob"], Number(Count, ANY, INT), Some("-1"),
         "Maximum number of maps and reduces of one job, at most 1,000,000. Below 1: that many.";
     JOB_CONF_LIMIT = "mapred.user.jobconf.limit", Number(Bytes, 1, 1 << 30), Some("5242880"),
@@ -119,10 +119,20 @@ keys! {
         "Users and groups that may do everything: `user,user group,group`. The user of the daemon always may.";
     GROUPS_CACHE = "hadoop.security.groups.cache.secs", Number(Seconds, 0, 1 << 31), Some("300"),
         "Time for which the groups of a user are cached.";
+    DELEGATION_KEY_INTERVAL = "mapreduce.cluster.delegation.key.update-interval", Number(Milliseconds, 1_000, MOST), Some("86400000"),
+        "Time after which delegation tokens are signed by a new key.";
+    DELEGATION_MAX_LIFETIME = "mapreduce.cluster.delegation.token.max-lifetime", Number(Milliseconds, 1_000, MOST), Some("604800000"),
+        "Time after which a delegation token ends, however often it is renewed.";
+    DELEGATION_RENEW_INTERVAL = "mapreduce.cluster.delegation.token.renew-interval", Number(Milliseconds, 1_000, MOST), Some("86400000"),
+        "Time after which a delegation token ends that is not renewed.";
     SECURITY_AUTHENTICATION = "hadoop.security.authentication", OneOf(&["simple"]), Some("simple"),
         "How callers authenticate. Kerberos is not supported and therefore refused, not ignored.";
-    SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),
-        "Service-level authorization. Not supported yet; `true` is refused, not ignored.";
+    SECURITY_AUTHORIZATION = "hadoop.security.authorization", Flag, Some("false"),
+        "Whether the lists of service-level authorization are enforced, once for each connection.";
+    PROXY_GROUPS = "hadoop.proxyuser.<user>.groups", List, None,
+        "Groups for whose users this user may act: names, or `*` for all users. Read again at SIGHUP and by `hadoop mradmin -refreshSuperUserGroupsConfiguration`, like the next one. A connection is checked once, when it opens.";
+    PROXY_HOSTS = "hadoop.proxyuser.<user>.hosts", List, None,
+        "Hosts from which this user may act for others: names or addresses, or `*` for all hosts.";
 }
 
 keys! {

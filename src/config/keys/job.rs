@@ -96,5 +96,5 @@ keys! {
     SKIP_REDUCE_GROUPS = "mapred.skip.reduce.max.skip.groups" ["mapreduce.reduce.skip.maxgroups"], Number(Count, 0, MOST), Some("0"),
         "Maximum number of groups skipped around a bad one. 0: never skip.";
     CANCEL_DELEGATION_TOKENS = "mapreduce.job.complete.cancel.delegation.tokens", Flag, Some("true"),
-        "Not acted on yet. Whether the job's delegation tokens are cancelled at its end.";
+        "Whether delegation tokens of this JobTracker in the job's credentials are cancelled at its end, where the daemon's user is their owner or renewer.";
 }

@@ -11,6 +11,7 @@ mod hdfs;
 mod job;
 mod market;
 mod own;
+mod policy;
 mod streaming;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use hdfs::*;
 pub use job::*;
 pub use market::*;
 pub use own::*;
+pub use policy::*;
 pub use streaming::*;
 
 use crate::model::{Decimal, PartsPerMillion};
@@ -33,7 +35,7 @@ use super::host_port::HostPort;
 /// One configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Hadoop 1.2.1's name, or a name of this JobTracker. `<queue>` in it stands for a queue's name.
+    /// Hadoop 1.2.1's name, or a name of this JobTracker. `<queue>` in it stands for a queue's name, `<user>` for a user's.
     pub name: &'static str,
     /// Deprecated names, and those of Hadoop 0.21 and later. `name` wins over them.
     pub aliases: &'static [&'static str],
@@ -198,10 +200,20 @@ impl Key {
         self.name.replace("<queue>", queue)
     }
 
-    /// Whether `name` is a spelling of this key, for any queue.
+    /// Whether the name is one for each queue or user.
+    #[must_use]
+    pub fn is_pattern(&self) -> bool {
+        self.name.contains('<')
+    }
+
+    /// Whether `name` is a spelling of this key, for any queue or user.
     #[must_use]
     pub fn is_spelled(&self, name: &str) -> bool {
-        self.spellings().any(|spelling| match spelling.split_once("<queue>") {
+        let parts = |spelling: &'static str| {
+            let (head, rest) = spelling.split_once('<')?;
+            Some((head, rest.split_once('>')?.1))
+        };
+        self.spellings().any(|spelling| match parts(spelling) {
             Some((head, tail)) => {
                 name.len() > head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
             }
@@ -232,6 +244,11 @@ pub const SECTIONS: &[Section] = &[
         title: "HDFS",
         note: "Read by JobTracker, job client and built-in tasktracker for files on `hdfs:`; a job's own values count in its tasks.",
         keys: HDFS,
+    },
+    Section {
+        title: "Service-level authorization",
+        note: "Read while `hadoop.security.authorization` is true, from `hadoop-policy.xml` of the conf folder or any other of its files: at the start, at SIGHUP and by `hadoop mradmin -refreshServiceAcl`. Each list is `*` or `user,user group,group`.",
+        keys: POLICY,
     },
     Section {
         title: "Dynamic Priority Scheduler",
@@ -348,6 +365,8 @@ mod tests {
     fn queue_keys_are_known_for_every_queue() {
         assert!(QUEUE_STATE.is_spelled("mapred.queue.alice.state"));
         assert!(!QUEUE_STATE.is_spelled("mapred.queue.state"));
+        assert!(PROXY_HOSTS.is_spelled("hadoop.proxyuser.oozie.hosts") && PROXY_HOSTS.is_pattern());
+        assert!(!PROXY_HOSTS.is_spelled("hadoop.proxyuser.oozie.groups"));
         assert_eq!(QUEUE_STATE.for_queue("alice"), "mapred.queue.alice.state");
     }
 }

@@ -10,6 +10,7 @@ mod job_changes;
 mod limits;
 mod market;
 mod named_files;
+mod proxy_users;
 mod queues;
 pub mod reread;
 pub(super) mod scheduler;
@@ -26,6 +27,7 @@ pub use history::HistorySettings;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub use market::{BudgetStoreKind, MarketSettings};
+pub use proxy_users::{NameList, ProxyUser, ProxyUsers};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{
     CAPACITY_CLASS, CONSTRAINT_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS,
@@ -35,6 +37,7 @@ pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use crate::fs::FileSystems;
+use crate::model::DelegationSettings;
 use crate::scheduler::constraint::ConstraintConfig;
 
 use super::conf_folder::add_files;
@@ -42,6 +45,7 @@ use super::configuration::Configuration;
 use super::environment::Environment;
 use super::error::{ConfigError, Warning};
 use super::host_port::HostPort;
+use super::service_policy::ServicePolicy;
 use super::web_hosts::web_host_names;
 use super::{contradictions, keys};
 
@@ -194,10 +198,16 @@ pub struct Settings {
     pub containers: ContainerSettings,
     /// Queues and access lists.
     pub queues: Queues,
+    /// Users that may act for others.
+    pub proxy_users: ProxyUsers,
+    /// Who may use which protocol; none: service-level authorization is off.
+    pub service_policy: Option<ServicePolicy>,
     /// Heartbeat intervals.
     pub heartbeat: HeartbeatSettings,
     /// Admission, topology and faults of trackers.
     pub trackers: TrackerSettings,
+    /// How long delegation tokens last.
+    pub delegation: DelegationSettings,
     /// Limits of jobs.
     pub job_limits: JobLimits,
     /// Limits of job files over HTTP.
@@ -255,9 +265,8 @@ impl Settings {
         conf_dir: Option<PathBuf>,
     ) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let rpc_address = rpc_address(&configuration)?;
-        // Their kinds refuse what is not supported.
+        // Its kind refuses what is not supported.
         configuration.required(&keys::SECURITY_AUTHENTICATION)?;
-        configuration.required(&keys::SECURITY_AUTHORIZATION)?;
         // A bad value for all jobs should fail the start, not the first submission.
         for key in keys::JOB {
             configuration.checked(key)?;
@@ -267,6 +276,7 @@ impl Settings {
         let (scheduler, of_scheduler) =
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
         let daemon_user = configuration.property("user.name").unwrap_or_default().to_owned();
+        let conf_dir_of_policy = conf_dir.clone();
         let settings = Settings {
             sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
             conf_dir,
@@ -285,8 +295,11 @@ impl Settings {
             containers: ContainerSettings::from_configuration(&configuration)?,
             job_changes,
             queues,
+            proxy_users: proxy_users::proxy_users(&configuration)?,
+            service_policy: ServicePolicy::read(configuration.clone(), conf_dir_of_policy.as_deref())?,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,
+            delegation: delegation(&configuration)?,
             job_limits: JobLimits::from_configuration(&configuration)?,
             uploads: UploadLimits::from_configuration(&configuration)?,
             memory: MemorySettings::from_configuration(&configuration)?,
@@ -317,6 +330,15 @@ impl Settings {
     pub fn application_keys(&self) -> ApplicationKeys {
         ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
+}
+
+/// How long delegation tokens last.
+fn delegation(configuration: &Configuration) -> Result<DelegationSettings, ConfigError> {
+    Ok(DelegationSettings {
+        key_update_ms: configuration.number(&keys::DELEGATION_KEY_INTERVAL)?,
+        max_lifetime_ms: configuration.number(&keys::DELEGATION_MAX_LIFETIME)?,
+        renew_interval_ms: configuration.number(&keys::DELEGATION_RENEW_INTERVAL)?,
+    })
 }
 
 /// `local` makes Hadoop run jobs inside the client; it is no address for a JobTracker.

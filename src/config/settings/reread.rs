@@ -6,11 +6,14 @@ use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
+use crate::config::service_policy::ServicePolicy;
 
-use super::{CONSTRAINT_CLASS, FAIR_CLASS, HeartbeatSettings, LoadOptions, Queues, SchedulerKind, TrackerSettings};
+use super::{
+    CONSTRAINT_CLASS, FAIR_CLASS, HeartbeatSettings, LoadOptions, ProxyUsers, Queues, SchedulerKind, TrackerSettings,
+};
 
 /// Keys whose new values are applied while the daemon runs.
-const REREAD: [&Key; 7] = [
+const REREAD: [&Key; 9] = [
     &keys::JOB_CHANGES_HOSTS,
     &keys::HOSTS,
     &keys::HOSTS_EXCLUDE,
@@ -18,6 +21,8 @@ const REREAD: [&Key; 7] = [
     &keys::QUEUE_STATE,
     &keys::QUEUE_ACL_SUBMIT,
     &keys::QUEUE_ACL_ADMINISTER,
+    &keys::PROXY_GROUPS,
+    &keys::PROXY_HOSTS,
 ];
 
 /// Queues, and the settings of one scheduler, which may divide them.
@@ -58,6 +63,22 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
 }
 
+/// Re-reads the users that may act for others.
+///
+/// # Errors
+/// The first [`ConfigError`] of the folder, or of a key of such a user.
+pub fn proxy_users(sources: &LoadOptions) -> Result<ProxyUsers, ConfigError> {
+    super::proxy_users::proxy_users(&sources.configuration()?)
+}
+
+/// Re-reads the lists of service-level authorization; none while that is off.
+///
+/// # Errors
+/// The first [`ConfigError`] of the folder, of the policy file or of a list.
+pub fn service_policy(sources: &LoadOptions) -> Result<Option<ServicePolicy>, ConfigError> {
+    ServicePolicy::read(sources.configuration()?, sources.conf_dir.as_deref())
+}
+
 /// Known keys whose values differ from the running ones and apply only after a restart under the scheduler of a class,
 /// each with its place.
 #[must_use]
@@ -82,7 +103,7 @@ fn restart_values<'a>(
     };
     let needs_restart = move |name: &str| {
         let is_spelled = |key: &Key| key.is_spelled(name);
-        keys::all().any(is_spelled) && !REREAD.into_iter().chain(of_scheduler).any(is_spelled)
+        keys::all().any(is_spelled) && !REREAD.into_iter().chain(of_scheduler).chain(keys::POLICY).any(is_spelled)
     };
     configuration
         .written()

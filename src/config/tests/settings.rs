@@ -73,7 +73,7 @@ fn unusable_values_are_refused_at_start() {
         &["mapred.system.dir=system"],
         &["mapred.local.dir=/a,/b", "jobtracker.state.dir=/b/x/../jobTracker/state"],
         &["hadoop.security.authentication=kerberos"],
-        &["hadoop.security.authorization=true"],
+        &["hadoop.security.authorization=maybe"],
         &["mapred.queue.names=a", "mapred.queue.a.state=running"],
         &["jobtracker.rpc.max-frame-bytes=1"],
         &["mapred.reduce.tasks=many"],
@@ -89,7 +89,7 @@ fn unusable_values_are_refused_at_start() {
     -D: mapred.system.dir = "system": expected an absolute path, or a file: or hdfs: URI
     -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
     -D: hadoop.security.authentication = "kerberos": expected simple
-    -D: hadoop.security.authorization = "true": expected false
+    -D: hadoop.security.authorization = "maybe": expected true or false
     -D: mapred.queue.a.state = "running": expected RUNNING or STOPPED
     -D: jobtracker.rpc.max-frame-bytes = "1": expected a whole number of bytes from 65536 to 1073741824
     -D: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647

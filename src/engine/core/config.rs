@@ -8,12 +8,12 @@ use std::sync::Arc;
 use crate::engine::state::{ContainerSettings, Limits, SchedulerChoice};
 use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
-use crate::model::{Identifier, Kind, PerKind};
+use crate::model::{DelegationSettings, Identifier, Kind, PerKind};
 use crate::scheduler::capacity::CapacityConfig;
 use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
-use crate::scheduler::{AppSpec, FifoOptions, PolicyOptions};
+use crate::scheduler::{AppSpec, CacheLevels, FifoOptions, PolicyOptions};
 
 /// The engine's settings.
 #[derive(Clone, Debug)]
@@ -48,10 +48,14 @@ pub struct EngineConfig {
     pub heartbeat: HeartbeatConfig,
     /// A tracker is lost after this time without a heartbeat, ms (`mapred.tasktracker.expiry.interval`).
     pub tracker_expiry_ms: u64,
+    /// Levels of locality (`mapred.task.cache.levels`).
+    pub cache_levels: CacheLevels,
     /// The hosts whose trackers may register.
     pub hosts: HostLists,
     /// Address of a job's page without the job id, which is appended.
     pub job_page_prefix: String,
+    /// How long delegation tokens last.
+    pub delegation: DelegationSettings,
     /// Whether unfinished jobs continue after a restart (`mapred.jobtracker.restart.recover`).
     pub recover: bool,
     /// For this time after a start, a `killJob` that clients send automatically after a lost connection is ignored, ms;
@@ -83,8 +87,10 @@ impl EngineConfig {
             containers: ContainerSettings::default(),
             heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
             tracker_expiry_ms: 600_000,
+            cache_levels: CacheLevels::default(),
             hosts: HostLists::default(),
             job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
+            delegation: DelegationSettings::default(),
             recover: true,
             hold_client_kills_ms: 0,
             finished_jobs_kept: 100,

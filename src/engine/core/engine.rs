@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Applications, Cluster, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState, Outbox, Refusal,
-    Rounds, Submissions, Tracker, TrackerRecovery, Trackers,
+    Applications, Cluster, DelegationTokens, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState,
+    Outbox, Refusal, Rounds, Submissions, Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
 use crate::model::{FactNumber, Now};
@@ -33,6 +33,7 @@ pub struct Engine {
     /// Recovery from another JobTracker's use of the system directory.
     pub(in crate::engine) foreign_recovery: ForeignRecovery,
     pub(in crate::engine) administration: Administration,
+    pub(in crate::engine) delegation: DelegationTokens,
     pub(in crate::engine) tallies: Tallies,
 }
 

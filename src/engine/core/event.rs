@@ -13,6 +13,7 @@ use crate::wire::{Credentials, HeartbeatRequest};
 
 use super::application_request::ApplicationRequest;
 use super::config::{HostLists, PolicyConfig, QueueConfig};
+use super::delegation_request::DelegationRequest;
 use super::scheduler_wish::SchedulerWish;
 use super::worker_beat_event::WorkerBeatEvent;
 
@@ -203,6 +204,9 @@ pub enum Event {
         /// It cannot.
         is_away: bool,
     },
+    /// A call about a delegation token. Answered by [`Reply::Token`](crate::engine::Reply::Token),
+    /// [`Reply::Time`](crate::engine::Reply::Time), [`Reply::Done`](crate::engine::Reply::Done), or refused.
+    Delegation(Box<DelegationRequest>),
     /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean):
     /// whether it is on.
     SetSafeMode {

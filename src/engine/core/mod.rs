@@ -5,6 +5,7 @@ mod administration;
 mod application_request;
 mod config;
 mod deadline_fields;
+mod delegation_request;
 mod engine;
 mod event;
 mod inspection;
@@ -20,6 +21,7 @@ pub use application_request::{
 };
 pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use deadline_fields::DeadlineFields;
+pub use delegation_request::{DelegationCall, DelegationRequest};
 pub use engine::{Engine, Tallies};
 pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;

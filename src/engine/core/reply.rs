@@ -7,7 +7,7 @@ use crate::api::SwitchPlan;
 use crate::engine::state::{ApplicationRefusal, Effect, Fact, Refusal};
 use crate::market::{Answer, MarketError};
 use crate::model::{FactNumber, JobId};
-use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, WireError};
+use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, Token, WireError};
 
 use super::application_request::ApplicationAnswer;
 use super::worker_beat_event::BeatReply;
@@ -58,6 +58,10 @@ pub enum Reply {
     Heartbeat(HeartbeatAnswer),
     /// A fresh job id.
     JobId(JobId),
+    /// A fresh delegation token.
+    Token(Token),
+    /// A time, epoch ms.
+    Time(i64),
     /// The next step of a submission.
     Submission(SubmissionReply),
     /// A boolean result.

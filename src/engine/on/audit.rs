@@ -1,11 +1,15 @@
 //! What the audit log says of an event: who changed what, and what was refused. Submissions and the ends of jobs, which more than
 //! one event brings about, are entered where they happen.
 
-use crate::engine::core::{Engine, Event, Reply};
+use std::sync::Arc;
+
+use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, Reply};
 use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Refusal};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
+use crate::wire::DelegationIdentifier;
+use crate::wire::limits::excerpt;
 
 use super::job_words::state_word;
 
@@ -63,6 +67,7 @@ impl Engine {
                 self.jobs.get(*id)?;
                 (of_job("pool", *id, caller).with("pool", pool), Done::Always)
             }
+            Event::Delegation(request) => (of_delegation(request), Done::Always),
             Event::SetSafeMode { on, caller } => {
                 (AuditEntry::new("safe-mode", &*caller.user).with("on", on), Done::Always)
             }
@@ -83,6 +88,7 @@ impl Engine {
             Event::JobRequest { request, .. } => self.of_job_request(request, of_job)?,
             _ => return None,
         };
+        let entry = entry.with_some("real-user", real_user_of(event));
         Some(Audited { entry, done })
     }
 
@@ -155,6 +161,42 @@ impl Engine {
         };
         self.outbox.audit(entry);
     }
+}
+
+/// The user that acts for the user of an event.
+fn real_user_of(event: &Event) -> Option<&Arc<str>> {
+    let caller = match event {
+        Event::Delegation(request) => return request.real_user.as_ref(),
+        Event::SubmissionRead(read) => &read.caller,
+        Event::SubmissionRequested { caller, .. }
+        | Event::KillJob { caller, .. }
+        | Event::KillJobAsFirstCall { caller, .. }
+        | Event::KillTask { caller, .. }
+        | Event::SetJobPriority { caller, .. }
+        | Event::SetDeadline { caller, .. }
+        | Event::UnsignedChange { caller, .. }
+        | Event::SetPool { caller, .. }
+        | Event::SetSafeMode { caller, .. }
+        | Event::DrainWorker { caller, .. }
+        | Event::HostsRead { caller, .. }
+        | Event::QueuesRead { caller, .. } => caller,
+        _ => return None,
+    };
+    caller.real_user.as_ref()
+}
+
+fn of_delegation(request: &DelegationRequest) -> AuditEntry {
+    let (verb, token) = match &request.call {
+        DelegationCall::Get { renewer, .. } => {
+            return AuditEntry::new("get-token", &*request.user).with("renewer", excerpt(renewer));
+        }
+        DelegationCall::Renew(token) => ("renew-token", token),
+        DelegationCall::Cancel(token) => ("cancel-token", token),
+    };
+    let identifier = DelegationIdentifier::from_bytes(&token.identifier).ok();
+    let owner = identifier.as_ref().map(|identifier| excerpt(&identifier.owner));
+    let entry = AuditEntry::new(verb, &*request.user).with_some("owner", owner);
+    entry.with_some("number", identifier.map(|identifier| identifier.sequence))
 }
 
 fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {

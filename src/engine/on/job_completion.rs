@@ -68,6 +68,8 @@ impl Engine {
         self.audit_end(id);
         self.learn_from_job(id, outcome);
         self.end_order_of(id);
+        let cancels = self.jobs.get(id).is_some_and(|job| job.spec.cancels_tokens);
+        self.delegation.release(id, cancels);
         let Some(job) = self.jobs.get(id) else { return };
         let notified = self.trackers_to_notify(job);
         if notified.is_empty() {

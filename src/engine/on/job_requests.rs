@@ -19,7 +19,7 @@ impl Engine {
     pub(super) fn on_job_request(&mut self, request: ServletRequest, groups: Arc<[String]>, now: Now) -> (Reply, Wait) {
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let user = request.verified.as_ref().map_or("", |signer| signer.user.as_str());
-        let caller = Caller { user: Arc::from(user), groups };
+        let caller = Caller { user: Arc::from(user), groups, real_user: None };
         let raw = request.query.raw.clone();
         let handled = market.accounts.handle_request(request, now, |_| false);
         for fact in handled.facts {

@@ -12,6 +12,7 @@ mod containers;
 mod deadline_change;
 mod deadline_orders;
 mod deadlines;
+mod delegation;
 mod drain;
 mod estimates;
 mod event_log;

@@ -1,8 +1,15 @@
 //! Racks of hosts.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::engine::core::{Engine, Reply, Wait};
+use crate::engine::state::LogLevel;
 use crate::mapreduce::{SplitHost, SplitTable};
 use crate::model::{DEFAULT_RACK, Now, TrackerId};
+
+/// Most hosts that are named in the log for missing levels.
+const MAX_REPORTED_HOSTS: usize = 10_000;
 
 // === impl Engine: racks ===
 
@@ -28,11 +35,10 @@ impl Engine {
         let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
         let host_id = topology.move_host(host, rack);
         if host_id != before {
-            let id = topology.rack_of(host_id);
             let here: Vec<_> = self.cluster.nodes.trackers_on(before).collect();
             for tracker in here {
                 self.cluster.scheduler.move_node(tracker, host_id);
-                self.cluster.nodes.move_tracker(tracker, host_id, id);
+                self.cluster.nodes.move_tracker(tracker, host_id, self.cluster.scheduler.topology());
                 self.applications.move_worker(tracker, rack);
                 self.cluster.scheduler.topology_mut().hold_for_node(host_id);
                 self.cluster.scheduler.topology_mut().release(before);
@@ -42,6 +48,7 @@ impl Engine {
             self.cluster.scheduler.topology_mut().release(host_id);
         }
         if was_awaited {
+            self.report_missing_levels(host, rack);
             let here: Vec<TrackerId> = self.cluster.nodes.trackers_on(host_id).collect();
             for tracker in here {
                 let may_take = self.may_take_containers(tracker, now);
@@ -49,5 +56,21 @@ impl Engine {
             }
         }
         (Reply::Done, Wait::Nothing)
+    }
+
+    /// Logs once that a TaskTracker's host has fewer levels than `mapred.task.cache.levels`. A Java JobTracker stops.
+    fn report_missing_levels(&mut self, host: &str, rack: &str) {
+        let levels = self.cluster.scheduler.topology().levels();
+        let is_known = |known: &BTreeSet<Arc<str>>| known.contains(host) || known.len() >= MAX_REPORTED_HOSTS;
+        if levels.are_in(rack) || is_known(&self.trackers.shallow_hosts) {
+            return;
+        }
+        self.trackers.shallow_hosts.insert(host.into());
+        let text = format!(
+            "host {host} is in {rack}, but mapred.task.cache.levels is {levels}: expected a path of {} names from \
+             topology.script.file.name; the host counts as far from all outside {rack}",
+            levels.groups()
+        );
+        self.outbox.log_line(LogLevel::Warning, text);
     }
 }

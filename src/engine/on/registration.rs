@@ -76,7 +76,7 @@ impl Engine {
         topology.hold_for_node(host_id);
         let id = self.cluster.scheduler.add_node(host_id, PerKind::default());
         let topology = self.cluster.scheduler.topology();
-        let rack = topology.rack_of(host_id);
+        let (rack, near) = (topology.rack_of(host_id), topology.shared_near(host_id));
         // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
         // requests its rack for all of them.
         if topology.rack_name(rack) == DEFAULT_RACK && self.cluster.nodes.on_host(host_id) == 0 {
@@ -84,7 +84,8 @@ impl Engine {
         }
         let streaming_only = runs_streaming_only(&name);
         let http = http.into();
-        let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
+        let info =
+            NodeInfo { name: name.clone(), host: host_id, rack, near, http, streaming_only, free_disk_bytes: None };
         self.cluster.nodes.insert(id, info);
         self.cluster.nodes.set_slots(id, PerKind::default());
         let is_drained = self.trackers.drains.get(worker_name(&name)).is_some();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::engine::core::Engine;
 use crate::engine::state::{
-    ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Presence, SchedulerChoice, TrackerRecovery,
+    ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Presence, RestoredDelegation, SchedulerChoice,
+    TrackerRecovery,
 };
 use crate::mapreduce::{
     AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
@@ -38,6 +39,8 @@ pub struct Restored {
     pub drains: Vec<Drain>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
+    /// Delegation tokens and their keys.
+    pub delegation: RestoredDelegation,
     /// Applications and their containers.
     pub applications: RestoredApplications,
     /// Jobs and the trackers' knowledge of them.
@@ -110,6 +113,7 @@ impl Engine {
             if !(is_handed_over || self.config.recover && stored.accepted.spec.recover) {
                 unrecovered.push(id);
             }
+            self.hold_delegation_tokens(id, &stored.accepted.token_file);
             job.restore(stored, &trackers, &mut self.cluster.job_context(&mut self.outbox, now));
             if let Some(market) = &mut self.market {
                 market.costs.reopen(&job, costs.remove(&id));
@@ -183,7 +187,7 @@ impl Engine {
         let locations = names.into_iter().map(|name| {
             let tracker = self.trackers.id_of(name).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
-            (name.clone(), TrackerLocation { tracker, host: Some((host, topology.rack_of(host))) })
+            (name.clone(), TrackerLocation { tracker, host: Some((host, topology.shared_near(host))) })
         });
         locations.collect()
     }

@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
 use crate::engine::state::{
-    Applications, Cluster, CostHistories, Drains, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState,
-    Outbox, Presences, Round, Rounds, Submissions, Trackers,
+    Applications, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults, JobTable,
+    Launching, MarketState, Outbox, Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -19,7 +19,8 @@ use super::restore_applications::RestoredApplications;
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
-        let scheduler = Scheduler::new(config.policy.options());
+        let mut scheduler = Scheduler::new(config.policy.options());
+        scheduler.topology_mut().set_levels(config.cache_levels);
         let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
         let cluster = Cluster {
             nodes: match scheduler.launch_rules().counts_all_hosts {
@@ -63,6 +64,7 @@ impl Engine {
             },
             foreign_recovery: ForeignRecovery::default(),
             administration: Administration::under(config.choice.clone()),
+            delegation: DelegationTokens::restored(config.delegation, restored.delegation, now),
             tallies: Tallies::default(),
             config,
         };

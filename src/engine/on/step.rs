@@ -22,6 +22,7 @@ impl Engine {
         self.charge_reservations(now);
         self.record_job_facts();
         self.settle_applications(now);
+        self.cancel_tokens_of_jobs(now);
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),
@@ -82,6 +83,7 @@ impl Engine {
             Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::FileSystemWatched { is_away } => self.on_file_system_watched(is_away),
+            Event::Delegation(request) => self.on_delegation_request(*request, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::DrainWorker { worker, is_on, caller } => self.on_drain_worker(&worker, is_on, &caller, now),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
@@ -104,6 +106,7 @@ impl Engine {
                 self.expire_trackers_when_due(durable, now);
                 self.retire_when_due(durable, now);
                 self.check_stragglers_when_due(now);
+                self.end_delegation_tokens_when_due(now);
                 self.applications.expire_when_due(durable, self.outbox.last_fact(), now);
                 (Reply::Done, Wait::Nothing)
             }
@@ -117,6 +120,7 @@ impl Engine {
         let retirement = self.jobs.finished.retirement_due_mono_ms().unwrap_or(u64::MAX);
         let rounds = self.rounds.due_mono_ms().min(self.next_allowance_mono_ms());
         let rounds = rounds.min(self.applications.next_due_mono_ms());
+        let rounds = rounds.min(self.delegation.due_mono_ms().unwrap_or(u64::MAX));
         Some(rounds.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 }

@@ -142,7 +142,8 @@ impl Engine {
             estimate: JobEstimate::default(),
             job_xml: read.job_xml,
         };
-        self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
+        let real_user = read.caller.real_user;
+        self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted), real_user));
         // The signature is used up: the reply, good or bad, waits until that is durable.
         (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
     }
@@ -259,7 +260,7 @@ impl Engine {
     }
 
     pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
-        let Some(PendingSubmission::Writing(accepted)) = self.submissions.remove(id) else {
+        let Some(PendingSubmission::Writing(accepted, real_user)) = self.submissions.remove(id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
         // Others may have been accepted since it was checked.
@@ -269,7 +270,8 @@ impl Engine {
             Ok(status) => {
                 if let Some(job) = self.jobs.get(id) {
                     let entry = AuditEntry::new("submit", &*job.spec.user).with("job", id);
-                    self.outbox.audit(entry.with("queue", &job.spec.queue).with("name", &job.spec.name));
+                    let entry = entry.with("queue", &job.spec.queue).with("name", &job.spec.name);
+                    self.outbox.audit(entry.with_some("real-user", real_user));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
             }
@@ -293,6 +295,7 @@ impl Engine {
         }
         self.jobs.insert_live(job);
         let submit_ms = accepted.submit_ms;
+        self.hold_delegation_tokens(id, &accepted.token_file);
         self.outbox.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
         self.place_order_of(id, submit_ms);

@@ -107,7 +107,7 @@ impl Engine {
             self.cluster.scheduler.topology_mut().release(before);
         }
         self.cluster.scheduler.move_node(id, host_id);
-        self.cluster.nodes.move_tracker(id, host_id, rack);
+        self.cluster.nodes.move_tracker(id, host_id, self.cluster.scheduler.topology());
     }
 
     /// Kills attempts that the tracker ran before the restart and does not name in its first fresh report.

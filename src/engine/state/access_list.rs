@@ -1,6 +1,7 @@
 //! Access lists, `*` or `user,user group,group` (1.2.1 `AccessControlList`), and the callers that they name.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// The user of the connection that a request came on.
@@ -10,6 +11,8 @@ pub struct Caller {
     pub user: Arc<str>,
     /// Groups of the user on the daemon's machine. Empty where no access list needs them.
     pub groups: Arc<[String]>,
+    /// The user that acts for `user`, if another does (`hadoop.proxyuser.*`). Decides nothing.
+    pub real_user: Option<Arc<str>>,
 }
 
 // === impl Caller ===
@@ -17,7 +20,15 @@ pub struct Caller {
 impl Caller {
     /// A user without known groups.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
-        Self { user: user.into(), groups: Arc::new([]) }
+        Self { user: user.into(), groups: Arc::new([]), real_user: None }
+    }
+}
+
+/// As 1.2.1 prints it (`UserGroupInformation.toString`).
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.user)?;
+        self.real_user.iter().try_for_each(|real_user| write!(f, " via {real_user}"))
     }
 }
 

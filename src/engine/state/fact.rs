@@ -9,6 +9,7 @@ use crate::scheduler::constraint::JobClass;
 
 use super::applications::ApplicationChange;
 use super::cost_histories::ClassCosts;
+use super::delegation_tokens::DelegationChange;
 use super::drains::Drain;
 use super::job_costs::JobCost;
 use super::presences::Presence;
@@ -104,6 +105,8 @@ pub enum Fact {
     },
     /// Changes of applications and their containers that one event made: durable together.
     Applications(Vec<ApplicationChange>),
+    /// A change of delegation tokens or of their keys.
+    Delegation(DelegationChange),
     /// A fact of a job.
     Job(JobFact),
 }

@@ -5,6 +5,7 @@ mod applications;
 mod audit_entry;
 mod cluster;
 mod cost_histories;
+mod delegation_tokens;
 mod drains;
 mod effect;
 mod event_lines;
@@ -44,6 +45,10 @@ pub use applications::{
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
+pub use delegation_tokens::{
+    DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
+    RestoredDelegation,
+};
 pub use drains::{Drain, Drains, MAX_DRAINS};
 pub use effect::{Effect, LogLevel};
 pub use event_lines::EventLines;

@@ -6,6 +6,9 @@ pub enum Refusal {
     /// `org.apache.hadoop.security.AccessControlException`
     #[error("{0}")]
     AccessDenied(String),
+    /// `org.apache.hadoop.security.token.SecretManager$InvalidToken`
+    #[error("{0}")]
+    InvalidToken(String),
     /// `java.io.IOException`
     #[error("{0}")]
     Invalid(String),

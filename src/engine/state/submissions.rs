@@ -28,8 +28,8 @@ pub struct Submissions {
 pub enum PendingSubmission {
     /// The edge is reading its files.
     Reading(Caller),
-    /// It is valid; the edge is writing its system directory.
-    Writing(Box<AcceptedJob>),
+    /// It is valid; the edge is writing its system directory. With the user that acts for its own, if another does.
+    Writing(Box<AcceptedJob>, Option<Arc<str>>),
 }
 
 // === impl Submissions: ids ===
@@ -137,7 +137,7 @@ impl Submissions {
     fn written(&self) -> impl Iterator<Item = &AcceptedJob> {
         self.pending.values().filter_map(|pending| match pending {
             PendingSubmission::Reading(_) => None,
-            PendingSubmission::Writing(accepted) => Some(&**accepted),
+            PendingSubmission::Writing(accepted, _) => Some(&**accepted),
         })
     }
 }

@@ -33,6 +33,8 @@ pub struct Trackers {
     pub drains: Drains,
     /// Hosts in the default rack only because nothing has said yet where they are.
     pub unresolved_hosts: BTreeSet<Arc<str>>,
+    /// Hosts that the log has named because their racks have too few levels.
+    pub shallow_hosts: BTreeSet<Arc<str>>,
     /// When to look for silent trackers next.
     pub next_expiry_mono_ms: u64,
 }

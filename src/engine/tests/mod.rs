@@ -10,6 +10,8 @@ mod cluster;
 mod crash;
 mod deadline_orders;
 mod deadlines;
+mod delegation;
+mod depth;
 mod drain;
 mod event_log;
 mod explain;

@@ -85,7 +85,9 @@ impl Predecessor {
             let ConnectionEntry { introduction, has_beaten, trackers, .. } = entry;
             let introduction = match introduction {
                 IntroductionEntry::Opening(stage) => Introduction::Opening(stage),
-                IntroductionEntry::Done { protocol, user } => Introduction::Done { protocol, user: user.into() },
+                IntroductionEntry::Done { protocol, user, real_user } => {
+                    Introduction::Done { protocol, user: user.into(), real_user: real_user.map(Into::into) }
+                }
             };
             let names_trackers_protocol = introduction.protocol() == Some(Protocol::InterTracker.class_name());
             let trackers = trackers

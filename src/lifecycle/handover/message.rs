@@ -95,5 +95,11 @@ pub(super) enum IntroductionEntry {
     /// Incomplete.
     Opening(OpeningStage),
     /// Complete.
-    Done { protocol: String, user: String },
+    Done {
+        protocol: String,
+        user: String,
+        /// The calling user, if it is another; absent from earlier programs, which admitted none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        real_user: Option<String>,
+    },
 }

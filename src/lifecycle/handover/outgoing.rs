@@ -199,9 +199,11 @@ fn send_state(channel: &Channel, state: &HandoverState) -> io::Result<()> {
     let connections = state.connections.iter().map(|connection| ConnectionEntry {
         introduction: match &connection.introduction {
             Introduction::Opening(stage) => IntroductionEntry::Opening(*stage),
-            Introduction::Done { protocol, user } => {
-                IntroductionEntry::Done { protocol: protocol.clone(), user: user.to_string() }
-            }
+            Introduction::Done { protocol, user, real_user } => IntroductionEntry::Done {
+                protocol: protocol.clone(),
+                user: user.to_string(),
+                real_user: real_user.as_ref().map(ToString::to_string),
+            },
         },
         has_beaten: Some(connection.has_sent_heartbeat),
         trackers: connection.trackers.iter().map(TrackerEntry::of).collect(),

@@ -74,6 +74,7 @@ impl Stage {
             name: host.into(),
             host: host_id,
             rack,
+            near: self.scheduler.topology().shared_near(host_id),
             http: format!("http://{host}:50060").into(),
             streaming_only: false,
             free_disk_bytes: None,

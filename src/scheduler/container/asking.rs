@@ -1,5 +1,6 @@
 //! What applications ask for, and the sums over it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::{Capability, Pool, TrackerId, lower, raise};
@@ -128,12 +129,13 @@ impl Scheduler {
     /// Saturates.
     pub fn headroom(&self, id: AppId) -> Capability {
         let (mut memory_mb, mut vcores) = self.containers.nodes.free();
-        for name in self.demand(id).into_iter().flat_map(ContainerDemand::blacklist) {
-            for node in self.containers.nodes.at(self.topology.host(name), self.topology.rack(name)) {
-                let free = self.containers.nodes.free_on(node).unwrap_or_default();
-                memory_mb = memory_mb.saturating_sub(free.memory_mb.into());
-                vcores = vcores.saturating_sub(free.vcores.into());
-            }
+        let names = self.demand(id).into_iter().flat_map(ContainerDemand::blacklist);
+        let at = |name| self.containers.nodes.at(self.topology.host(name), self.topology.rack(name));
+        // A host may be listed beside its rack, and a rack beside its group.
+        for node in names.flat_map(at).collect::<BTreeSet<_>>() {
+            let free = self.containers.nodes.free_on(node).unwrap_or_default();
+            memory_mb = memory_mb.saturating_sub(free.memory_mb.into());
+            vcores = vcores.saturating_sub(free.vcores.into());
         }
         let narrow = |amount| u32::try_from(amount).unwrap_or(u32::MAX);
         Capability::new(narrow(memory_mb), narrow(vcores))

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::model::TrackerId;
-use crate::scheduler::Level;
 use crate::scheduler::request_table::{Gate, RequestTable};
+use crate::scheduler::{HostId, Level, Topology, rack_path};
 
 use super::{CountedRows, RowName};
 
@@ -31,6 +31,23 @@ pub(super) struct LevelRules {
 pub(super) struct Site<'a> {
     pub(super) host: &'a str,
     pub(super) rack: &'a str,
+    /// How many names of the rack's path count: the rack's, and those of the groups of racks above it.
+    pub(super) groups: usize,
+}
+
+// === impl Site ===
+
+impl<'a> Site<'a> {
+    /// That of a host.
+    pub(super) fn of(topology: &'a Topology, host: HostId) -> Self {
+        let rack = topology.rack_name(topology.rack_of(host));
+        Self { host: topology.host_name(host), rack, groups: topology.levels().groups() }
+    }
+
+    /// The path of its rack, and those of the groups of racks above that count.
+    pub(super) fn paths(self) -> impl Iterator<Item = &'a str> {
+        rack_path(self.rack).take(self.groups.max(1))
+    }
 }
 
 /// What the rows say of a node.
@@ -143,16 +160,24 @@ impl ContainerTable {
         };
     }
 
+    /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that
+    /// has one.
+    fn rack_row<'a>(&self, site: Site<'a>) -> &'a str {
+        let has_row = |name: &&str| self.rows.racks.gate(*name) != Gate::Open;
+        site.paths().find(has_row).unwrap_or(site.rack)
+    }
+
     /// What the rows say of a node. `counts_miss`: whether its refusal would be another miss.
     pub(super) fn verdict(&self, site: Site<'_>, rules: LevelRules, counts_miss: bool) -> SiteVerdict {
         if self.rows.anywhere == 0 {
             return SiteVerdict::Excluded;
         }
-        let (host, rack) = (self.rows.hosts.gate(site.host), self.rows.racks.gate(site.rack));
+        let rack_row = self.rack_row(site);
+        let (host, rack) = (self.rows.hosts.gate(site.host), self.rows.racks.gate(rack_row));
         if host.wanted() > 0 && rack != Gate::Closed {
             return SiteVerdict::Allowed(Level::Node);
         }
-        let is_rack_relaxed = !self.fixed.contains(site.rack);
+        let is_rack_relaxed = !self.fixed.contains(rack_row);
         let is_closed = host == Gate::Closed || rack == Gate::Closed;
         let may_be_rack = rack.wanted() > 0 && host != Gate::Closed && is_rack_relaxed;
         let may_be_far = !self.is_any_fixed && is_rack_relaxed && !(rules.has_strict_gates && is_closed);
@@ -192,10 +217,11 @@ impl ContainerTable {
 
     /// The rows that a grant on a node lowers, beside `*`.
     pub(super) fn rows_at(&self, site: Site<'_>, level: Level) -> CountedRows {
+        let rack_row = self.rack_row(site);
         let row = |gate: Gate, name: &str| (gate != Gate::Open).then(|| Arc::from(name));
         CountedRows {
             host: (level == Level::Node).then(|| row(self.rows.hosts.gate(site.host), site.host)).flatten(),
-            rack: (level != Level::Any).then(|| row(self.rows.racks.gate(site.rack), site.rack)).flatten(),
+            rack: (level != Level::Any).then(|| row(self.rows.racks.gate(rack_row), rack_row)).flatten(),
         }
     }
 

@@ -86,7 +86,7 @@ impl ContainerDemand {
     }
 
     pub(super) fn is_blacklisted(&self, site: Site<'_>) -> bool {
-        self.blacklist.contains(site.host) || self.blacklist.contains(site.rack)
+        self.blacklist.contains(site.host) || site.paths().any(|rack| self.blacklist.contains(rack))
     }
 
     /// Hosts and racks that get nothing, by name.

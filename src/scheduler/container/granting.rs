@@ -1,15 +1,19 @@
 //! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it
 //! gets room.
 
+use std::collections::BTreeMap;
+
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
 use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
 use super::ContainerSource;
+use super::demand::ContainerDemand;
 use super::offering::Outcome;
 
 /// The offers of one node.
+#[derive(Default)]
 struct Walk {
     is_heartbeat: bool,
     /// Where the walk of all applications resumes; none: by the order.
@@ -20,6 +24,8 @@ struct Walk {
     parked: u32,
     /// Those of them that limits may let have another type on another node.
     parked_here: Vec<AppId>,
+    /// Applications that stand by the slots of what this node would give them, not of their first types.
+    placed: BTreeMap<AppId, u32>,
     granted: u32,
 }
 
@@ -35,8 +41,7 @@ impl Scheduler {
         self.containers.freed.remove(&node);
         self.containers.beating = Some(node);
         let granted = self.offer_node(node, true, source);
-        self.containers.beating = None;
-        (self.containers.offered, self.containers.has_woken) = (Some(node), false);
+        self.containers.has_woken = false;
         granted
     }
 
@@ -51,6 +56,7 @@ impl Scheduler {
             } else if !self.containers.asked.is_empty() {
                 granted += self.serve_asking(source);
             } else {
+                self.containers.beating = None;
                 return granted;
             }
         }
@@ -58,12 +64,9 @@ impl Scheduler {
 
     /// Offers the node that had its heartbeat to what a limit has let go since.
     fn offer_again(&mut self, source: &mut impl ContainerSource) -> u32 {
-        let offered = self.containers.offered.take().filter(|_| std::mem::take(&mut self.containers.has_woken));
-        let Some(node) = offered else { return 0 };
-        self.containers.beating = Some(node);
-        let granted = self.offer_node(node, false, source);
-        self.containers.beating = None;
-        granted
+        let has_woken = std::mem::take(&mut self.containers.has_woken);
+        let beating = self.containers.beating.filter(|_| has_woken);
+        beating.map_or(0, |node| self.offer_node(node, false, source))
     }
 
     /// Offers a node to all applications in their order.
@@ -76,12 +79,12 @@ impl Scheduler {
         // A reserved node is not offered to applications behind the one that it is reserved for.
         let is_reserved = entry.bag.as_ref().is_some_and(|bag| bag.reserved.is_some());
         let resume = entry.resume.container.take().filter(|_| !is_reserved);
-        let mut walk =
-            Walk { is_heartbeat, resume, passed_over: Vec::new(), parked: 0, parked_here: Vec::new(), granted: 0 };
+        let mut walk = Walk { is_heartbeat, resume, ..Walk::default() };
         let earmarks = self.earmarks_on(node).len();
         self.walk_order(node, &mut walk, source);
         walk.passed_over.into_iter().for_each(|app| self.enqueue(app, Pool::Container));
         walk.parked_here.into_iter().for_each(|app| self.wake_app(app, Pool::Container));
+        walk.placed.into_keys().for_each(|app| self.update_slots_of_next(app, Pool::Container));
         // What was kept for one that took less is there for those that were passed over before.
         match self.earmarks_on(node).len() < earmarks {
             true => walk.granted + self.offer_node(node, false, source),
@@ -105,12 +108,16 @@ impl Scheduler {
                 }
                 break;
             }
+            if resumed.is_none() && self.place_by_offer(node, next.app, walk) {
+                continue;
+            }
             let is_head = walk.passed_over.is_empty() && resumed.is_none();
             let outcome = self.offer_container(node, next.app, None, source);
             match outcome {
                 Outcome::Granted(_) => {
                     walk.granted += 1;
                     walk.parked = 0;
+                    walk.placed.remove(&next.app);
                     continue;
                 }
                 Outcome::Limited(verdict) if self.park(next.app, verdict) => {
@@ -143,6 +150,19 @@ impl Scheduler {
         {
             bag.starved = None;
         }
+    }
+
+    /// Places an application by the slots of what a node would give it: its first type may be of no use there. Whether it
+    /// stood by others, and may have another place now.
+    fn place_by_offer(&mut self, node: TrackerId, app: AppId, walk: &mut Walk) -> bool {
+        let Some(slots) = self.slots_of_another_type(node, app) else { return false };
+        let of_next = || self.demand(app).map_or(0, ContainerDemand::slots_of_next);
+        if walk.placed.get(&app).copied().unwrap_or_else(of_next) == slots {
+            return false;
+        }
+        walk.placed.insert(app, slots);
+        self.place_by_slots(app, Pool::Container, slots);
+        true
     }
 
     /// Takes what a limit refuses out of the order; whether it is out.

@@ -1,6 +1,7 @@
 //! The nodes that take containers: how many, what is free on all of them, and where the next one with room is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::model::{Capability, TrackerId};
 use crate::scheduler::{HostId, RackId};
@@ -19,42 +20,47 @@ pub(in crate::scheduler) struct NodeIndex {
 }
 
 /// A node as it stands in the index.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct IndexedNode {
     host: HostId,
-    rack: RackId,
+    /// Its rack, then the groups of racks above it.
+    groups: Arc<[RackId]>,
     free: Capability,
 }
 
 // === impl NodeIndex ===
 
 impl NodeIndex {
-    /// Sets where a node stands and what is free there.
-    pub(super) fn set(&mut self, node: TrackerId, host: HostId, rack: RackId, free: Capability) {
-        match self.nodes.get(&node).copied() {
-            Some(before) if (before.host, before.rack) == (host, rack) => self.subtract(before.free),
+    /// Sets where a node stands and what is free there; `groups` are its rack and the groups of racks above it.
+    pub(super) fn set(&mut self, node: TrackerId, host: HostId, groups: &Arc<[RackId]>, free: Capability) {
+        let before = self.nodes.get(&node).map(|before| (before.host == host && before.groups == *groups, before.free));
+        match before {
+            Some((true, was_free)) => self.subtract(was_free),
             Some(_) => {
                 self.remove(node);
                 self.by_host.entry(host).or_default().insert(node);
             }
             None => drop(self.by_host.entry(host).or_default().insert(node)),
         }
-        self.nodes.insert(node, IndexedNode { host, rack, free });
+        self.nodes.insert(node, IndexedNode { host, groups: Arc::clone(groups), free });
         self.memory_mb += u64::from(free.memory_mb);
         self.vcores += u64::from(free.vcores);
         self.all.set(node, free);
-        self.by_rack.entry(rack).or_default().set(node, free);
+        for group in groups.iter() {
+            self.by_rack.entry(*group).or_default().set(node, free);
+        }
     }
 
     /// Forgets a node that takes no containers now.
     pub(super) fn remove(&mut self, node: TrackerId) {
-        let Some(IndexedNode { host, rack, free }) = self.nodes.remove(&node) else { return };
+        let Some(IndexedNode { host, groups, free }) = self.nodes.remove(&node) else { return };
         self.subtract(free);
         self.all.set(node, Capability::default());
-        if let Some(of_rack) = self.by_rack.get_mut(&rack) {
+        for group in groups.iter() {
+            let Some(of_rack) = self.by_rack.get_mut(group) else { continue };
             of_rack.set(node, Capability::default());
             if of_rack.is_empty() {
-                self.by_rack.remove(&rack);
+                self.by_rack.remove(group);
             }
         }
         if let Some(of_host) = self.by_host.get_mut(&host) {
@@ -108,7 +114,9 @@ impl NodeIndex {
 
     /// Those of a host or rack, by number.
     pub(super) fn at(&self, host: Option<HostId>, rack: Option<RackId>) -> impl Iterator<Item = TrackerId> {
-        let is_there = move |(_, node): &(&TrackerId, &IndexedNode)| Some(node.host) == host || Some(node.rack) == rack;
+        let is_there = move |(_, node): &(&TrackerId, &IndexedNode)| {
+            Some(node.host) == host || rack.is_some_and(|rack| node.groups.contains(&rack))
+        };
         self.nodes.iter().filter(is_there).map(|(id, _)| *id)
     }
 }

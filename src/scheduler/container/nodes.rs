@@ -140,7 +140,7 @@ impl Scheduler {
         let Some(node) = self.nodes.get(&id) else { return };
         let Some(bag) = node.bag.as_ref().filter(|bag| bag.takes_containers) else { return };
         let free = bag.free(node.tasks(), self.containers.slot);
-        self.containers.nodes.set(id, node.host, node.rack, free);
+        self.containers.nodes.set(id, node.host, &self.topology.groups(node.host), free);
     }
 
     /// Takes a node out of the index, and ends what is reserved there.

@@ -72,6 +72,18 @@ impl Scheduler {
         }
     }
 
+    /// Slots of what a node would give an application by its tables, if that need not be its first type.
+    pub(super) fn slots_of_another_type(&self, node: TrackerId, id: AppId) -> Option<u32> {
+        let has_choice = self.demand(id).is_some_and(|demand| demand.types.len() > 1);
+        if !has_choice {
+            return None;
+        }
+        match self.choose_type(node, id, None) {
+            Some(Choice::Grant(request, _)) => Some(request.capability.slots(self.containers.slot)),
+            _ => None,
+        }
+    }
+
     /// What keeps an application from a container there; none: nothing does.
     fn limit_of(&self, node: TrackerId, app: AppId, request: &RequestType) -> Option<Verdict> {
         Some(self.review_container(app, node, request)).filter(|verdict| !matches!(verdict, Verdict::Ask(_)))
@@ -81,7 +93,7 @@ impl Scheduler {
         let Self { apps, nodes, topology, .. } = self;
         let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
         let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
-        let site = Site { host: topology.host_name(node.host), rack: topology.rack_name(node.rack) };
+        let site = Site::of(topology, node.host);
         if demand.is_blacklisted(site) {
             return None;
         }
@@ -116,10 +128,10 @@ impl Scheduler {
         level: Level,
         source: &mut impl ContainerSource,
     ) -> Outcome {
-        let Some((host, rack)) = self.nodes.get(&node).map(|node| (node.host, node.rack)) else {
+        let Some(host) = self.nodes.get(&node).map(|node| node.host) else {
             return Outcome::Refused;
         };
-        let site = Site { host: self.topology.host_name(host), rack: self.topology.rack_name(rack) };
+        let site = Site::of(&self.topology, host);
         let table = self.demand(app).and_then(|demand| demand.types.get(&request));
         let Some(counted) = table.map(|table| table.rows_at(site, level)) else { return Outcome::Refused };
         let slots = request.capability.slots(self.containers.slot);

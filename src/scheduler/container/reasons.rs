@@ -60,13 +60,13 @@ impl Scheduler {
     }
 
     /// Whether a node would give an application its next container, of this type, once there is room: gates, distance,
-    /// its earlier types and reservations for others let it.
+    /// its earlier types and reservations for those that stand before it let it.
     pub fn could_place(&self, id: AppId, request: &RequestType, node: TrackerId) -> bool {
         let (Some(demand), Some(entry)) = (self.demand(id), self.nodes.get(&node)) else { return false };
         let Some(bag) = entry.bag.as_ref().filter(|bag| bag.takes_containers) else { return false };
-        let site = Site { host: self.topology.host_name(entry.host), rack: self.topology.rack_name(entry.rack) };
+        let site = Site::of(&self.topology, entry.host);
         let rules = self.level_rules(demand);
-        let is_for_others = bag.reserved.is_some_and(|(app, _)| app != id);
+        let is_for_others = bag.reserved.is_some_and(|(app, _)| app != id && self.stands_before(app, id));
         if is_for_others || demand.is_blacklisted(site) || !request.capability.fits(bag.declared) {
             return false;
         }
@@ -88,7 +88,7 @@ impl Scheduler {
         let of_node = |id| {
             let node = self.nodes.get(&id)?;
             let bag = node.bag.as_ref()?;
-            let site = Site { host: self.topology.host_name(node.host), rack: self.topology.rack_name(node.rack) };
+            let site = Site::of(&self.topology, node.host);
             if !request.capability.fits(bag.declared) {
                 return Some(ContainerReason::NoNodeFits);
             }

@@ -58,7 +58,7 @@ impl Scheduler {
 
     fn can_use(&self, id: TrackerId, app: AppId, request: &RequestType) -> bool {
         let (Some(node), Some(demand)) = (self.nodes.get(&id), self.demand(app)) else { return false };
-        let site = Site { host: self.topology.host_name(node.host), rack: self.topology.rack_name(node.rack) };
+        let site = Site::of(&self.topology, node.host);
         let rules = self.level_rules(demand);
         let (Some(bag), Some(table)) = (&node.bag, demand.types.get(request)) else { return false };
         self.is_grantable(app, request)

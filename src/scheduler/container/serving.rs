@@ -7,6 +7,7 @@ use crate::scheduler::order::{OrderEntry, Standing};
 use crate::scheduler::{AppId, RackId, SKIP_BUDGET, Scheduler};
 
 use super::container_table::ContainerTable;
+use super::demand::ContainerDemand;
 use super::offering::Outcome;
 use super::{ContainerSource, RequestType};
 
@@ -39,9 +40,18 @@ impl Scheduler {
         self.orders.container.standing_of(OrderEntry { leaf: app.leaf, app_key, app: id })
     }
 
-    fn stands_first(&mut self, app: AppId) -> bool {
+    /// Whether an application stands before another one, or the other one stands nowhere.
+    pub(super) fn stands_before(&self, app: AppId, other: AppId) -> bool {
+        let (own, other) = (self.standing_of(app), self.standing_of(other));
+        own.is_some() && other.is_none_or(|other| own < Some(other))
+    }
+
+    /// Whether an application stands first, by what a node would give it.
+    fn comes_first(&mut self, node: TrackerId, app: AppId) -> bool {
         self.sort_groups(Pool::Container);
-        self.orders.container.first().is_some_and(|first| first.app == app)
+        let of_next = self.demand(app).map_or(0, ContainerDemand::slots_of_next);
+        let is_placed_right = self.slots_of_another_type(node, app).is_none_or(|slots| slots == of_next);
+        is_placed_right && self.orders.container.first().is_some_and(|first| first.app == app)
     }
 
     /// Offers an application the nodes with room: for each type those of its host rows, of its rack rows, then any, in
@@ -108,7 +118,7 @@ impl Scheduler {
         let is_reserved = self.reservation_on(node).is_some_and(|(other, _)| other != app);
         let mut is_offered_to_all = false;
         while !is_reserved && self.is_grantable(app, &request) {
-            if !is_offered_to_all && self.would_grant(node, app) && !self.stands_first(app) {
+            if !is_offered_to_all && self.would_grant(node, app) && !self.comes_first(node, app) {
                 is_offered_to_all = true;
                 search.granted += self.offer_node(node, false, source);
                 continue;

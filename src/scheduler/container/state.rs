@@ -21,11 +21,9 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) asked: BTreeSet<AppId>,
     /// Nodes with room that is earmarked.
     pub(super) earmarking: BTreeSet<TrackerId>,
-    /// The node that is offered at its heartbeat, after its tasks.
+    /// The node whose heartbeat this is, from its offer to containers on, after its tasks, until all has been granted.
     pub(super) beating: Option<TrackerId>,
-    /// The node that was offered at its heartbeat, until containers are granted the next time.
-    pub(super) offered: Option<TrackerId>,
-    /// Whether something was woken since.
+    /// Whether something was woken since it was offered.
     pub(in crate::scheduler) has_woken: bool,
     /// Setups, cleanups and task-cleanups that wait.
     pub(super) housekeeping: WaitingHousekeeping,
@@ -52,7 +50,6 @@ impl Default for ContainerState {
             asked: BTreeSet::new(),
             earmarking: BTreeSet::new(),
             beating: None,
-            offered: None,
             has_woken: false,
             housekeeping: WaitingHousekeeping::default(),
         }

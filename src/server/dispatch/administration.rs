@@ -14,6 +14,7 @@ use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
 
+use super::callers::caller_of;
 use super::dispatcher::{Dispatcher, STORE_OVERLOADED};
 use super::rate_limited::Outcome;
 
@@ -34,7 +35,7 @@ impl Dispatcher {
                 this.step(Event::SetSafeMode { on: action == SafeModeAction::Enter, caller }, pending);
             }),
             AdminOperationsCall::RefreshQueues => {
-                let caller = Caller::named(pending.user().clone());
+                let caller = caller_of(&pending);
                 let this = self.clone();
                 self.refreshes.queues.run(&self.owner, (caller, pending), move |caller| {
                     let class = this.owner.with_engine(|engine| scheduler_class(engine.policy()));
@@ -69,29 +70,61 @@ impl Dispatcher {
         match call {
             // Each refresh discards the cached groups of all callers.
             RefreshUserMappingsCall::RefreshUserToGroupsMappings => {
-                let caller = Caller::named(pending.user().clone());
+                let caller = caller_of(&pending);
                 let this = self.clone();
                 self.refreshes.groups.run(&self.owner, (caller, pending), move |caller| {
                     this.forget_groups();
-                    tracing::info!("{} discarded the cached groups of all users", caller.user);
+                    tracing::info!("{caller} discarded the cached groups of all users");
                     std::future::ready((Answer::Value(Value::Void), FactNumber::default()))
                 });
             }
-            // Impersonation is never allowed, even if the conf folder does.
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
-                tracing::info!("{} reloaded the proxy users, of which there are none", pending.user());
-                self.answer_value(pending, Value::Void);
+                let caller = caller_of(&pending);
+                let this = self.clone();
+                self.refreshes.proxy_users.run(&self.owner, (caller, pending), move |caller| {
+                    let this = this.clone();
+                    let sources = this.sources.clone();
+                    reread_rules(
+                        move || reread::proxy_users(&sources),
+                        move |users| {
+                            tracing::info!("{caller} reloaded the proxy users: {} may act for others", users.len());
+                            this.policy.set_proxy_users(users);
+                        },
+                    )
+                });
             }
         }
     }
 
-    /// As 1.2.1 answers while `hadoop.security.authorization` is off: its `AuthorizationException` prints nothing of
-    /// itself.
-    pub(super) fn refresh_authorization_policy(&self, call: RefreshAuthorizationPolicyCall, pending: PendingCall) {
+    /// While `hadoop.security.authorization` is off, the answer is that of 1.2.1: its `AuthorizationException` prints
+    /// nothing of itself.
+    pub(super) fn refresh_authorization_policy(
+        self: &Rc<Self>,
+        call: RefreshAuthorizationPolicyCall,
+        pending: PendingCall,
+    ) {
         let RefreshAuthorizationPolicyCall::RefreshServiceAcl = call;
-        tracing::info!("{} called refreshServiceAcl, but hadoop.security.authorization is off", pending.user());
-        let class = "org.apache.hadoop.security.authorize.AuthorizationException";
-        self.refuse(pending, RemoteError { class, message: String::new() });
+        let caller = caller_of(&pending);
+        if !self.policy.is_authorizing() {
+            tracing::info!("{caller} called refreshServiceAcl, but hadoop.security.authorization is off");
+            let class = "org.apache.hadoop.security.authorize.AuthorizationException";
+            return self.refuse(pending, RemoteError { class, message: String::new() });
+        }
+        let this = self.clone();
+        self.refreshes.service_policy.run(&self.owner, (caller, pending), move |caller| {
+            let this = this.clone();
+            let sources = this.sources.clone();
+            reread_rules(
+                move || reread::service_policy(&sources),
+                move |policy| {
+                    // It is switched off by a restart only, as in 1.2.1.
+                    if policy.is_some() {
+                        tracing::info!("{caller} reloaded the lists of service-level authorization");
+                        this.policy.set_service(policy);
+                    }
+                },
+            )
+        });
     }
 
     async fn reread_hosts(self: Rc<Self>, caller: Caller) -> Outcome {
@@ -118,6 +151,26 @@ impl Dispatcher {
         };
         (Answer::Error(error), FactNumber::default())
     }
+}
+
+/// Reads rules for connections on the pool and applies them; with an error, those before stay in force.
+async fn reread_rules<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
+    apply: impl FnOnce(T),
+) -> Outcome {
+    let answer = match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(found)) => {
+            apply(found);
+            Answer::Value(Value::Void)
+        }
+        Ok(Err(error)) => {
+            let text = unchanged(error);
+            tracing::warn!("{text}");
+            Answer::Error(RemoteError::io(text))
+        }
+        Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
+    };
+    (answer, FactNumber::default())
 }
 
 /// Reads the queues, and the files of the ruling scheduler.

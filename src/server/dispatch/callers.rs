@@ -14,6 +14,11 @@ use super::dispatcher::Dispatcher;
 /// Requests of the web count as those of one host when new names are counted.
 const WEB_ORIGIN: u128 = 0;
 
+/// The caller of a call, without groups.
+pub(super) fn caller_of(pending: &PendingCall) -> Caller {
+    Caller { real_user: pending.real_user().cloned(), ..Caller::named(pending.user().clone()) }
+}
+
 // === impl Dispatcher: callers ===
 
 impl Dispatcher {
@@ -28,7 +33,7 @@ impl Dispatcher {
         if self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, pending.user())) {
             self.with_groups(pending, then);
         } else {
-            let caller = Caller::named(pending.user().clone());
+            let caller = caller_of(&pending);
             then(self, caller, pending);
         }
     }
@@ -82,22 +87,22 @@ impl Dispatcher {
         if self.owner.with_engine(|engine| engine.administrators_need_groups(pending.user())) {
             self.with_groups(pending, then);
         } else {
-            let caller = Caller::named(pending.user().clone());
+            let caller = caller_of(&pending);
             then(self, caller, pending);
         }
     }
 
     /// Calls `then` with the caller and the groups: at once if they are cached, else once they are looked up.
     fn with_groups(self: &Rc<Self>, pending: PendingCall, then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static) {
-        let user = pending.user().clone();
-        if let Some(groups) = self.groups.known(&user) {
-            return then(self, Caller { user, groups }, pending);
+        let caller = caller_of(&pending);
+        if let Some(groups) = self.groups.known(&caller.user) {
+            return then(self, Caller { groups, ..caller }, pending);
         }
         // A task of its own: the next client's call must not wait for this one's groups.
         let this = self.clone();
         tokio::task::spawn_local(async move {
-            match this.groups.of(&user, pending.origin()).await {
-                Ok(groups) => then(&this, Caller { user, groups }, pending),
+            match this.groups.of(&caller.user, pending.origin()).await {
+                Ok(groups) => then(&this, Caller { groups, ..caller }, pending),
                 Err(refused) => this.refuse(pending, RemoteError::io(refused)),
             }
         });

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use tokio::sync::Semaphore;
 
 use crate::config::Settings;
-use crate::config::settings::LoadOptions;
+use crate::config::service_policy::ServicePolicy;
+use crate::config::settings::{LoadOptions, ProxyUsers};
 use crate::engine::{Engine, Event, Read, Refusal, Reply};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
@@ -13,6 +14,7 @@ use crate::server::admission::Admission;
 use crate::server::advertised::Advertised;
 use crate::server::answer::answer_of;
 use crate::server::believed_hosts::BelievedHosts;
+use crate::server::connection_policy::ConnectionPolicy;
 use crate::server::groups::Groups;
 use crate::server::hadoop_audit::HadoopAudit;
 use crate::server::owner::Owner;
@@ -33,6 +35,7 @@ pub struct Dispatcher {
     pub(super) advertised: Advertised,
     pub(super) submissions: Rc<Submissions>,
     pub(super) groups: Rc<Groups>,
+    pub(super) policy: Rc<ConnectionPolicy>,
     pub(super) acls_enabled: bool,
     /// Where changes must be signed: hosts whose callers need not sign.
     pub(super) believed_hosts: Rc<BelievedHosts>,
@@ -62,11 +65,15 @@ impl Dispatcher {
     pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
         let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
         let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
+        let groups = Rc::new(Groups::new(settings.queues.groups_cache_s));
+        let (proxy_users, service) = (settings.proxy_users.clone(), settings.service_policy.clone());
+        let policy = ConnectionPolicy::new(proxy_users, service, groups.clone(), owner.clock());
         let dispatcher = Rc::new(Self {
             owner,
             advertised: Advertised::new(settings),
             submissions,
-            groups: Rc::new(Groups::new(settings.queues.groups_cache_s)),
+            groups,
+            policy,
             acls_enabled: settings.queues.acls_enabled,
             believed_hosts: Rc::new(BelievedHosts::new(&settings.job_changes.hosts)),
             sources: settings.sources.clone(),
@@ -103,6 +110,15 @@ impl Dispatcher {
     /// The hosts whose callers may change jobs without a signature.
     pub(crate) fn believed_hosts(&self) -> &Rc<BelievedHosts> {
         &self.believed_hosts
+    }
+
+    /// Applies the rules for connections that open from now on. Service-level authorization is switched on and off by a
+    /// restart only.
+    pub fn set_connection_policy(&self, proxy_users: ProxyUsers, service: Option<ServicePolicy>) {
+        self.policy.set_proxy_users(proxy_users);
+        if self.policy.is_authorizing() && service.is_some() {
+            self.policy.set_service(service);
+        }
     }
 
     /// Discards the cached groups.

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::engine::{Engine, Event, LongRead, Refusal, ReportKind, WantedJobs};
+use crate::engine::{
+    DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, Refusal, ReportKind, WantedJobs,
+};
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::{JobId, Kind};
 use crate::server::submission::{SubmissionRequest, id_owner};
@@ -123,8 +125,20 @@ impl Dispatcher {
                     Err(error) => self.refuse(pending, error),
                 }
             }
-            Ask::GetDelegationToken { .. } | Ask::RenewDelegationToken { .. } | Ask::CancelDelegationToken { .. } => {
-                self.refuse_unsupported(pending, "delegation tokens");
+            Ask::GetDelegationToken { renewer } => {
+                let mut secret = [0; DELEGATION_KEY_BYTES];
+                if getrandom::fill(&mut secret).is_err() {
+                    return self.refuse(pending, RemoteError::io("the system gives no random bytes for a token"));
+                }
+                let renewer = renewer.map(|renewer| renewer.to_string()).unwrap_or_default();
+                self.about_token(DelegationCall::Get { renewer, secret }, pending);
+            }
+            Ask::RenewDelegationToken { token: Some(token) } => self.about_token(DelegationCall::Renew(token), pending),
+            Ask::CancelDelegationToken { token: Some(token) } => {
+                self.about_token(DelegationCall::Cancel(token), pending)
+            }
+            Ask::RenewDelegationToken { token: None } | Ask::CancelDelegationToken { token: None } => {
+                self.refuse(pending, RemoteError::io("java.lang.NullPointerException: the call names no token"));
             }
         }
     }
@@ -142,6 +156,12 @@ impl Dispatcher {
                 Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
             });
         });
+    }
+
+    fn about_token(&self, call: DelegationCall, pending: PendingCall) {
+        let (user, real_user, origin) = (pending.user().clone(), pending.real_user().cloned(), pending.origin());
+        let request = DelegationRequest { call, user, real_user, origin };
+        self.step(Event::Delegation(Box::new(request)), pending);
     }
 
     fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, pending: PendingCall) {

@@ -21,7 +21,7 @@ mod unsigned_changes;
 use std::rc::Rc;
 
 use crate::engine::Event;
-use crate::ipc::{PendingCall, RemoteError, Service, served_protocol};
+use crate::ipc::{ConnectionCheck, Introduced, PendingCall, RemoteError, Service, served_protocol};
 use crate::wire::protocol::{Call, Value};
 
 use client_queue::QueuedCall;
@@ -80,6 +80,13 @@ impl Service for Dispatcher {
                 }
             },
             call => self.clients.push(QueuedCall::Call(call, pending)),
+        }
+    }
+
+    fn check_connection(self: &Rc<Self>, introduced: &Introduced) -> ConnectionCheck {
+        match self.policy.is_open_to(introduced) {
+            true => ConnectionCheck::Passed,
+            false => ConnectionCheck::Pending(Box::pin(self.policy.clone().check(introduced.clone()))),
         }
     }
 

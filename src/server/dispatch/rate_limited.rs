@@ -26,6 +26,8 @@ pub(super) struct Refreshes {
     pub(super) queues: Rc<RateLimited>,
     pub(super) nodes: Rc<RateLimited>,
     pub(super) groups: Rc<RateLimited>,
+    pub(super) proxy_users: Rc<RateLimited>,
+    pub(super) service_policy: Rc<RateLimited>,
 }
 
 /// The result of a run.

@@ -7,6 +7,7 @@ use crate::engine::{Caller, Engine, Event};
 use crate::ipc::PendingCall;
 use crate::model::JobId;
 
+use super::callers::caller_of;
 use super::dispatcher::Dispatcher;
 
 // === impl Dispatcher: unsigned changes ===
@@ -25,7 +26,7 @@ impl Dispatcher {
         if is_believed {
             return self.as_caller(Some(job), pending, then);
         }
-        let caller = Caller::named(pending.user().clone());
+        let caller = caller_of(&pending);
         self.step(Event::UnsignedChange { verb, job, caller }, pending);
     }
 }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::engine::{ApplicationCaller, ApplicationRequest, Caller, Event, WorkerBeatEvent};
+use crate::engine::{ApplicationCaller, ApplicationRequest, Caller, DelegationCall, Event, WorkerBeatEvent};
 use crate::market::ServletRequest;
 use crate::model::hex;
 use crate::wire::limits::{HOST_NAME_BYTES, cut};
@@ -44,6 +44,8 @@ pub(in crate::server) struct StepSource {
 
 /// Longest arguments that are kept as they are, bytes.
 const ARGUMENTS_BYTES: usize = 512;
+/// Bytes of a token's identifier among the arguments.
+const TOKEN_BYTES: usize = 64;
 
 // === impl StepSource ===
 
@@ -85,6 +87,15 @@ impl StepSource {
                 self.call_of(caller, "setDeadline", format_args!("{id}, {change:?}"));
             }
             Event::UnsignedChange { verb, job, caller } => self.call_of(caller, verb, format_args!("{job}")),
+            Event::Delegation(request) => {
+                let (method, token) = match &request.call {
+                    DelegationCall::Get { .. } => ("getDelegationToken", &[][..]),
+                    DelegationCall::Renew(token) => ("renewDelegationToken", &token.identifier[..]),
+                    DelegationCall::Cancel(token) => ("cancelDelegationToken", &token.identifier[..]),
+                };
+                let token = &token[..token.len().min(TOKEN_BYTES)];
+                self.call(method, format_args!("user {}", request.user), format_args!("{token:02x?}"));
+            }
             Event::SetSafeMode { on, caller } => self.call_of(caller, "setSafeMode", format_args!("{on}")),
             Event::DrainWorker { worker, is_on, caller } => {
                 self.call_of(caller, "drain", format_args!("{worker:?}, {is_on}"));

@@ -45,6 +45,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         code: PerKind::new(conf.map.code, conf.reduce.code),
         // The engine decides it.
         is_signed: None,
+        cancels_tokens: conf.cancel_delegation_tokens,
     }
 }
 

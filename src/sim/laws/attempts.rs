@@ -120,6 +120,7 @@ impl AttemptModel {
             | Fact::TrackerWent { .. }
             | Fact::WorkerDrained(_)
             | Fact::WorkerResumed { .. }
+            | Fact::Delegation(_)
             | Fact::Market(_)
             | Fact::JobsCharged { .. }
             | Fact::HistoryWritten { .. }

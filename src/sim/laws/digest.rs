@@ -59,6 +59,8 @@ impl Digest {
             Reply::Submission(SubmissionReply::ReadFiles) => self.word(2),
             Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) => self.bytes(token_file),
             Reply::Submission(SubmissionReply::Accepted(status)) => self.job(status.id),
+            Reply::Token(token) => self.bytes(&token.identifier),
+            Reply::Time(time_ms) => self.word(time_ms.cast_unsigned()),
             Reply::Boolean(value) => self.word(3 + u64::from(*value)),
             // Seldom enough for the text.
             Reply::Market(answer) => self.bytes(format!("{answer:?}").as_bytes()),
@@ -80,6 +82,7 @@ impl Digest {
             // Decides nothing.
             Fact::TrackerCame { .. } | Fact::TrackerWent { .. } => {}
             Fact::WorkerDrained(drain) => self.bytes(drain.worker.as_bytes()),
+            Fact::Delegation(change) => self.bytes(format!("{change:?}").as_bytes()),
             Fact::WorkerResumed { worker } => self.bytes(worker.as_bytes()),
             Fact::KillJobPending { job, trackers } => {
                 self.job(*job);

@@ -81,6 +81,8 @@ pub(super) struct LawChecker {
     preemption: Option<PreemptionChecker>,
     /// Containers before a round of preemption that is due.
     container_round: Option<ContainerRound>,
+    /// Whether the market ruled before the step.
+    was_market: bool,
     /// Schedulers that were wished for, by class.
     offered: BTreeMap<String, PolicyConfig>,
     choice: SchedulerChoice,
@@ -108,6 +110,7 @@ impl LawChecker {
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
             container_round: None,
+            was_market: false,
             offered: BTreeMap::new(),
             choice: engine.choice.clone(),
             tally: Tally::default(),
@@ -204,9 +207,10 @@ impl LawChecker {
         node.map_or((0, 0), |node| self.containers.earmarked_on(node))
     }
 
-    /// Checks that under the market queues within their quotas have containers before those beyond theirs.
+    /// Checks that under the market queues within their quotas have containers before those beyond theirs. In the step in
+    /// which it takes over it is not known what was kept, and for what.
     pub(super) fn containers_are_in_order(&self, plan: &Plan, engine: &Engine) -> Result<(), Violation> {
-        if !self.work.policy().is_market() {
+        if !self.work.policy().is_market() || !self.was_market {
             return Ok(());
         }
         let ordered = self.containers.short_queues_first(plan.engine.containers.max_per_application, engine);
@@ -262,7 +266,8 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
         }
-        if self.work.policy().is_market() {
+        self.was_market = self.work.policy().is_market();
+        if self.was_market {
             self.containers.note_kept_room(engine);
         }
         if !is_timer {

@@ -2,6 +2,7 @@
 
 mod applications;
 mod costs;
+mod delegation;
 mod drains;
 mod history;
 mod job;
@@ -77,6 +78,7 @@ pub(super) fn record(
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),
+        Fact::Delegation(change) => delegation::record(transaction, missed_updates, number, change),
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }

@@ -379,9 +379,7 @@ impl Container {
     /// The rows that its grant lowered.
     pub fn lowered_rows(&self) -> Vec<Placement> {
         let mut rows = vec![Placement::Any];
-        if self.lowered.rack {
-            rows.push(Placement::Rack(self.node.rack.to_string()));
-        }
+        rows.extend(self.lowered.rack_of(&self.node.rack).map(|rack| Placement::Rack(rack.to_owned())));
         if self.lowered.host {
             rows.push(Placement::Host(self.node.host.to_string()));
         }

@@ -1,6 +1,6 @@
 //! A container: what is known of it, and how it moves on.
 
-use crate::scheduler::RequestType;
+use crate::scheduler::{RequestType, rack_path};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -52,8 +52,25 @@ pub struct Container {
 pub struct LoweredRows {
     /// That of the host.
     pub host: bool,
-    /// That of the rack.
+    /// That of the rack, or of a group of racks above it.
     pub rack: bool,
+    /// How many levels above its rack that is; 0: the rack.
+    #[serde(default, skip_serializing_if = "is_rack_itself")]
+    pub above: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_rack_itself(above: &u8) -> bool {
+    *above == 0
+}
+
+// === impl LoweredRows ===
+
+impl LoweredRows {
+    /// The name of the rack row that a grant in a rack lowered.
+    pub fn rack_of(self, rack: &str) -> Option<&str> {
+        rack_path(rack).nth(self.above.into()).filter(|_| self.rack)
+    }
 }
 
 /// The node of a container.

@@ -1,6 +1,6 @@
 //! Grants: a container of a type comes to a node, and starts there at once if its request says so.
 
-use crate::scheduler::{ContainerGrant, RequestType, RowName};
+use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Locality, Placement};
@@ -32,7 +32,10 @@ impl Applications {
             return None;
         }
         let table = asking.tables.get(&request).filter(|table| table.outstanding() > 0)?;
-        let lowered = LoweredRows { host: grant.counted.host.is_some(), rack: grant.counted.rack.is_some() };
+        let rack_row = grant.counted.rack.as_deref();
+        let above = rack_path(&worker.rack).position(|path| Some(path) == rack_row);
+        let above = above.and_then(|above| u8::try_from(above).ok()).unwrap_or(0);
+        let lowered = LoweredRows { host: grant.counted.host.is_some(), rack: rack_row.is_some(), above };
         let rows = table.lowered(lowered, &worker.host, &worker.rack);
         let (locality, row) = match grant.row_name() {
             RowName::Host(host) => (Locality::NodeLocal, Placement::Host(host.to_string())),

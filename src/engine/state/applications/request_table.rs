@@ -41,7 +41,7 @@ impl RequestTable {
     /// The rows that a grant lowers, as they are then.
     pub fn lowered(&self, lowered: LoweredRows, host: &str, rack: &str) -> Vec<(Placement, RequestRow)> {
         let host = lowered.host.then(|| Placement::Host(host.to_owned()));
-        let rack = lowered.rack.then(|| Placement::Rack(rack.to_owned()));
+        let rack = lowered.rack_of(rack).map(|rack| Placement::Rack(rack.to_owned()));
         let names = host.into_iter().chain(rack).chain([Placement::Any]);
         let lower = |row: &RequestRow| RequestRow { count: row.count.saturating_sub(1), ..*row };
         names.filter_map(|name| self.rows.get(&name).map(lower).map(|row| (name, row))).collect()

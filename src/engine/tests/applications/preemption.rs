@@ -1,7 +1,7 @@
 //! Preemption of containers under the market: what dies for a job or an application of a queue that is short, how, and
 //! what it is said to be.
 
-use crate::api::applications::ContainerState;
+use crate::api::applications::{AskRow, ContainerState};
 use crate::engine::Fact;
 use crate::engine::state::ApplicationChange;
 use crate::engine::tests::cluster::{Cluster, Fate, spec};
@@ -11,7 +11,9 @@ use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{Capability, ContainerExit, ContainerId, JobId, PerKind};
 
-use super::bench::{Bench, Program, asking, ids, launching, row, statuses};
+use super::bench::{
+    Bench, Program, asking, context, ids, items_row, launching, row, statuses, submission, submit_question,
+};
 
 /// One worker of so many slots in all, two of them for maps; alice bids nothing.
 fn stage(slots: u32) -> Bench {
@@ -127,4 +129,23 @@ fn a_victim_is_not_chosen_twice_while_it_takes_its_grace() {
     assert_eq!(hold_out(&mut bench, program), [4], "for the setup, which is all that waits");
     submit(&mut bench.cluster, 2);
     assert_eq!(hold_out(&mut bench, program), [3, 4], "the room of the first is for the first setup");
+}
+
+/// An application of bob's that wants nine containers.
+fn submit_application(bench: &mut Bench, capability: Capability) {
+    let mut submission = submission(bench.new_id("bob"));
+    submission.specs.insert("s".to_owned(), context("true"));
+    submission.unattended = Some(vec![AskRow { capability, ..items_row("1-9", |_| {}) }]);
+    bench.ask_as("bob", submit_question(submission)).unwrap();
+}
+
+#[test]
+fn an_application_that_no_node_serves_keeps_no_room_from_later_ones_of_its_queue() {
+    let (mut bench, mut program, containers) = full(4);
+    start_all(&mut bench, &mut program, &containers);
+    submit_application(&mut bench, Capability::new(8_192, 8));
+    submit_application(&mut bench, Capability::new(1_024, 1));
+    live(&mut bench, 5 * KILL_INTERVAL_MS);
+    let ends = ends(&bench);
+    assert_eq!(ends.iter().map(|(_, exit, _)| exit.0).collect::<Vec<_>>(), [-102; 4], "all is bought by bob");
 }

@@ -134,3 +134,16 @@ fn room_that_came_free_unseen_goes_to_those_that_stand_before_one_that_asks() {
     assert_eq!(hosts(&stage.grant()), ["a"]);
     assert_eq!(stage.last().app, rich);
 }
+
+#[test]
+fn until_a_heartbeat_is_over_its_node_keeps_no_room_for_tasks_that_have_had_their_turn() {
+    let mut stage = Stage::with_bags(&[("a", "/r1", Capability::new(2_048, 2))]);
+    let (app, job) = (stage.add_app(1), stage.add_app(2));
+    stage.scheduler.request_slots(job, Kind::Map, &[], 1);
+    stage.set(app, &rows(TYPE, &[("*", 2)]));
+    assert_eq!(stage.grant().len(), 1);
+    stage.scheduler.withdraw_rows(app);
+    assert_eq!(stage.beat("a"), []);
+    stage.set(app, &rows(TYPE, &[("*", 1)]));
+    assert_eq!(stage.grant().len(), 1);
+}

@@ -74,6 +74,7 @@ fn room_that_is_earmarked_for_a_container_is_kept_from_tasks_until_all_of_it_is_
     stage.scheduler.request_slots(job, Kind::Map, &[], 9);
     ask(&mut stage, other, 1, 9);
     assert_eq!(beat(&mut stage), (vec![], 0), "two slots are free, and kept");
+    assert_eq!(stage.grant(), [], "the heartbeat is over");
     let last = stage.last();
     stage.end(&last);
     assert_eq!(stage.grant().len(), 0, "nor does it go to others, or before the heartbeat");

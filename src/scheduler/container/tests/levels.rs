@@ -1,8 +1,9 @@
 //! Which level a node has for a type, and which rows a grant lowers.
 
 use super::stage::{Stage, counted, fixed, request, row, rows};
-use crate::scheduler::Level;
+use crate::model::Capability;
 use crate::scheduler::container::{RequestType, RowName};
+use crate::scheduler::{CacheLevels, FifoOptions, Level, Scheduler};
 
 const TYPE: RequestType = request(1, 4_096);
 
@@ -89,4 +90,38 @@ fn a_blacklisted_host_or_rack_gets_nothing_and_keeps_no_lower_type_away() {
     assert_eq!(stage.scheduler.headroom(app).memory_mb, 8_192);
     stage.scheduler.blacklist(app, &[], &["a".into()]);
     assert_eq!(stage.beat("a"), [Level::Node, Level::Any]);
+}
+
+/// Nodes in racks of two buildings, with three levels.
+fn deep_stage() -> Stage {
+    let mut scheduler = Scheduler::fifo(FifoOptions::default());
+    scheduler.topology_mut().set_levels(CacheLevels::new(3));
+    let bag = Capability::new(8_192, 8);
+    let mut stage = Stage::under(scheduler, &[("a", "/x/r1", bag), ("b", "/x/r2", bag), ("c", "/y/r1", bag)]);
+    stage.scheduler.set_locality_delay(0);
+    stage
+}
+
+#[test]
+fn a_row_of_a_group_of_racks_speaks_for_those_without_rows() {
+    let mut stage = deep_stage();
+    let app = stage.add_app(1);
+    stage.scheduler.set_strict_gates(app, true);
+    stage.set(app, &[row(TYPE, "/x", 3), row(TYPE, "/x/r1", 1), fixed(row(TYPE, "*", 4))]);
+    assert_eq!((stage.beat("c"), stage.beat("b")), (vec![], vec![Level::Rack, Level::Rack]));
+    assert_eq!(stage.beat("a"), [Level::Rack], "its own rack has a row, which counts");
+    let left = [("/x", 1), ("/x/r1", 0), ("*", 1)].map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(stage.table(app, TYPE), left);
+}
+
+#[test]
+fn a_blacklisted_group_gets_nothing_and_counts_once() {
+    let mut stage = deep_stage();
+    let app = stage.add_app(1);
+    stage.set(app, &rows(TYPE, &[("*", 9)]));
+    let all = stage.scheduler.headroom(app);
+    stage.scheduler.blacklist(app, &["/x".into(), "/x/r1".into(), "a".into()], &[]);
+    assert_eq!(all.memory_mb, 3 * stage.scheduler.headroom(app).memory_mb);
+    assert_eq!((stage.beat("a"), stage.beat("b")), (vec![], vec![]));
+    assert_eq!(stage.beat("c").len(), 2);
 }

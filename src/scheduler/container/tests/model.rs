@@ -107,8 +107,9 @@ impl ModelType {
 }
 
 impl Model {
-    /// The next application of those that wait, without some.
-    fn next(&self, passed_over: &BTreeSet<usize>) -> Option<usize> {
+    /// The next application of those that wait, without some. `placed`: those that stand by other slots than of their first
+    /// types.
+    fn next(&self, passed_over: &BTreeSet<usize>, placed: &BTreeMap<usize, u32>) -> Option<usize> {
         let types = |app: usize| {
             let types = self.apps[app].types.keys();
             types.filter(move |request| self.may_be_granted(app, request))
@@ -124,7 +125,8 @@ impl Model {
             let ModelQueue { map_quota, reduce_quota, container_slots, rate, maps } = queues[queue];
             let quota = container_slots + map_quota.saturating_sub(maps) + reduce_quota;
             let held = self.held(queue, queues.len());
-            let next = types(app).next().map_or(0, |request| request.capability.slots(SLOT));
+            let of_first = || types(app).next().map_or(0, |request| request.capability.slots(SLOT));
+            let next = placed.get(&app).copied().unwrap_or_else(of_first);
             let class = if rate == 0 { 2 } else { u32::from(held + next > quota) };
             (class, held, quota, rate, app)
         };
@@ -211,6 +213,19 @@ impl Model {
         }
     }
 
+    /// Slots of what a node would give, and of the first type.
+    fn offered(&self, node: usize, app: usize) -> Option<(u32, u32)> {
+        let free = self.nodes[node].free();
+        let types = || self.apps[app].types.keys().filter(move |request| self.may_be_granted(app, request));
+        let level = |request: &&RequestType| {
+            let new_miss = request.capability.fits(free) && !self.nodes[node].missed.contains(&(app, **request));
+            self.level(&self.nodes[node], app, request, new_miss)
+        };
+        let usable = types().find(|request| level(request) != Err(false))?;
+        let gets = usable.capability.fits(free) && level(&usable).is_ok();
+        gets.then_some((usable.capability.slots(SLOT), types().next()?.capability.slots(SLOT)))
+    }
+
     fn offer(&mut self, node: usize, app: usize) -> Answer {
         let free = self.nodes[node].free();
         let requests: Vec<RequestType> = self.apps[app].types.keys().copied().collect();
@@ -277,10 +292,19 @@ impl Model {
         self.nodes[number].missed.clear();
         self.drop_reservations(number);
         let (mut granted, mut passed_over, mut head) = (Vec::new(), BTreeSet::new(), None);
+        let mut placed = BTreeMap::new();
         while self.nodes[number].takes {
-            let Some(app) = self.next(&passed_over) else { break };
+            let Some(app) = self.next(&passed_over, &placed) else { break };
+            // Its queue may be beyond its quota with what it would get here.
+            if let Some((offered, of_first)) = self.offered(number, app)
+                && placed.get(&app).copied().unwrap_or(of_first) != offered
+            {
+                placed.insert(app, offered);
+                continue;
+            }
             match self.offer(number, app) {
                 Answer::Grant(request, level) => {
+                    placed.remove(&app);
                     self.grant(number, app, request, level);
                     granted.push((app, request, level));
                     continue;

@@ -1,7 +1,7 @@
 //! Types of one application: strictly in their order, and no more at a time than they say; applications in theirs.
 
-use super::stage::{Stage, at_a_time, request, row, rows};
-use crate::model::{Capability, Decimal};
+use super::stage::{Stage, at_a_time, fixed, request, row, rows};
+use crate::model::{Capability, Decimal, PerPool};
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::container::{ContainerReason, RequestType};
@@ -200,4 +200,24 @@ fn why_an_application_waits() {
     assert_eq!(reason(&stage), Some(ContainerReason::NoneFree));
     stage.scheduler.blacklist(app, &["a".into()], &[]);
     assert_eq!(reason(&stage), Some(ContainerReason::Gates));
+}
+
+#[test]
+fn a_queue_is_within_its_quota_by_what_the_node_would_give_it() {
+    let ways: [fn(&mut Stage); 2] = [|stage| drop(stage.beat("a")), |stage| drop(stage.grant())];
+    for grant in ways {
+        let mut stage = Stage::under(Scheduler::dynamic(), &[("a", "/r1", Capability::new(3_072, 8))]);
+        let (small, large) = (stage.add_app_in("small", 1), stage.add_app_in("large", 2));
+        let bought = |stage: &Stage, queue: &str, slots| {
+            let quota = PerPool::new(0, 0, slots);
+            (stage.scheduler.group(queue).unwrap(), Allocation { quota, rate_units: 1 })
+        };
+        let allocations = [bought(&stage, "small", 1), bought(&stage, "large", 3)];
+        stage.scheduler.set_allocations(&allocations);
+        // The first type of the one that was submitted first is of one slot, and of no use here.
+        stage.set(small, &[row(SECOND, "elsewhere", 1), fixed(row(SECOND, "*", 1))]);
+        [small, large].into_iter().for_each(|app| stage.set(app, &rows(request(3, 3_072), &[("*", 1)])));
+        grant(&mut stage);
+        assert_eq!(granted(&stage), [(2, 3)]);
+    }
 }

@@ -1,3 +1,5 @@
+//! Lines of history files, held against those that the Java JobTracker has written.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

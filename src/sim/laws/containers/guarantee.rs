@@ -28,8 +28,9 @@ impl ContainerBooks {
     ) -> Judged {
         let inspection = engine.inspect();
         let scheduler = inspection.scheduler();
-        let is_kept = scheduler.reservation_on(node).is_some() || self.kept.reserved.contains(&node);
-        let takes = round.at_work.contains(&node) && scheduler.takes_containers(node) && !is_kept;
+        let reserved = scheduler.reservation_on(node).map(|(app, _)| scheduler.group_of(app));
+        let is_as_before = reserved.is_some() == self.kept.reserved.contains(&node);
+        let takes = round.at_work.contains(&node) && scheduler.takes_containers(node) && is_as_before;
         // Setups that were placed on free slots are earmarked nowhere.
         if !takes || !inspection.housekeeping().setup.is_empty() {
             return Ok(());
@@ -39,7 +40,8 @@ impl ContainerBooks {
         let topology = scheduler.topology();
         let site = Site { host: topology.host_name(info.host), rack: topology.rack_name(info.rack) };
         let narrow = |amount: u64| u32::try_from(amount).unwrap_or(u32::MAX);
-        for one in staying {
+        // What is beyond a quota is taken for others also where more of its queue waits for the node.
+        for one in staying.filter(|one| reserved.is_none_or(|group| group == scheduler.group(&one.queue))) {
             let memory_mb = narrow(memory_mb + u64::from(one.room.memory_mb));
             let free = Capability::new(memory_mb, narrow(vcores + u64::from(one.room.vcores)));
             let room = NodeRoom { tracker: &info.name, host: site.host, declared: free, free, free_slots: 0 };

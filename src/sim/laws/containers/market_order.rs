@@ -28,7 +28,12 @@ impl ContainerBooks {
             if is_kept {
                 continue;
             }
+            // One that has got something since wants something else now.
+            let since = || self.granted.iter().rev().take_while(|later| later.id != container.id);
             let short = self.applications.iter().find_map(|(id, book)| {
+                if since().any(|later| later.id.application == *id) {
+                    return None;
+                }
                 let is_short = *book.submitted.queue != *favoured && self.is_short(&book.submitted.queue, engine);
                 let waits = if is_short { self.could_use(book, container, most_of_one) } else { None };
                 waits.map(|waits| (id, &book.submitted.queue, waits))

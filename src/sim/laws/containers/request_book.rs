@@ -137,6 +137,7 @@ impl TypeBook {
         let right = LoweredRows {
             host: locality == Locality::NodeLocal,
             rack: locality != Locality::OffSwitch && self.rack(site).is_some(),
+            above: 0,
         };
         (lowered != right).then(|| format!("it lowers {lowered:?} on {site:?}, and should {right:?}: {:?}", self.rows))
     }

@@ -1,0 +1,35 @@
+//! Calls about delegation tokens.
+
+use std::sync::Arc;
+
+use crate::engine::state::DELEGATION_KEY_BYTES;
+use crate::wire::Token;
+
+/// A call about a delegation token, and who calls.
+#[derive(Debug)]
+pub struct DelegationRequest {
+    /// What is asked for.
+    pub call: DelegationCall,
+    /// The user of the connection.
+    pub user: Arc<str>,
+    /// The user that acts for `user`, if another does.
+    pub real_user: Option<Arc<str>>,
+    /// A number for the caller's host.
+    pub origin: u128,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub enum DelegationCall {
+    /// A token of the caller.
+    Get {
+        /// Who may renew it; empty: no user.
+        renewer: String,
+        /// Random bytes: the secret of a new key, if one is due.
+        secret: [u8; DELEGATION_KEY_BYTES],
+    },
+    /// A later end of a token.
+    Renew(Token),
+    /// The end of a token.
+    Cancel(Token),
+}

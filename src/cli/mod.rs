@@ -36,6 +36,7 @@ pub mod status;
 pub mod stop;
 pub mod tasktracker;
 mod terminal;
+mod unread_keys;
 pub mod upgrade;
 pub mod user;
 pub mod what_if;

@@ -8,10 +8,10 @@ use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind
 use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
 
-use super::check_config::unread_keys;
 use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
 use super::staging_line::staging_line;
+use super::unread_keys::unread_keys;
 
 /// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,11 +7,33 @@ use crate::hdfs::{HdfsOptionError, HdfsOptions};
 
 use super::configuration::Configuration;
 use super::error::ConfigError;
-use super::keys::HDFS;
+use super::keys;
+use super::keys::Key;
 
 /// Limits of a daemon's call to a NameNode: below those of its own steps, which wait for it.
 const DAEMON_CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 const DAEMON_CALL_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The keys of the client of HDFS.
+const CLIENT_KEYS: &[&Key] = &[
+    &keys::REPLICATION,
+    &keys::BLOCK_SIZE,
+    &keys::BYTES_PER_CHECKSUM,
+    &keys::WRITE_PACKET_SIZE,
+    &keys::UMASK_MODE,
+    &keys::UMASK,
+    &keys::CONNECT_RETRIES,
+    &keys::CONNECTION_MAX_IDLE,
+    &keys::SOCKET_TIMEOUT,
+    &keys::SOCKET_WRITE_TIMEOUT,
+    &keys::USE_DATANODE_HOSTNAME,
+    &keys::BLOCK_ACQUIRE_FAILURES,
+    &keys::READ_PREFETCH_SIZE,
+    &keys::BLOCK_WRITE_RETRIES,
+    &keys::FOLLOWING_BLOCK_RETRIES,
+    &keys::RETRY_POLICY_ENABLED,
+    &keys::RETRY_POLICY_SPEC,
+];
 
 impl Configuration {
     /// All file systems, as this user, reached by the values of this configuration.
@@ -38,7 +60,7 @@ impl Configuration {
     /// # Errors
     /// [`ConfigError::BadValue`]
     pub fn check_hdfs(&self) -> Result<(), ConfigError> {
-        for key in HDFS {
+        for key in CLIENT_KEYS {
             self.checked(key)?;
         }
         let Err(HdfsOptionError { key, value, expected }) = self.hdfs_options() else { return Ok(()) };
@@ -50,7 +72,7 @@ impl Configuration {
 
     fn hdfs_options(&self) -> Result<HdfsOptions, HdfsOptionError> {
         HdfsOptions::from_keys(|name| {
-            let key = HDFS.iter().find(|key| key.name == name)?;
+            let key = CLIENT_KEYS.iter().find(|key| key.name == name)?;
             self.setting(key).ok().flatten().map(|setting| setting.value)
         })
     }

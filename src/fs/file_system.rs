@@ -14,6 +14,7 @@ use super::file_uri::{FileUri, NameNodeAddress};
 use super::file_writer::FileWriter;
 use super::folder::Folder;
 use super::hdfs::HdfsFileSystem;
+use super::hdfs_folder::HdfsFolder;
 use super::local::LocalFileSystem;
 use super::open_file::OpenFile;
 use super::status::{BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
@@ -107,7 +108,10 @@ impl FileSystem {
     ) -> Result<TrustedFolder<Folder>, FsError> {
         match self {
             FileSystem::Local(local) => local.trusted_folder(path.as_path(), mode, privacy),
-            FileSystem::Hdfs(hdfs) => hdfs.trusted_folder(path, mode, privacy),
+            FileSystem::Hdfs(hdfs) => {
+                let TrustedFolder { folder, warnings } = HdfsFolder::trusted(hdfs, path, mode, privacy)?;
+                Ok(TrustedFolder { folder: Folder::hdfs(folder), warnings })
+            }
         }
     }
 
@@ -118,7 +122,7 @@ impl FileSystem {
     pub fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
         match self {
             FileSystem::Local(local) => local.folder(path.as_path()),
-            FileSystem::Hdfs(hdfs) => hdfs.folder(path),
+            FileSystem::Hdfs(hdfs) => HdfsFolder::open(hdfs, path).map(Folder::hdfs),
         }
     }
 

@@ -35,7 +35,7 @@ impl Folder {
         }
     }
 
-    /// Whom it belongs to.
+    /// Its owner.
     ///
     /// # Errors
     /// [`FsError`].

@@ -11,17 +11,13 @@ use super::checked_file::Expected;
 use super::error::{FsError, refused};
 use super::file_uri::FileUri;
 use super::file_writer::FileWriter;
-use super::folder::Folder;
-use super::hdfs_folder::HdfsFolder;
 use super::open_file::{HdfsFile, OpenFile};
 use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
-use super::trusted_folder::{Privacy, TrustedFolder};
 
 /// Permission bits that a NameNode of 1.2.1 keeps; it has no sticky bit.
 const PERMISSIONS: u32 = 0o777;
 /// Before the umask, those of new files.
 const NEW_FILE: u16 = 0o666;
-const WRITABLE_FOR_OTHERS: u16 = 0o002;
 
 /// The files of one NameNode, as one user.
 #[derive(Clone, Debug)]
@@ -43,39 +39,6 @@ impl HdfsFileSystem {
             let source = io::Error::new(ErrorKind::InvalidInput, error.clone());
             refused("reach", &path.shown_path(), "a configuration of HDFS that can be used")(source)
         })
-    }
-
-    pub(super) fn trusted_folder(
-        &self,
-        path: &FileUri,
-        mode: u32,
-        privacy: Privacy,
-    ) -> Result<TrustedFolder<Folder>, FsError> {
-        if self.status_of(path)?.is_none() {
-            self.make_dir_all(path, mode)?;
-        }
-        let folder = HdfsFolder::open(self, path)?;
-        if privacy == Privacy::Private {
-            let status = folder.status();
-            let ours = self.own_name();
-            let reason = match &status.owner {
-                owner if *owner != ours => Some(format!("belongs to {owner}")),
-                _ if bits(folder.mode()) & WRITABLE_FOR_OTHERS != 0 => {
-                    Some(format!("is writable for others (mode {:o})", folder.mode()))
-                }
-                _ => None,
-            };
-            if let Some(reason) = reason {
-                let path = path.shown_path();
-                let expected = "expected a folder of the JobTracker's own user that no other may write to";
-                return Err(FsError::Untrusted { part: path.clone(), path, reason, expected });
-            }
-        }
-        Ok(TrustedFolder { folder: Folder::hdfs(folder), warnings: Vec::new() })
-    }
-
-    pub(super) fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
-        HdfsFolder::open(self, path).map(Folder::hdfs)
     }
 
     pub(super) fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
@@ -279,7 +242,7 @@ fn new_file() -> CreateOptions {
     CreateOptions { overwrite: false, create_parent: true, ..CreateOptions::default() }
 }
 
-fn bits(mode: u32) -> u16 {
+pub(super) fn bits(mode: u32) -> u16 {
     (mode & PERMISSIONS) as u16
 }
 

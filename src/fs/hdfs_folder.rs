@@ -8,9 +8,12 @@ use crate::hdfs::HdfsStatus;
 use super::checked_file::Expected;
 use super::error::FsError;
 use super::file_uri::FileUri;
-use super::hdfs::{HdfsFileSystem, entry_of, entry_status, path_below};
+use super::hdfs::{HdfsFileSystem, bits, entry_of, entry_status, path_below};
 use super::open_file::OpenFile;
 use super::status::EntryStatus;
+use super::trusted_folder::{Privacy, TrustedFolder};
+
+const WRITABLE_FOR_OTHERS: u16 = 0o002;
 
 /// A folder as it was found. Later uses go by its path: a NameNode holds nothing open.
 #[derive(Debug)]
@@ -31,6 +34,35 @@ impl HdfsFolder {
             Some(_) => Err(FsError::WrongKind { path: shown_path, expected: "a folder" }),
             None => Err(FsError::missing("open", uri, "a folder")),
         }
+    }
+
+    /// Opens a folder of the user that the files are reached as, made with `mode` if it is missing.
+    pub(super) fn trusted(
+        files: &HdfsFileSystem,
+        path: &FileUri,
+        mode: u32,
+        privacy: Privacy,
+    ) -> Result<TrustedFolder<Self>, FsError> {
+        if files.status_of(path)?.is_none() {
+            files.make_dir_all(path, mode)?;
+        }
+        let folder = Self::open(files, path)?;
+        if privacy == Privacy::Private {
+            let owner = folder.status().owner;
+            let reason = match owner {
+                owner if owner != files.own_name() => Some(format!("belongs to {owner}")),
+                _ if bits(folder.mode()) & WRITABLE_FOR_OTHERS != 0 => {
+                    Some(format!("is writable for others (mode {:o})", folder.mode()))
+                }
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                let path = path.shown_path();
+                let expected = "expected a folder of the JobTracker's own user that no other may write to";
+                return Err(FsError::Untrusted { part: path.clone(), path, reason, expected });
+            }
+        }
+        Ok(TrustedFolder { folder, warnings: Vec::new() })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -11,7 +11,7 @@ pub enum EntryKind {
     File,
 }
 
-/// Whom a file or folder belongs to, as its file system says it.
+/// The owner of a file or folder, as its file system names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryOwner {
     /// A user of this machine.
@@ -29,7 +29,7 @@ pub struct EntryStatus {
     pub length_bytes: u64,
     /// The block size that the file system keeps for it, bytes; `None` where it keeps none.
     pub block_bytes: Option<u64>,
-    /// Whom it belongs to.
+    /// Its owner.
     pub owner: EntryOwner,
 }
 

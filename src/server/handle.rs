@@ -21,10 +21,10 @@ use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
-use crate::store::{BudgetStatus, Durable, FinishedJobReader, Health as StoreHealth, LedgerReader, StoreError};
+use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
 use crate::web::{
-    ApplicationReply, FileRefusal, HEALTHY, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
-    MarketPresence, MarketReply, NewUpload, OwnerGone, UploadSink,
+    ApplicationReply, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence,
+    MarketReply, NewUpload, OwnerGone, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -36,6 +36,7 @@ use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
+use super::health_text::HealthText;
 use super::history::HistoryCounts;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{check_view_logs, job_request};
@@ -388,35 +389,20 @@ impl crate::web::Owner for OwnerHandle {
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error()).or_else(|| self.application_users.error());
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
         let defect = self.broken_invariants.complaint();
-        let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
         let awaited = self.awaited_files.reason();
         let can_stage = awaited.is_none();
         let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
         let refused_senders = self.refused_senders.as_ref().and_then(RefusedSenders::complaint);
         let complaints = [&refused_senders, &defect, &store_error, &acl_error, &budget_error];
-        let text = match (&store, complaints.into_iter().flatten().next()) {
-            _ if !is_alive => "the owner of all state has stopped".to_owned(),
-            _ if !is_serving => "not serving: starting or stopping".to_owned(),
-            (StoreHealth::Failing { text, tries, .. }, _) => {
-                format!("the state store cannot write ({tries} tries so far): {text}")
-            }
-            (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
-            (StoreHealth::Good, _) if are_all_stuck => {
-                "no job can be submitted: all threads for files of jobs are stuck on files that do not answer"
-                    .to_owned()
-            }
-            _ if awaited.is_some() => {
-                format!("no job can be submitted: the files of jobs cannot be reached: {}", awaited.unwrap_or_default())
-            }
-            // Jobs run, though new users wait or a file is behind the ledger: the daemon is still ready.
-            (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
-            (StoreHealth::Good, None) => match stuck {
-                Some((stuck, most)) => {
-                    format!("ok, but {stuck} of {most} threads for files of jobs are stuck on files that do not answer")
-                }
-                None => HEALTHY.to_owned(),
-            },
+        let text = HealthText {
+            is_alive,
+            is_serving,
+            store: &store,
+            stuck: self.stuck_threads.as_ref(),
+            awaited: awaited.as_deref(),
+            complaint: complaints.into_iter().flatten().next().map(String::as_str),
         };
+        let text = text.to_string();
         let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck && can_stage;
         Health {
             is_alive,

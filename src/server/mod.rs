@@ -31,6 +31,7 @@ mod groups;
 mod hadoop_audit;
 mod handle;
 mod hdfs_monitor;
+mod health_text;
 mod history;
 mod host_addresses;
 mod job_files_of_web;

@@ -23,7 +23,7 @@ keys! {
     UMASK = "dfs.umask", Number(Count, 0, 511), None,
         "Deprecated: the same as a decimal number, which wins.";
     CONNECT_RETRIES = "ipc.client.connect.max.retries", Number(Count, 0, 1_000_000), Some("10"),
-        "How often a client or worker tries again to connect to a NameNode. The JobTracker does not: it goes on serving.";
+        "How often a client or worker tries again to connect to a NameNode. The JobTracker does not: it serves meanwhile.";
     CONNECTION_MAX_IDLE = "ipc.client.connection.maxidletime", Number(Milliseconds, 0, INT), Some("10000"),
         "How long an unused connection to a NameNode is kept.";
     SOCKET_TIMEOUT = "dfs.socket.timeout" ["dfs.client.socket-timeout"], Number(Milliseconds, 0, INT), Some("60000"),

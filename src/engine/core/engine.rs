@@ -16,9 +16,7 @@ use super::config::EngineConfig;
 #[derive(Debug)]
 pub struct Engine {
     pub(in crate::engine) config: EngineConfig,
-    pub(in crate::engine) start: Now,
-    /// The number of this run's [`Fact::RunStarted`].
-    pub(in crate::engine) run_fact: FactNumber,
+    pub(in crate::engine) run: RunStart,
     pub(in crate::engine) outbox: Outbox,
     pub(in crate::engine) cluster: Cluster,
     pub(in crate::engine) jobs: JobTable,
@@ -35,6 +33,14 @@ pub struct Engine {
     pub(in crate::engine) administration: Administration,
     pub(in crate::engine) delegation: DelegationTokens,
     pub(in crate::engine) tallies: Tallies,
+}
+
+/// The start of this run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunStart {
+    pub(in crate::engine) start: Now,
+    /// The number of this run's [`Fact::RunStarted`].
+    pub(in crate::engine) fact: FactNumber,
 }
 
 /// Counters for display only.

@@ -22,7 +22,7 @@ pub use application_request::{
 pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
 pub use deadline_fields::DeadlineFields;
 pub use delegation_request::{DelegationCall, DelegationRequest};
-pub use engine::{Engine, Tallies};
+pub use engine::{Engine, RunStart, Tallies};
 pub use event::{Event, ReadSubmission};
 pub use inspection::Inspection;
 pub use reply::{HeartbeatAnswer, Read, Reply, Step, SubmissionReply, SwitchReply, Wait};

@@ -46,7 +46,7 @@ impl Engine {
                 PolicyConfig::Constraint(_) => "Constraint".to_owned(),
                 PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
             },
-            start_ms: self.start.wall_ms,
+            start_ms: self.run.start.wall_ms,
             at_ms: now.wall_ms,
             slots: totals.slots.narrow(),
             running: sum(totals.held.slots(), totals.occupied).narrow(),

@@ -28,7 +28,7 @@ impl Engine {
     /// its polling connection breaks. After `hold_client_kills_ms` no client is still reconnecting, so the kill is
     /// intended.
     pub(super) fn kill_job_as_first_call(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
-        let is_early = now.mono_ms - self.start.mono_ms < self.config.hold_client_kills_ms;
+        let is_early = now.mono_ms - self.run.start.mono_ms < self.config.hold_client_kills_ms;
         let is_automatic = is_early
             && id.identifier != self.config.identifier
             && self.jobs.get(id).is_some_and(|job| !job.is_over() && *job.spec.user == *caller.user);

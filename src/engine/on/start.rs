@@ -1,6 +1,6 @@
 //! The start: an engine that continues where the store says the last run stopped.
 
-use crate::engine::core::{Administration, Engine, EngineConfig, Tallies};
+use crate::engine::core::{Administration, Engine, EngineConfig, RunStart, Tallies};
 use crate::engine::state::{
     Applications, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults, JobTable,
     Launching, MarketState, Outbox, Presences, Round, Rounds, Submissions, Trackers,
@@ -41,8 +41,7 @@ impl Engine {
             outbox.record(Fact::SchedulerChosen { choice: config.choice.clone(), moved: Vec::new() });
         }
         let mut engine = Self {
-            start: now,
-            run_fact,
+            run: RunStart { start: now, fact: run_fact },
             outbox,
             cluster,
             jobs: JobTable::with_histories(CostHistories::restored(restored.costs)),

@@ -30,7 +30,7 @@ impl Engine {
             return refuse(Refusal::Invalid(text.to_owned()));
         };
         // Wait until the start is durable: a crash that undid it would let the next run issue the same ids.
-        (Reply::JobId(id), Wait::For(self.run_fact))
+        (Reply::JobId(id), Wait::For(self.run.fact))
     }
 
     /// Whether the id may be one of an earlier run that only the state store knows.

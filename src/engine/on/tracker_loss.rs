@@ -46,12 +46,12 @@ impl Engine {
 
     /// Trackers of an earlier run that had time to come again and have not are gone since that run.
     fn expire_presences(&mut self, now: Now) {
-        if now.mono_ms.saturating_sub(self.start.mono_ms) <= self.config.tracker_expiry_ms {
+        if now.mono_ms.saturating_sub(self.run.start.mono_ms) <= self.config.tracker_expiry_ms {
             return;
         }
         let mut presences = std::mem::take(&mut self.trackers.presences);
         for tracker in presences.take_absent(|tracker| self.trackers.id_of(tracker).is_some()) {
-            self.outbox.record(Fact::TrackerWent { tracker, at_ms: self.start.wall_ms });
+            self.outbox.record(Fact::TrackerWent { tracker, at_ms: self.run.start.wall_ms });
         }
         self.trackers.presences = presences;
     }

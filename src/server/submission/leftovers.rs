@@ -11,11 +11,11 @@ use crate::model::{Identifier, JobId};
 use crate::store::{FaultPoint, LoadedState};
 
 use super::Submissions;
-use super::predecessors::UnreadSystemDir;
 use super::system_dir::SystemDir;
+use super::system_dir_at_start::UnreadSystemDir;
 
 /// Pause between two attempts while the file system fails.
-pub(super) const PAUSE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]

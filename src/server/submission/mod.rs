@@ -12,6 +12,7 @@ mod read;
 mod spec;
 mod staging;
 mod system_dir;
+mod system_dir_at_start;
 mod uploads;
 
 use std::cell::{OnceCell, RefCell};
@@ -42,8 +43,8 @@ pub use error::SubmissionError;
 pub use job_file::JobFileSender;
 pub use leftovers::Leftovers;
 pub use map_inputs::MapInputs;
-pub use predecessors::{DirectoryError, SystemDirAtStart, make_directories};
 pub use read::SubmissionRequest;
+pub use system_dir_at_start::{DirectoryError, SystemDirAtStart, make_directories};
 pub use uploads::Uploads;
 
 use read::{ReadConf, Splits, SubmissionReader};
@@ -60,6 +61,8 @@ const MAX_STUCK: usize = 16;
 const IN_PROGRESS: (usize, usize) = (32, 8);
 /// Submissions that wait for racks, and those of one user; others use the racks known so far.
 const WAIT_FOR_RACKS: (usize, usize) = (8, 2);
+/// Pause between two tries to remove files whose file system cannot be reached.
+const REMOVAL_PAUSE: Duration = Duration::from_secs(10);
 /// Concurrent removals, and the timeout of one: removals do not compete with submissions.
 const REMOVALS: (usize, Duration) = (4, Duration::from_secs(60));
 
@@ -363,7 +366,7 @@ impl Submissions {
                     if !std::mem::replace(&mut is_logged, true) {
                         tracing::warn!("cannot remove files of a job, retrying: {error}");
                     }
-                    tokio::time::sleep(leftovers::PAUSE).await;
+                    tokio::time::sleep(REMOVAL_PAUSE).await;
                 }
                 removed => return self.report(removed),
             }

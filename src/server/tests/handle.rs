@@ -6,7 +6,8 @@ use crate::web::Owner as _;
 
 #[test]
 fn health_reports_stuck_threads() {
-    let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
+    let durable =
+        Durable { number: FactNumber(0), health: crate::store::Health::Good, missed_updates: Default::default() };
     let (_store, durable) = watch::channel(durable);
     let (handle, requests) = OwnerHandle::new(durable, SharedPresence::new(MarketPresence::Absent), None, None);
     requests.serving().set(true);

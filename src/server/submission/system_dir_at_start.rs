@@ -1,0 +1,175 @@
+//! What the system directory holds when the daemon starts, or that it cannot be reached then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::config::Settings;
+use crate::engine::ForeignState;
+use crate::fs::FsError;
+use crate::model::{Identifier, JobId};
+use crate::store::LoadedState;
+
+use super::staging::make_staging_root;
+use super::system_dir::SystemDir;
+
+/// The content of the system directory at the start.
+#[derive(Debug)]
+pub struct SystemDirAtStart {
+    system: SystemDir,
+    jobs: BTreeSet<JobId>,
+    /// A JobTracker of 1.2.1 has started there since our last run.
+    was_another_here: bool,
+    /// Its file system could not be reached, so that nothing is known of it.
+    is_unread: bool,
+}
+
+/// A system directory whose file system could not be reached at the start.
+#[derive(Debug)]
+pub struct UnreadSystemDir {
+    pub(super) settings: Arc<Settings>,
+    known: KnownIds,
+}
+
+/// What the state knows of job ids.
+#[derive(Clone, Debug)]
+struct KnownIds {
+    identifiers: BTreeSet<Identifier>,
+    looked_for: BTreeSet<JobId>,
+    is_copy: bool,
+}
+
+impl KnownIds {
+    fn of(opened: &LoadedState) -> Self {
+        let LoadedState { identifiers, looked_for, is_copy, .. } = opened;
+        Self { identifiers: identifiers.clone(), looked_for: looked_for.clone(), is_copy: *is_copy }
+    }
+}
+
+/// Makes what is missing of system directory and staging root. Blocking.
+///
+/// # Errors
+/// Of which of both, and why.
+pub fn make_directories(settings: &Settings) -> Result<(), DirectoryError> {
+    SystemDir::new(settings).make().map_err(DirectoryError::System)?;
+    make_staging_root(settings).map_err(DirectoryError::StagingRoot)
+}
+
+/// Why system directory or staging root cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The system directory.
+    #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
+    System(FsError),
+    /// The staging root.
+    #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
+    StagingRoot(FsError),
+}
+
+impl DirectoryError {
+    /// Whether a later try may succeed.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        let (DirectoryError::System(error) | DirectoryError::StagingRoot(error)) = self;
+        error.is_temporary()
+    }
+}
+
+// === impl SystemDirAtStart ===
+
+impl SystemDirAtStart {
+    /// Makes what is missing of system directory and staging root, and reads the first. A file system that cannot be reached now is no
+    /// error: see [`SystemDirAtStart::unread`]. Blocking.
+    ///
+    /// # Errors
+    /// One of both cannot be made or read.
+    pub fn read(settings: &Settings) -> Result<Self, DirectoryError> {
+        match Self::read_now(settings) {
+            Err(error) if error.is_temporary() => {
+                tracing::warn!("no job can be submitted until the files of jobs can be reached: {error}");
+                let (system, jobs) = (SystemDir::new(settings), BTreeSet::new());
+                Ok(Self { system, jobs, was_another_here: false, is_unread: true })
+            }
+            read => read,
+        }
+    }
+
+    fn read_now(settings: &Settings) -> Result<Self, DirectoryError> {
+        make_directories(settings)?;
+        let system = SystemDir::new(settings);
+        let jobs = system.jobs().map_err(DirectoryError::System)?.into_iter().collect();
+        let was_another_here = system.has_foreign_start_marker().map_err(DirectoryError::System)?;
+        Ok(Self { system, jobs, was_another_here, is_unread: false })
+    }
+
+    /// What is to be done once its file system can be reached, if that is not so now.
+    pub fn unread(&self, settings: &Settings, opened: &LoadedState) -> Option<UnreadSystemDir> {
+        self.is_unread.then(|| UnreadSystemDir { settings: Arc::new(settings.clone()), known: KnownIds::of(opened) })
+    }
+
+    /// The jobs that have a directory.
+    pub fn jobs(&self) -> &BTreeSet<JobId> {
+        &self.jobs
+    }
+
+    /// The identifiers in the ids of these jobs.
+    pub fn identifiers(&self) -> impl Iterator<Item = Identifier> {
+        self.jobs.iter().map(|job| job.identifier)
+    }
+
+    /// Whether a JobTracker of 1.2.1 has started there since our last run.
+    pub fn was_another_here(&self) -> bool {
+        self.was_another_here
+    }
+
+    /// What the engine must know of it. `recover`: whether jobs are adopted at all. Blocking.
+    pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
+        ForeignState {
+            unfinished_jobs: self.was_another_here.then(|| self.tokens(opened)),
+            jobs: self.jobs_of_others(&KnownIds::of(opened), recover),
+            is_copy: opened.is_copy,
+        }
+    }
+
+    /// The jobs that another JobTracker has left to be adopted. Blocking.
+    fn jobs_of_others(&self, known: &KnownIds, recover: bool) -> BTreeSet<JobId> {
+        let of_others = |job: &&JobId| {
+            // A job with an id of ours that the state does not know was never answered, unless the state is an older
+            // copy.
+            let is_answered = self.was_another_here || known.is_copy;
+            let is_ours = known.identifiers.contains(&job.identifier) && !is_answered;
+            !is_ours && !known.looked_for.contains(job)
+        };
+        let mut jobs = BTreeSet::new();
+        for job in self.jobs.iter().filter(of_others) {
+            if !recover {
+                tracing::warn!("{job} is not adopted: mapred.jobtracker.restart.recover is false; its directory stays");
+            } else if !self.system.can_be_adopted(*job) {
+                tracing::warn!(
+                    "{job} is not adopted: its system directory lacks job-info or jobToken; the directory stays"
+                );
+            } else {
+                jobs.insert(*job);
+            }
+        }
+        jobs
+    }
+
+    /// The token files of our unfinished jobs that have a directory: another JobTracker has written new ones.
+    fn tokens(&self, opened: &LoadedState) -> BTreeMap<JobId, Option<Arc<[u8]>>> {
+        let unfinished = opened.jobs.unfinished.iter().map(|job| job.accepted.id);
+        let present = unfinished.filter(|job| self.jobs.contains(job));
+        let token = |job| self.system.read_job_token(job).ok().map(Arc::from);
+        present.map(|job| (job, token(job))).collect()
+    }
+}
+
+// === impl UnreadSystemDir ===
+
+impl UnreadSystemDir {
+    /// Tries again; returns the jobs to be adopted, and whether a JobTracker of 1.2.1 has started there. Blocking.
+    pub(super) fn read(&self) -> Result<(BTreeSet<JobId>, bool), DirectoryError> {
+        let found = SystemDirAtStart::read_now(&self.settings)?;
+        let jobs = found.jobs_of_others(&self.known, self.settings.restart_recover);
+        Ok((jobs, found.was_another_here))
+    }
+}

@@ -58,8 +58,8 @@ impl Scheduler {
             return;
         }
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
-        let woken = self.groups.path(group).fold(false, |woken, id| self.orders[pool].wake(id, &keys) || woken);
-        self.note_woken(woken, pool);
+        let woken = self.groups.path(group).filter(|id| self.orders[pool].wake(*id, &keys)).count();
+        self.note_woken(woken > 0, pool);
     }
 
     /// Returns a group to the order.

@@ -10,13 +10,21 @@ use jobtracker::store::InMemoryStore;
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
 
 /// Runs that broke a law once.
-const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
+const KEPT: [(PolicyChoice, u64, u64, &str); 14] = [
     (FIFO, 3, 3_000, "a row for any node with a launch parted the rows of its type, and those before it were lost"),
     (FIFO, 16, 3_000, "after a start tasks took the room of containers whose worker had not beaten yet"),
     (FIFO, 10_715, 2_500, "a worker that lacked a launch was given its kill alone, and had nothing to end"),
     (CONSTRAINT, 10_325, 2_500, "the same"),
     (FAIR, 10_005, 2_500, "the same"),
     (CAPACITY, 10_238, 2_500, "a container took the room of an attempt that its tracker had not ended yet"),
+    (CAPACITY, 20_002, 2_500, "a user refused one slot by the factor was kept from more, which it would have allowed"),
+    (CAPACITY, 110_091, 2_500, "a type that a limit refused on one node kept another one from the next"),
+    (CAPACITY, 110_000, 2_500, "attempts of a job that was over left room below a limit, and nothing was woken"),
+    (FAIR, 120_187, 2_500, "in a heartbeat room was kept for tasks that had had their turn"),
+    (DYNAMIC, 2_009, 2_500, "a round looked at no application behind one that no node serves"),
+    (DYNAMIC, 140_722, 2_500, "one that asked got room before those that stood before it"),
+    (DYNAMIC, 160_259, 2_500, "a queue stood within its quota by a type of no use on the node, and got a larger one"),
+    (MIXED, 150_395, 2_500, "one that asked got room before those that stood before it"),
 ];
 
 fn with_containers(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {

@@ -19,7 +19,7 @@ pub enum NameList {
 }
 
 /// The users that a user may act for, and where it calls from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ProxyUser {
     /// Groups of the users that it may act for.
     pub groups: NameList,
@@ -33,12 +33,6 @@ pub type ProxyUsers = BTreeMap<String, ProxyUser>;
 impl Default for NameList {
     fn default() -> Self {
         Self::Names(BTreeSet::new())
-    }
-}
-
-impl Default for ProxyUser {
-    fn default() -> Self {
-        Self { groups: NameList::default(), hosts: NameList::default() }
     }
 }
 

@@ -65,7 +65,8 @@ impl Conf {
 }
 
 async fn refresh_policy(rig: &InProcessDaemon, user: &str) -> Result<Value, String> {
-    let mut client = IpcClient::connect(rig.address, Protocol::RefreshAuthorizationPolicy, user).await.unwrap();
+    let connected = IpcClient::connect(rig.address, Protocol::RefreshAuthorizationPolicy, user).await;
+    let mut client = connected.map_err(text)?;
     let call = Call::RefreshAuthorizationPolicy(RefreshAuthorizationPolicyCall::RefreshServiceAcl);
     client.call(&call).await.map_err(text)
 }

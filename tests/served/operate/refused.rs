@@ -100,14 +100,8 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
             conf(&folder),
             &["host:port", "in the conf folder or with -D mapred.job.tracker="],
         ),
-        ("HDFS", "serve", 2, one("fs.default.name", "hdfs://n:8020"), &["hdfs: is not supported yet", "set file:///"]),
-        (
-            "HDFS",
-            "tasktracker",
-            2,
-            one("fs.default.name", "hdfs://n:8020"),
-            &["hdfs: is not supported yet", "set file:///"],
-        ),
+        ("files", "serve", 2, one("fs.default.name", "s3://n"), &["\"s3://n\"", "or a file: or hdfs: URI"]),
+        ("files", "tasktracker", 2, one("fs.default.name", "s3://n"), &["\"s3://n\"", "or a file: or hdfs: URI"]),
     ];
     for (what, daemon, code, arguments, words) in cases {
         let (found, said) = refused(daemon, &arguments, scratch.path());

@@ -19,8 +19,8 @@ fn frame(stream: &mut TcpStream) -> Vec<u8> {
     frame
 }
 
-/// A JobTracker whose files are on HDFS, asked until it has answered where.
-fn on_hdfs(listener: &TcpListener) {
+/// A JobTracker whose files are on a file system that nothing here reads, asked until it has answered where.
+fn on_unknown_files(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     stream.read_exact(&mut [0; PREAMBLE_BYTES]).unwrap();
     frame(&mut stream);
@@ -29,7 +29,7 @@ fn on_hdfs(listener: &TcpListener) {
         let is_last = matches!(asked.call, Call::InterTracker(InterTrackerCall::GetSystemDir));
         let value = match &asked.call {
             Call::InterTracker(InterTrackerCall::GetSystemDir) => {
-                Value::String(Some("hdfs://namenode:8020/mapred/system".to_owned()))
+                Value::String(Some("s3://bucket/mapred/system".to_owned()))
             }
             // The protocol's version, as every connection asks first.
             _ => Value::Long(Protocol::InterTracker.version()),
@@ -44,7 +44,7 @@ fn on_hdfs(listener: &TcpListener) {
 }
 
 #[test]
-fn a_jobtracker_with_its_files_on_hdfs_is_left_with_one_line() {
+fn a_jobtracker_with_its_files_on_an_unknown_file_system_is_left_with_one_line() {
     let scratch = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let jobtracker = format!("mapred.job.tracker={}", listener.local_addr().unwrap());
@@ -61,13 +61,13 @@ fn a_jobtracker_with_its_files_on_hdfs_is_left_with_one_line() {
     ]);
     command.env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG").stdin(Stdio::null()).stderr(Stdio::piped());
     let tasktracker = command.spawn().unwrap();
-    on_hdfs(&listener);
+    on_unknown_files(&listener);
     // One that does not end fails here.
     wait_until_gone(tasktracker.id().cast_signed());
     let output = tasktracker.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     let last = said.lines().last().unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(last.contains("mapred.system.dir there") && last.contains("hdfs://namenode:8020"), "{said}");
+    assert!(last.contains("mapred.system.dir there") && last.contains("s3://bucket"), "{said}");
     assert!(last.contains("a stock TaskTracker works for it"), "{said}");
 }

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
 
 use crate::process_stat::ProcessStat;
 
 use super::command::WORK_FOLDER_VARIABLE;
+
+/// Looks for processes that a lost supervisor has left, at most, and the pause between two.
+const MOST_LOOKS: usize = 8;
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +99,24 @@ pub fn kill_children(parent: Pid) {
 
 /// Kills the processes of this user, for root those of all users, whose environment names a working directory within `folder`; returns
 /// their number.
+///
+/// One look can miss a process: while it is in `exec` its environment reads as empty, and it may have forked since. So it looks again, until
+/// a look finds nothing new.
 pub fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);
-    let found: Vec<i32> = all_pids().filter(|pid| is_worker(*pid)).collect();
-    found.iter().for_each(|pid| kill_if(*pid, || is_worker(*pid)));
-    found.len()
+    let mut killed = 0;
+    for _ in 0..MOST_LOOKS {
+        let found: Vec<i32> = all_pids().filter(|pid| is_worker(*pid)).collect();
+        found.iter().for_each(|pid| kill_if(*pid, || is_worker(*pid)));
+        let is_last = killed > 0 && found.is_empty();
+        killed += found.len();
+        if is_last {
+            break;
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    killed
 }
 
 fn is_of_user(pid: i32) -> bool {

@@ -102,6 +102,7 @@ pub fn kill_children(parent: Pid) {
 ///
 /// One look can miss a process: while it is in `exec` its environment reads as empty, and it may have forked since. So it looks again, until
 /// a look finds nothing new.
+#[expect(clippy::disallowed_methods, reason = "the end of an exec is no event that one could wait for")]
 pub fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);

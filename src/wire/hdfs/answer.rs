@@ -1,7 +1,7 @@
 //! Answers of a NameNode or DataNode. They carry no length: the end of one is known only once it is decoded whole.
 
-use crate::wire::object::{Object, ObjectError, encode_null};
-use crate::wire::protocol::call_value::{CallValue, CallValueError};
+use crate::wire::object::encode_null;
+use crate::wire::protocol::call_value::{CallValue, Nothing};
 use crate::wire::protocol::{RemoteException, encode_error, encode_response_start};
 use crate::wire::{Decode, Reader, Token, WireError, WireErrorKind, Writer, class};
 
@@ -37,7 +37,7 @@ macro_rules! hdfs_answers {
                     HdfsAnswerKind::Void => <Option<Nothing> as CallValue>::decode(reader).map(|_| Self::Void),
                     $( HdfsAnswerKind::$variant => <$type as CallValue>::decode(reader).map(Self::$variant), )+
                 };
-                answer.map_err(|error| wire_error(error, &start))
+                answer.map_err(|error| error.into_wire_error(&start, "answer"))
             }
 
             fn encode(&self, writer: &mut Writer<'_>) {
@@ -143,29 +143,4 @@ pub fn encode_hdfs_response(out: &mut Vec<u8>, response: &HdfsResponse) {
             }
         }
     }
-}
-
-/// An answer of another class cannot be decoded further: it has no length.
-fn wire_error(error: CallValueError, start: &Reader<'_>) -> WireError {
-    const WHAT: &str = "answer";
-    match error {
-        CallValueError::Object(ObjectError::Wire(error)) => error,
-        CallValueError::Object(ObjectError::Mismatch { found, expected }) => {
-            start.error(WireErrorKind::UnexpectedClass { found, expected }, WHAT)
-        }
-        CallValueError::Null(_) => start.error(WireErrorKind::Null, WHAT),
-    }
-}
-
-/// A `void` is encoded as its null.
-struct Nothing;
-
-impl Object for Nothing {
-    const CLASS: &'static str = class::VOID;
-
-    fn decode_known(_reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
-        Ok(None)
-    }
-
-    fn encode_object(&self, _writer: &mut Writer<'_>) {}
 }

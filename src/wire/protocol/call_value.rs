@@ -1,7 +1,7 @@
 //! Encoding of parameters and results: mostly one object each.
 
 use crate::wire::object::{Object, ObjectError, decode_object, encode_object};
-use crate::wire::{HeartbeatRequest, Reader, TaskStatus, Writer};
+use crate::wire::{HeartbeatRequest, Reader, TaskStatus, WireError, WireErrorKind, Writer, class};
 
 /// A parameter or result: usually one object.
 pub trait CallValue: Sized {
@@ -24,6 +24,32 @@ pub enum CallValueError {
     /// Null, or a foreign id, where a value is required.
     #[error("null instead of {0}")]
     Null(&'static str),
+}
+
+impl CallValueError {
+    /// The error of a whole answer, which began at `start`: one of another class cannot be decoded further, for it has no length.
+    pub(in crate::wire) fn into_wire_error(self, start: &Reader<'_>, what: &'static str) -> WireError {
+        match self {
+            CallValueError::Object(ObjectError::Wire(error)) => error,
+            CallValueError::Object(ObjectError::Mismatch { found, expected }) => {
+                start.error(WireErrorKind::UnexpectedClass { found, expected }, what)
+            }
+            CallValueError::Null(_) => start.error(WireErrorKind::Null, what),
+        }
+    }
+}
+
+/// A `void` is encoded as its null; a bare `void` is accepted too.
+pub(in crate::wire) struct Nothing;
+
+impl Object for Nothing {
+    const CLASS: &'static str = class::VOID;
+
+    fn decode_known(_reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
+        Ok(None)
+    }
+
+    fn encode_object(&self, _writer: &mut Writer<'_>) {}
 }
 
 /// A value that may be null or a foreign id.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use crate::model::JobId;
-use crate::wire::object::{Object, ObjectError, encode_class, encode_null};
+use crate::wire::object::{encode_class, encode_null};
 use crate::wire::{
     AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobProfile, JobQueueInfo, JobStatus, JvmTask,
-    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Text, Token, WireError, WireErrorKind,
-    Writer, class,
+    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Text, Token, WireError, Writer, class,
 };
 
-use super::call_value::{CallValue, CallValueError};
+use super::call_value::{CallValue, Nothing};
 
 macro_rules! values {
     ($( $(#[$doc:meta])* $variant:ident($type:ty); )+) => {
@@ -42,7 +41,7 @@ macro_rules! values {
                     ReturnType::Void => <Option<Nothing> as CallValue>::decode(reader).map(|_| Self::Void),
                     $( ReturnType::$variant => <$type as CallValue>::decode(reader).map(Self::$variant), )+
                 };
-                value.map_err(|error| wire_error(error, &start))
+                value.map_err(|error| error.into_wire_error(&start, "value of a response"))
             }
 
             /// Writes the value with its class names.
@@ -104,29 +103,4 @@ values! {
     JvmTask(JvmTask);
     /// Completion events of maps.
     MapEventsUpdate(MapEventsUpdate);
-}
-
-/// A response of another class cannot be decoded further: it has no length.
-fn wire_error(error: CallValueError, start: &Reader<'_>) -> WireError {
-    const WHAT: &str = "value of a response";
-    match error {
-        CallValueError::Object(ObjectError::Wire(error)) => error,
-        CallValueError::Object(ObjectError::Mismatch { found, expected }) => {
-            start.error(WireErrorKind::UnexpectedClass { found, expected }, WHAT)
-        }
-        CallValueError::Null(_) => start.error(WireErrorKind::Null, WHAT),
-    }
-}
-
-/// A `void` is encoded as its null; a bare `void` is accepted too.
-struct Nothing;
-
-impl Object for Nothing {
-    const CLASS: &'static str = class::VOID;
-
-    fn decode_known(_reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
-        Ok(None)
-    }
-
-    fn encode_object(&self, _writer: &mut Writer<'_>) {}
 }

@@ -148,14 +148,6 @@ impl FileSystem {
         }
     }
 
-    /// The whole content of a file of at most `max_bytes`.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn read_limited(&self, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-        self.open(path, &Expected::file_of_any_owner().at_most(max_bytes))?.read_limited(max_bytes)
-    }
-
     /// Makes a file in place of one that is there, with the permission bits that the umask leaves and with the checksums that readers of
     /// this file system expect.
     ///
@@ -165,29 +157,6 @@ impl FileSystem {
         match self {
             FileSystem::Local(local) => local.create(path.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.create(path),
-        }
-    }
-
-    /// Writes a file as a whole, with exactly these permission bits, in place of one that is there; readers see the old or the new one.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
-    pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
-            FileSystem::Hdfs(hdfs) => hdfs.write_new(path, bytes, mode),
-        }
-    }
-
-    /// Writes a file that was not there, with exactly these permission bits. On a local disk it may be lost in a power failure: for what
-    /// can be made again.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected; also when the file is there.
-    pub fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        match self {
-            FileSystem::Local(local) => local.write_unsynced(path.as_path(), bytes, mode),
-            FileSystem::Hdfs(hdfs) => hdfs.write_unsynced(path, bytes, mode),
         }
     }
 

@@ -7,8 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Where a NameNode listens if a URI has no port (1.2.1 `NameNode.DEFAULT_PORT`).
-pub const DEFAULT_NAMENODE_PORT: u16 = 8020;
+use crate::hdfs::Endpoint;
 
 /// An absolute path on a file system, in the form 1.2.1 `Path` keeps it: no `.`, no `..`, no double or trailing slash. Prints as
 /// `file:/a/b` or `hdfs://host:port/a/b`, the forms that stock trackers and clients expect.
@@ -230,7 +229,7 @@ impl NameNodeAddress {
     /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port.unwrap_or(DEFAULT_NAMENODE_PORT)
+        self.port.unwrap_or(Endpoint::DEFAULT_NAMENODE_PORT)
     }
 
     /// What two texts of one address have in common.

@@ -62,15 +62,6 @@ impl HdfsFileSystem {
         writer.map(FileWriter::Hdfs).map_err(|error| fault("write", path, "a folder that may be written to", error))
     }
 
-    /// Writes the file beside its place first: for a moment between the old one and the new one there is none.
-    pub(super) fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        let wrong = || FsError::WrongKind { path: path.shown_path(), expected: "a file name" };
-        let (Some(above), Some(name)) = (path.parent(), path.name()) else { return Err(wrong()) };
-        let beside = above.join(&format!(".{name}.new")).map_err(|_| wrong())?;
-        self.write(&beside, &mut &*bytes, CreateOptions { mode: bits(mode), overwrite: true, ..new_file() })?;
-        self.rename(&beside, path)
-    }
-
     pub(super) fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         self.write(path, &mut &*bytes, CreateOptions { mode: bits(mode), ..new_file() })
     }

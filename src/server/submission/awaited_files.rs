@@ -13,9 +13,9 @@ pub struct AwaitedFiles {
 // === impl AwaitedFiles ===
 
 impl AwaitedFiles {
-    /// Sets the reason; true if there was none.
-    pub(super) fn set(&self, reason: String) -> bool {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner).replace(reason).is_none()
+    /// They cannot be reached, for this reason.
+    pub(super) fn set(&self, reason: String) {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).replace(reason);
     }
 
     /// They can be reached.

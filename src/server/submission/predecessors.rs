@@ -93,8 +93,8 @@ impl Submissions {
                     tracing::info!("the files of jobs can be reached: jobs can be submitted");
                     return jobs;
                 }
-                Ok(Err(error)) => drop(self.awaited_files.set(error.to_string())),
-                Err(error) => drop(self.awaited_files.set(error.message)),
+                Ok(Err(error)) => self.awaited_files.set(error.to_string()),
+                Err(error) => self.awaited_files.set(error.message),
             }
             tokio::time::sleep(REACH_PAUSE).await;
         }

@@ -107,11 +107,9 @@ impl MonitoredAttempt {
         let text = format!("{}. A file that it uses hangs; its thread was abandoned", self.handle.end_reason(attempt));
         tracing::warn!("{attempt}: {text}");
         let (logs, logged, folder) = (logs.clone(), text.clone(), self.handle.folder().cloned());
-        // The work of its thread. Both take time, and logs may hang too.
-        let _ = std::thread::Builder::new().spawn(move || {
-            folder.map(|folder| kill_processes_in(&folder));
-            logs.append_to_syslog(attempt, &logged);
-        });
+        // The work of its thread. Each takes time, and logs may hang too: neither waits for the other.
+        let _ = std::thread::Builder::new().spawn(move || logs.append_to_syslog(attempt, &logged));
+        let _ = std::thread::Builder::new().spawn(move || folder.map(|folder| kill_processes_in(&folder)));
         if self.handle.is_killed() { AttemptOutcome::Killed(text) } else { AttemptOutcome::Failed(text) }
     }
 }

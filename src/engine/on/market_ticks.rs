@@ -1,10 +1,10 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
-use crate::engine::state::{Application, Effect, Fact, JobTable};
+use crate::engine::state::{Effect, Fact, JobTable};
 use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
 use crate::model::{Credits, JobId, Now, QueueName};
-use crate::scheduler::{Allocation, Scheduler};
+use crate::scheduler::{Allocation, AppId, Scheduler};
 
 use super::job_group::WITHOUT_ACCOUNT;
 use super::market_queries::{queue_usage, sold_slots};
@@ -58,7 +58,7 @@ impl Engine {
         for queue in market.accounts.queues().filter(|_| market.accounts.is_ruling()) {
             self.cluster.scheduler.open_group(queue.as_str());
         }
-        self.move_applications_to_accounts();
+        self.move_work_to_accounts();
     }
 
     /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
@@ -100,24 +100,21 @@ impl Engine {
             }
         }
         if has_more {
-            self.move_applications_to_accounts();
+            self.move_work_to_accounts();
         }
     }
 
-    /// Moves applications without an account to that which their queue has now: it pays for their containers from the next
-    /// tick on.
-    fn move_applications_to_accounts(&mut self) {
-        let Some(market) = self.ruling_market() else { return };
+    /// Moves jobs and applications without an account to that which they have now, as a restart does: it pays from the next tick on.
+    fn move_work_to_accounts(&mut self) {
+        if self.ruling_market().is_none() {
+            return;
+        }
         let scheduler = &self.cluster.scheduler;
         let Some(without) = scheduler.group(WITHOUT_ACCOUNT) else { return };
-        let account_of = |application: &Application| {
-            let app = self.applications.app(application.id())?;
-            let queue = &*application.submitted.queue;
-            market.account(queue).filter(|_| scheduler.group_of(app) == Some(without))?;
-            Some((app, scheduler.group(queue)?))
-        };
-        let moves: Vec<_> = self.applications.iter().filter_map(account_of).collect();
-        for (app, group) in moves {
+        let is_without = |app: &AppId| scheduler.group_of(*app) == Some(without);
+        let apps: Vec<_> = scheduler.apps_by_submission().into_iter().filter(is_without).collect();
+        for app in apps {
+            let group = self.group_of_app(app);
             // The app is known and the group open.
             let _: Result<_, _> = self.cluster.scheduler.move_app(app, group);
         }

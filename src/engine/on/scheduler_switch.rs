@@ -124,7 +124,7 @@ impl Engine {
         self.open_queues();
     }
 
-    fn group_of_app(&mut self, app: AppId) -> GroupId {
+    pub(super) fn group_of_app(&mut self, app: AppId) -> GroupId {
         let application = self.applications.of_app(app).and_then(|id| self.applications.get(id));
         if let Some(queue) = application.map(|application| Arc::clone(&application.submitted.queue)) {
             return self.open_application_group(&queue);

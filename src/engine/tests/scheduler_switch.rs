@@ -250,6 +250,41 @@ fn the_market_begins_with_a_tick_and_sells_nothing_to_unsigned_jobs() {
     assert_eq!(balance(&cluster, "default"), credits("9"));
 }
 
+/// A signed job lost its account while another scheduler ruled; that which comes pays for it, and for no other in its place.
+#[test]
+fn an_account_that_comes_pays_for_jobs_that_had_none() {
+    let (mut cluster, first) = paying();
+    assert!(matches!(switch(&mut cluster, away()), SwitchReply::Waits(_)));
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    assert!(!cluster.engine.market().unwrap().is_ruling());
+    let cost = |cluster: &Cluster, id| {
+        let jobs = cluster.engine.inspect().jobs();
+        cluster.engine.market.as_ref().unwrap().costs.of(jobs.get(id).unwrap()).map(|cost| cost.cost)
+    };
+    let before = cost(&cluster, first);
+    cluster.admin_asks("removeQueue=alice").unwrap();
+    cluster.config.policy = dynamic();
+    assert_eq!(done(&mut cluster, wish(dynamic())).without_claim, [first]);
+    let tick = |cluster: &mut Cluster| {
+        cluster.pass_ms(1_000);
+        cluster.timer();
+    };
+    tick(&mut cluster);
+    assert_eq!((group(&cluster, first), cost(&cluster, first)), ("(no account)".to_owned(), before));
+    for query in ["addQueue=alice", "addBudget=50&queue=alice", "setSpending=1&queue=alice"] {
+        cluster.pass_ms(1);
+        cluster.admin_asks(query).unwrap();
+    }
+    assert_eq!(group(&cluster, first), "alice");
+    tick(&mut cluster);
+    tick(&mut cluster);
+    assert!(cost(&cluster, first) > before, "{:?}", cost(&cluster, first));
+    assert_eq!(balance(&cluster, "alice"), credits("48"));
+    cluster.crash(0, |_| Fate::Hang);
+    assert_eq!(group(&cluster, first), "alice");
+}
+
 /// Alice's signed job runs under the market, two maps at a rate of 1.
 fn paying() -> (Cluster, JobId) {
     let mut cluster = market(&[("alice", "100", "1")]);

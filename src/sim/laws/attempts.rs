@@ -89,6 +89,14 @@ impl AttemptModel {
         }
     }
 
+    /// There is an account: it pays for the jobs of its name that none paid for, if they are known.
+    pub(super) fn book_on(&mut self, account: &str, is_known: impl Fn(JobId) -> bool) {
+        let without = self.jobs.iter_mut().filter(|(_, job)| job.account.is_none());
+        for (id, job) in without.filter(|(_, job)| job.payer.as_deref() == Some(account)) {
+            job.account = job.payer.clone().filter(|_| is_known(*id));
+        }
+    }
+
     pub(super) fn live_jobs(&self) -> usize {
         self.live
     }

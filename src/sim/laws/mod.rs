@@ -389,6 +389,12 @@ impl LawChecker {
                     if let MarketFact::Tick(tick) = fact {
                         self.containers.note_tick(tick.number);
                     }
+                    if let MarketFact::Account { queue, .. } = fact
+                        && self.work.policy().is_market()
+                    {
+                        let jobs = engine.inspect().jobs();
+                        self.attempts.book_on(queue.as_str(), |job| jobs.get(job).is_some());
+                    }
                     applied.map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {

@@ -8,11 +8,9 @@ use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
 use crate::model::{ApplicationId, Capability, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
-    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, GroupId, RequestType, RowName,
+    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
     WaitingHousekeeping,
 };
-
-use super::job_group::group_of_application;
 
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
@@ -222,12 +220,6 @@ impl Engine {
         scheduler.resume_app(app);
         scheduler.set_strict_gates(app, submitted.strict_gates);
         self.applications.enter_app(id, app);
-    }
-
-    /// The open group of an application in that queue.
-    pub(super) fn open_application_group(&mut self, queue: &str) -> GroupId {
-        let name = group_of_application(&self.config.policy, self.ruling_market(), queue);
-        self.open_pool(name)
     }
 
     /// Adds an application of an earlier run to the scheduler, with its requests and containers.

@@ -1,11 +1,13 @@
 //! The group in which a job is ordered: its queue, under the Fair scheduler its pool, under the market its account.
 
+use std::sync::Arc;
+
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::Refusal;
 use crate::mapreduce::{AcceptedJob, Job, JobSpec};
 use crate::market::Market;
 use crate::model::Priority;
-use crate::scheduler::{AddAppError, AppSpec, GroupId};
+use crate::scheduler::{AddAppError, AppId, AppSpec, GroupId};
 use crate::wire::limits;
 
 /// The group of jobs that no account pays for while the market rules: it buys nothing, so it gets what is left. No
@@ -55,6 +57,25 @@ impl Engine {
         let market = self.market.as_ref().map(|market| &market.accounts);
         let name = group_name(&self.config.policy, market, spec, moved_to).to_owned();
         self.open_pool(&name)
+    }
+
+    /// The open group of an application in that queue.
+    pub(super) fn open_application_group(&mut self, queue: &str) -> GroupId {
+        let name = group_of_application(&self.config.policy, self.ruling_market(), queue);
+        self.open_pool(name)
+    }
+
+    /// The open group of an app under the policy that rules.
+    pub(super) fn group_of_app(&mut self, app: AppId) -> GroupId {
+        let application = self.applications.of_app(app).and_then(|id| self.applications.get(id));
+        if let Some(queue) = application.map(|application| Arc::clone(&application.submitted.queue)) {
+            return self.open_application_group(&queue);
+        }
+        match self.jobs.by_app(app).map(|job| (job.spec.clone(), job.pool.clone())) {
+            Some((spec, pool)) => self.open_job_group(&spec, pool.as_deref()),
+            // Its job was forgotten, and attempts still hold slots.
+            None => self.cluster.scheduler.open_group(WITHOUT_ACCOUNT),
+        }
     }
 }
 

@@ -6,9 +6,8 @@ use crate::api::{MovedJob, SwitchPlan};
 use crate::engine::core::{Engine, PolicyConfig, Reply, SchedulerWish, SwitchReply, Wait};
 use crate::engine::state::{Effect, Fact, LogLevel, Round, SchedulerChoice};
 use crate::model::Now;
-use crate::scheduler::{AppId, FifoOptions, GroupId, PolicyOptions};
+use crate::scheduler::{FifoOptions, GroupId, PolicyOptions};
 
-use super::job_group::WITHOUT_ACCOUNT;
 use super::preemption_round::preemption_round;
 
 // === impl Engine: wishes ===
@@ -122,18 +121,6 @@ impl Engine {
             let _: Result<_, _> = self.cluster.scheduler.close_group(group);
         }
         self.open_queues();
-    }
-
-    pub(super) fn group_of_app(&mut self, app: AppId) -> GroupId {
-        let application = self.applications.of_app(app).and_then(|id| self.applications.get(id));
-        if let Some(queue) = application.map(|application| Arc::clone(&application.submitted.queue)) {
-            return self.open_application_group(&queue);
-        }
-        match self.jobs.by_app(app).map(|job| (job.spec.clone(), job.pool.clone())) {
-            Some((spec, pool)) => self.open_job_group(&spec, pool.as_deref()),
-            // Its job was forgotten, and attempts still hold slots.
-            None => self.cluster.scheduler.open_group(WITHOUT_ACCOUNT),
-        }
     }
 }
 

@@ -11,16 +11,9 @@
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+. "$LIVE_DIR/asking.sh"
+asking_arguments "$@"
 
-jobtracker=ours record=
-while (($# > 0)); do
-    case $1 in
-    --jobtracker) jobtracker=$2 ;;
-    --record) record=$2 ;;
-    *) fail "access.sh: unknown option $1" ;;
-    esac
-    shift 2
-done
 "$LIVE_DIR/fetch-jars.sh"
 find_java
 cluster_create hadoop.security.authorization=true \

@@ -175,9 +175,11 @@ macro_rules! writables {
 
 /// For types without foreign values.
 #[inline]
-fn plain<T: Decode>(reader: &mut Reader<'_>) -> Result<Option<T>, WireError> {
+pub(super) fn plain<T: Decode>(reader: &mut Reader<'_>) -> Result<Option<T>, WireError> {
     T::decode(reader).map(Some)
 }
+
+pub(super) use writables;
 
 writables! {
     Text = "org.apache.hadoop.io.Text", plain;
@@ -238,6 +240,8 @@ macro_rules! array_elements {
         }
     )*};
 }
+
+pub(super) use array_elements;
 
 array_elements! {
     i64 = "[J";

@@ -2,6 +2,10 @@
 //!
 //! The rooms and their dependencies are described in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
+// The fakes in `tests/` are compiled into the tests here too.
+#[cfg(test)]
+extern crate self as jobtracker;
+
 pub mod accounts;
 pub mod api;
 pub mod channel;

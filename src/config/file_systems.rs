@@ -13,6 +13,11 @@ use super::keys::Key;
 /// Limits of a daemon's call to a NameNode: below those of its own steps, which wait for it.
 const DAEMON_CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 const DAEMON_CALL_TIMEOUT: Duration = Duration::from_secs(8);
+/// Longest wait for a DataNode that says nothing, so that a step can still use another replica; what is added for each DataNode of a
+/// pipeline; and how often all replicas are tried again.
+const DAEMON_SOCKET_TIMEOUT: Duration = Duration::from_secs(2);
+const DAEMON_SOCKET_TIMEOUT_PER_NODE: Duration = Duration::from_millis(500);
+const DAEMON_READ_ROUNDS: u32 = 1;
 
 /// The keys of the client of HDFS.
 const CLIENT_KEYS: &[&Key] = &[
@@ -49,6 +54,9 @@ impl Configuration {
             connect_retries: 0,
             connect_timeout: DAEMON_CONNECT_TIMEOUT,
             call_timeout: DAEMON_CALL_TIMEOUT,
+            socket_timeout: options.socket_timeout.min(DAEMON_SOCKET_TIMEOUT),
+            socket_timeout_per_node: DAEMON_SOCKET_TIMEOUT_PER_NODE,
+            read_rounds: options.read_rounds.min(DAEMON_READ_ROUNDS),
             retry_policy: Vec::new(),
             ..options
         });

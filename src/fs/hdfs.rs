@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::hdfs::{CreateOptions, HdfsClient, HdfsError, HdfsOptionError, HdfsPath, HdfsStatus};
+use crate::hdfs::{CreateOptions, ExceptionKind, HdfsClient, HdfsError, HdfsOptionError, HdfsPath, HdfsStatus};
 
 use super::checked_file::Expected;
 use super::error::{FsError, refused};
@@ -58,8 +58,17 @@ impl HdfsFileSystem {
         let client = self.client(path)?;
         let mode = client.options().under_umask(NEW_FILE);
         let options = CreateOptions { mode, overwrite: true, create_parent: true, ..CreateOptions::default() };
-        let writer = client.create(&hdfs_path(path)?, options);
-        writer.map(FileWriter::Hdfs).map_err(|error| fault("write", path, "a folder that may be written to", error))
+        let failed = |error| fault("write", path, "a folder that may be written to", error);
+        let at = hdfs_path(path)?;
+        let writer = match client.create(&at, options) {
+            // A writer that died has left it open: a NameNode keeps it for that one for a minute, but lets it be removed.
+            Err(error) if error.exception_kind() == Some(ExceptionKind::AlreadyBeingCreated) => {
+                client.delete(&at, false).map_err(failed)?;
+                client.create(&at, options)
+            }
+            writer => writer,
+        };
+        writer.map(FileWriter::Hdfs).map_err(failed)
     }
 
     pub(super) fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
@@ -203,6 +212,9 @@ impl HdfsFileSystem {
         let expected = "a source, and a target in a folder that may be written to and that no folder is called";
         let client = self.client(from)?;
         let failed = |error| fault("rename", from, expected, error);
+        if self.status_of(from)?.is_none() {
+            return Err(FsError::missing("rename", from, expected));
+        }
         match self.kind_of(to)? {
             // A NameNode would move it into that folder.
             Some(EntryKind::Folder) => {

@@ -1,5 +1,7 @@
 //! Files and folders that other users prepared.
 
+mod hdfs;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;

@@ -46,6 +46,20 @@ pub enum HdfsError {
         /// How it is known.
         reason: String,
     },
+    /// The connection ended in the first call, which no server of Hadoop 1 does by itself: whether one listens there is not known.
+    #[error(
+        "{address} closed the connection in its first call ({source}): either it is no {role} of Hadoop 1, or it ended at that moment; \
+         expected {}",
+        role.hint()
+    )]
+    ClosedAtOnce {
+        /// Host and port.
+        address: String,
+        /// What was to be reached.
+        role: ServerRole,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The server speaks another version.
     #[error("{role} {address} has version {theirs} of {protocol}; expected {ours} (Hadoop 0.20.203.0 to 1.2.1)")]
     Version {
@@ -125,6 +139,18 @@ pub enum HdfsError {
         address: String,
         /// The path.
         path: String,
+    },
+    /// Another file took the place of one that was being read.
+    #[error(
+        "hdfs://{address}{path}: another file took its place while it was read, at byte {offset_bytes}; expected one that stays"
+    )]
+    Replaced {
+        /// Host and port of the NameNode.
+        address: String,
+        /// The path.
+        path: String,
+        /// Where in the file, bytes.
+        offset_bytes: u64,
     },
     /// No replica of a block could be read.
     #[error("hdfs://{address}{path}: no replica of {block} could be read at byte {offset_bytes}: {reason}")]
@@ -295,7 +321,10 @@ impl HdfsError {
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
-            HdfsError::Connect { .. } | HdfsError::Lost { .. } | HdfsError::Silent { .. } => true,
+            HdfsError::Connect { .. }
+            | HdfsError::ClosedAtOnce { .. }
+            | HdfsError::Lost { .. }
+            | HdfsError::Silent { .. } => true,
             _ => self.exception_kind() == Some(ExceptionKind::SafeMode),
         }
     }
@@ -331,10 +360,13 @@ impl From<HdfsError> for io::Error {
             HdfsError::NotFound { .. } => ErrorKind::NotFound,
             HdfsError::IsDirectory { .. } => ErrorKind::IsADirectory,
             HdfsError::Silent { .. } => ErrorKind::TimedOut,
-            HdfsError::BadAnswer { .. } | HdfsError::OtherServer { .. } | HdfsError::Version { .. } => {
-                ErrorKind::InvalidData
-            }
-            HdfsError::Connect { source, .. } | HdfsError::Lost { source, .. } => source.kind(),
+            HdfsError::BadAnswer { .. }
+            | HdfsError::OtherServer { .. }
+            | HdfsError::Replaced { .. }
+            | HdfsError::Version { .. } => ErrorKind::InvalidData,
+            HdfsError::Connect { source, .. }
+            | HdfsError::ClosedAtOnce { source, .. }
+            | HdfsError::Lost { source, .. } => source.kind(),
             error => match error.exception_kind() {
                 Some(ExceptionKind::AccessControl | ExceptionKind::Authorization) => ErrorKind::PermissionDenied,
                 Some(ExceptionKind::FileNotFound) => ErrorKind::NotFound,

@@ -36,6 +36,9 @@ const MAX_IDLE_CONNECTIONS: usize = 2;
 /// How often a lost call without lasting effect is repeated.
 const LOST_RETRIES: u32 = 3;
 
+/// How often connecting is tried again at most where the connection ends in its first call.
+const CLOSED_RETRIES: u32 = 2;
+
 /// What a look at the file system says of a call whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect<T> {
@@ -126,6 +129,7 @@ impl NameNode {
     fn connect(&self, user: &str) -> Result<RpcConnection, HdfsError> {
         let options = &self.options;
         let mut retries = options.connect_retries;
+        let mut closed_retries = retries.min(CLOSED_RETRIES);
         loop {
             let opened = RpcConnection::open(
                 &self.endpoint,
@@ -138,6 +142,11 @@ impl NameNode {
             match opened {
                 Err(HdfsError::Connect { .. }) if retries > 0 => {
                     retries -= 1;
+                    options.pauses.pause(options.connect_pause);
+                }
+                // One that was just killed refuses connections from now on; another server closes them for ever.
+                Err(HdfsError::ClosedAtOnce { .. }) if closed_retries > 0 => {
+                    closed_retries -= 1;
                     options.pauses.pause(options.connect_pause);
                 }
                 result => return result,

@@ -16,7 +16,8 @@ use super::path::HdfsPath;
 ///
 /// A replica that cannot be connected to, ends early, is silent for `dfs.socket.timeout` or has a wrong checksum is left for the next
 /// one, from the last verified byte on; one with a wrong checksum is reported to the NameNode. When all were tried, the reader pauses,
-/// asks for the locations again and tries all again, `dfs.client.max.block.acquire.failures` times without a byte in between. The error
+/// asks for the locations again and tries all again, `dfs.client.max.block.acquire.failures` times without a byte in between. A file that
+/// was replaced meanwhile has other blocks, which are never read as if they were of the first (1.2.1 `DFSClient.openInfo`). The error
 /// is an [`HdfsError`] inside the [`io::Error`]; a later read tries again.
 #[derive(Debug)]
 pub struct HdfsReader {
@@ -27,6 +28,8 @@ pub struct HdfsReader {
     length_bytes: u64,
     /// Blocks by their offsets in the file.
     blocks: BTreeMap<u64, LocatedBlock>,
+    /// The ids of all blocks that were ever listed, by their offsets: those of another file are other ones.
+    ids: BTreeMap<u64, i64>,
     /// DataNodes that failed since all were tried again, and how.
     dead: BTreeMap<String, String>,
     rounds: u32,
@@ -61,6 +64,7 @@ impl HdfsReader {
             path,
             length_bytes: 0,
             blocks: BTreeMap::new(),
+            ids: BTreeMap::new(),
             dead: BTreeMap::new(),
             rounds: 0,
             position: 0,
@@ -126,10 +130,18 @@ impl HdfsReader {
             };
             // Blocks that hold nothing are being written.
             if length > 0 {
+                if *self.ids.entry(offset).or_insert(block.block.id) != block.block.id {
+                    return Err(self.replaced());
+                }
                 self.blocks.insert(offset, block);
             }
         }
         Ok(())
+    }
+
+    fn replaced(&self) -> HdfsError {
+        let (address, path) = (self.namenode.address().to_owned(), self.path.to_string());
+        HdfsError::Replaced { address, path, offset_bytes: self.position }
     }
 
     fn bad_locations(&self, reason: String) -> HdfsError {
@@ -152,6 +164,10 @@ impl HdfsReader {
         if self.known_block(position).is_none() {
             let located = self.ask_locations(position)?;
             let Some(located) = located else { return Err(self.missing()?) };
+            // A closed file keeps its length; one that is being written only grows.
+            if u64::try_from(located.file_bytes).is_ok_and(|bytes| bytes < self.length_bytes) {
+                return Err(self.replaced());
+            }
             self.add_blocks(located)?;
         }
         match self.known_block(position) {

@@ -59,9 +59,9 @@ impl RpcConnection {
                 Err(HdfsError::Version { address: connection.address, role, protocol, ours, theirs })
             }
             Ok(_) => Err(connection.another_server("it answers something else than its version")),
-            // A server that does not know the protocol closes the connection, or says so.
+            // A server that does not know the protocol closes the connection, or says so; one that is killed closes it, too.
             Err(HdfsError::Lost { source, .. }) => {
-                Err(connection.another_server(&format!("it answers no getProtocolVersion ({source})")))
+                Err(HdfsError::ClosedAtOnce { address: connection.address, role, source })
             }
             Err(HdfsError::BadAnswer { reason, .. }) => Err(connection.another_server(&reason)),
             Err(HdfsError::Refused { exception, .. }) if exception.message.contains("Unknown protocol") => {

@@ -29,6 +29,8 @@ const ACCEPT_BURST: u32 = 16;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Interval of the search for silent connections while all places are taken.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
+/// Wait for checks of connections before they are handed over.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of the timeout check.
 const SWEEP: Duration = Duration::from_millis(1_000);
 
@@ -138,13 +140,23 @@ impl<S: Service> RpcServer<S> {
         speakers
     }
 
-    /// Stops taking calls; completes when all calls taken are answered.
+    /// Stops taking calls; completes when all calls taken are answered, and connections are admitted or refused as far as that becomes
+    /// known within [`CHECK_TIMEOUT`].
     pub(crate) async fn pause(&self) {
         self.stop_taking();
         self.service.abandon_held_calls();
         for connection in self.open() {
             connection.settled().await;
         }
+        let checked = async {
+            for connection in self.open() {
+                while connection.check.is_due() && !connection.is_broken() {
+                    connection.changed().await;
+                }
+            }
+        };
+        // Connections that are still to be checked are closed when they are detached: the next server would not check them again.
+        let _: Result<(), _> = tokio::time::timeout(CHECK_TIMEOUT, checked).await;
     }
 
     fn stop_taking(&self) {

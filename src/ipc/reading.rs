@@ -56,12 +56,18 @@ async fn read_until_close<S: Service>(
     rest: &mut Vec<u8>,
 ) -> ReadEnd {
     loop {
-        while session.is_open() && !session.can_take_call(connection) {
+        loop {
+            // Whatever it waits for: the other server would not check it again.
+            if let Some(refusal) = connection.check.take_refusal() {
+                return ReadEnd::Closed(refuse_connection(connection, &refusal));
+            }
+            if !session.is_open() || session.can_take_call(connection) {
+                break;
+            }
             if connection.is_leaving() {
                 if !connection.check.is_due() {
                     return ReadEnd::Detached;
                 }
-                // The other server would not check it again.
                 connection.abandon();
                 return ReadEnd::Disconnected;
             }
@@ -69,9 +75,6 @@ async fn read_until_close<S: Service>(
             if connection.is_broken() {
                 return ReadEnd::Disconnected;
             }
-        }
-        if let Some(refusal) = connection.check.take_refusal() {
-            return ReadEnd::Closed(refuse_connection(connection, &refusal));
         }
         let outcome = match session.take_left_over(connection, rest) {
             Some(outcome) => outcome,

@@ -1,15 +1,17 @@
 //! The servers of these tests give one answer to every call; the tests look at the connection.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::clock::Clock;
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
 
 use super::connection::{Connection, Shared};
+use super::introduced::{ConnectionCheck, Introduced};
 use super::reading::read_calls;
 use super::session::{Service, Session};
 use super::{Answer, PendingCall, RpcLimits, RpcServer};
@@ -118,4 +120,81 @@ async fn a_connection_is_handed_over_in_the_middle_of_an_answer_and_of_a_call() 
         assert!(client.read_u8().await.is_ok());
     };
     local.run_until(exchange).await;
+}
+
+/// Checks each connection until the test decides.
+#[derive(Default)]
+struct CheckingService {
+    decisions: RefCell<Vec<oneshot::Sender<Result<(), String>>>>,
+    calls: RefCell<u32>,
+}
+
+impl Service for CheckingService {
+    fn handle_call(self: &Rc<Self>, _call: Call, pending: PendingCall) {
+        *self.calls.borrow_mut() += 1;
+        pending.answer(&Answer::Value(Value::Void));
+    }
+    fn check_connection(self: &Rc<Self>, _introduced: &Introduced) -> ConnectionCheck {
+        let (decide, decided) = oneshot::channel();
+        self.decisions.borrow_mut().push(decide);
+        ConnectionCheck::Pending(Box::pin(async { decided.await.unwrap_or_else(|_| Err("forgotten".to_owned())) }))
+    }
+    fn on_tracker_disconnected(&self, _connection: u64) {}
+    fn has_room(&self) -> bool {
+        true
+    }
+    async fn room(&self) {}
+}
+
+/// A hand-over waits for the check of a connection: one that is admitted is served by the next server, one that is refused hears why
+/// and is not handed over.
+#[tokio::test]
+async fn a_connection_that_is_checked_is_handed_over_once_it_is_admitted() {
+    let exchange = async {
+        for decision in [Ok(()), Err("not you".to_owned())] {
+            let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+            let address = listener.local_addr().unwrap();
+            let checking = Rc::new(CheckingService::default());
+            let first = Rc::new(RpcServer::new(RpcLimits::default(), Clock::start(), checking.clone()));
+            let accepting = tokio::task::spawn_local(first.clone().accept(listener));
+            let mut sent = Vec::new();
+            let user = ConnectionUser { effective: "alice".to_owned(), real: None };
+            let protocol = Protocol::JobSubmission.class_name().into();
+            encode_opening(&mut sent, &ConnectionHeader { protocol, user: Some(user) });
+            encode_call(&mut sent, 1, &Call::JobSubmission(JobSubmissionCall::GetSystemDir));
+            let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+            client.write_all(&sent).await.unwrap();
+            while checking.decisions.borrow().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let mut pause = Box::pin(first.pause());
+            for _ in 0..20 {
+                let is_paused =
+                    tokio::select! { biased; () = &mut pause => true, () = tokio::task::yield_now() => false };
+                assert!(!is_paused, "it does not wait for the check");
+            }
+            let decide = checking.decisions.borrow_mut().pop().unwrap();
+            let is_admitted = decision.is_ok();
+            decide.send(decision).unwrap();
+            pause.await;
+            accepting.abort();
+            let inherited = first.detach_all().await;
+            assert_eq!((inherited.len(), *checking.calls.borrow()), (usize::from(is_admitted), 0));
+            if is_admitted {
+                let second = server();
+                second.take_over(inherited);
+                let mut expected = Vec::new();
+                encode_response(&mut expected, 1, &long_value());
+                let mut received = vec![0; expected.len()];
+                client.read_exact(&mut received).await.unwrap();
+                assert!(received == expected);
+            } else {
+                drop(first);
+                let mut said = Vec::new();
+                client.read_to_end(&mut said).await.unwrap();
+                assert!(String::from_utf8_lossy(&said).contains("not you"), "{said:?}");
+            }
+        }
+    };
+    tokio::task::LocalSet::new().run_until(exchange).await;
 }

@@ -64,6 +64,8 @@ pub(super) enum SessionEnd {
     HandingOver(Box<PendingHandover>),
     /// The next session begins with a market.
     OpeningMarket(Box<MarketOpening>),
+    /// The next session takes over what another JobTracker has done.
+    LoadingAgain,
 }
 
 /// A hand-over whose successor waits for the state.
@@ -159,6 +161,7 @@ impl DaemonProcess<'_> {
         let on_disk = ApplicationsOnDisk::new(store.stored_applications(), containers_on_disk);
         let handle = handle.with_applications(application_users, on_disk);
         let uploads = daemon.submissions().uploads().clone();
+        let needs_next_session = daemon.submissions().needs_next_session();
         let owner = daemon.owner().clone();
         let daemon = daemon.with_background_task(uploads.remove_unsubmitted(owner.clone(), store.finished_jobs()));
         owner.set_quarantine(quarantine.clone());
@@ -233,7 +236,7 @@ impl DaemonProcess<'_> {
             budget: budget_image.as_ref().map(|image| image.watch()),
             clock,
         };
-        let (mut handover, mut market_opening) = (None, None);
+        let (mut handover, mut market_opening, mut is_loading_again) = (None, None, false);
         let mut stopping_since_ms = None;
         let exit = async {
             loop {
@@ -255,6 +258,21 @@ impl DaemonProcess<'_> {
                             }
                             Err(why) => {
                                 opening.refuse(&why).await;
+                                self.service.ready(&status);
+                                continue;
+                            }
+                        }
+                    }
+                    () = needs_next_session.notified() => {
+                        self.service.reloading();
+                        match preparation.pause().await {
+                            Ok(_) => {
+                                is_loading_again = true;
+                                return DaemonExit::HandOver;
+                            }
+                            // It is requested again.
+                            Err(why) => {
+                                tracing::warn!("cannot load the state again yet: {why}");
                                 self.service.ready(&status);
                                 continue;
                             }
@@ -307,6 +325,14 @@ impl DaemonProcess<'_> {
             }
             self.connections = with_trackers(served?, speakers);
             return Ok(SessionEnd::OpeningMarket(Box::new(opening)));
+        }
+        if is_loading_again {
+            // As above.
+            if let Err(error) = closed {
+                tracing::error!("before the state is loaded again: {error}");
+            }
+            self.connections = with_trackers(served?, speakers);
+            return Ok(SessionEnd::LoadingAgain);
         }
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {

@@ -56,6 +56,9 @@ impl DaemonProcess<'_> {
                     (self.market, self.market_opening) = (Some(market), Some(call));
                     (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
                 }
+                Ok(SessionEnd::LoadingAgain) => {
+                    (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0)
+                }
                 // Without the market this process served before.
                 Err(error) if self.market_opening.is_some() && !self.has_served => {
                     if let (Some(market), Some(call)) = (self.market.take(), self.market_opening.take()) {

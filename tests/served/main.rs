@@ -12,6 +12,8 @@ mod applications;
 mod budget_file;
 #[path = "../daemon/mod.rs"]
 mod daemon;
+#[path = "../fake_hdfs/mod.rs"]
+mod fake_hdfs;
 mod foreign_jobtracker;
 mod fsync_before_reply;
 mod full_disk;
@@ -19,6 +21,7 @@ mod history;
 mod hostile_files;
 mod idle_market;
 mod json_members;
+mod namenode;
 mod operate;
 #[path = "../../examples/load/staging.rs"]
 mod staging;

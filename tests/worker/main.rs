@@ -14,7 +14,10 @@ mod containers;
 mod daemon;
 mod demo;
 mod document_example;
+#[path = "../fake_hdfs/mod.rs"]
+mod fake_hdfs;
 mod fifty_containers;
+mod hdfs;
 mod hostile_containers;
 mod job_client;
 mod job_user;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::hdfs::{Endpoint, ExceptionKind, HdfsClient, HdfsError, HdfsOptions, Pauses, RetryStep};
 use crate::wire::hdfs::{HdfsAnswer, HdfsOutcome, HdfsResponse, encode_hdfs_response};
 
-use super::cluster::{CallFault, Cluster, bytes, path};
+use super::fake_hdfs::cluster::{CallFault, Cluster, bytes, path};
 
 #[test]
 fn things_are_looked_at_and_changed() {
@@ -140,14 +140,18 @@ fn other_servers_are_called_what_they_are() {
         assert!(text.contains(part) && text.contains("127.0.0.1:"), "{part}: {text}");
     };
     check(answered(b"HTTP/1.0 400 Bad Request\r\n", false), "is not a NameNode of Hadoop 1: it answers HTTP");
-    check(answered(b"", false), "is not a NameNode of Hadoop 1: it answers no getProtocolVersion");
+    // Of a connection that just ends, no more is known.
+    check(
+        answered(b"", false),
+        "closed the connection in its first call (closed by the server): either it is no NameNode",
+    );
     check(answered(b"SSH-2.0-OpenSSH\r\n", false), "is not a NameNode of Hadoop 1: it answers call");
     check(
         answered(&version(69), false),
         "has version 69 of org.apache.hadoop.hdfs.protocol.ClientProtocol; expected 61",
     );
     check(answered(&version(61)[..20], true), "no answer to getProtocolVersion within 200ms");
-    check(answered(&version(61)[..20], false), "is not a NameNode");
+    assert!(answered(&version(61)[..20], false).to_string().contains("closed the connection in its first call"));
     let hostile = [&[0; 8][..], b"\0\x2eorg.apache.hadoop.hdfs.protocol.LocatedBlocks", &[0xff; 30]].concat();
     check(answered(&hostile, false), "is not a NameNode");
 }
@@ -181,4 +185,71 @@ fn an_answer_that_makes_no_sense_ends_the_connection_but_not_the_client() {
     assert!(matches!(error, HdfsError::BadAnswer { call: "setSafeMode", .. }), "{error}");
     assert!(!client.is_in_safe_mode().unwrap());
     assert_eq!(cluster.state.lock().connections, 2);
+}
+
+#[test]
+fn a_namenode_that_ends_in_the_first_call_is_tried_again_and_called_nothing_else() {
+    let mut cluster = Cluster::start(&[]);
+    cluster.state.lock().is_closing = true;
+    let (state, pauses) = (Arc::clone(&cluster.state), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&pauses);
+    let pause = Pauses::through(move |_| {
+        if counted.fetch_add(1, Ordering::Relaxed) == 1 {
+            state.lock().is_closing = false;
+        }
+    });
+    let options = HdfsOptions { pauses: pause, connect_retries: 7, ..Cluster::options() };
+    assert!(!cluster.client_with(options.clone()).is_in_safe_mode().unwrap(), "it came back meanwhile");
+    assert_eq!(pauses.load(Ordering::Relaxed), 2);
+    cluster.state.lock().is_closing = true;
+    let error = cluster.client_with(options).is_in_safe_mode().unwrap_err();
+    assert_eq!(pauses.load(Ordering::Relaxed), 4, "two more tries, not seven");
+    let text = error.to_string();
+    assert!(error.is_temporary() && text.contains("either it is no NameNode of Hadoop 1, or it ended"), "{text}");
+    // Without tries, as a daemon that asks again later.
+    let error = cluster.client().is_in_safe_mode().unwrap_err();
+    assert!(matches!(error, HdfsError::ClosedAtOnce { .. }), "{error}");
+    cluster.stop_namenode();
+    assert!(matches!(cluster.client().is_in_safe_mode(), Err(HdfsError::Connect { .. })));
+}
+
+#[test]
+fn a_client_outlives_its_namenode() {
+    let mut cluster = Cluster::start(&[None]);
+    let client = cluster.client();
+    cluster.add_file("/f", b"x");
+    assert!(client.status(&path("/f")).unwrap().is_some());
+    cluster.stop_namenode();
+    let error = client.status(&path("/f")).unwrap_err();
+    assert!(error.is_temporary() && error.to_string().contains("cannot connect"), "{error}");
+    cluster.start_namenode();
+    assert!(client.status(&path("/f")).unwrap().is_some());
+    assert!(client.delete(&path("/f"), false).unwrap());
+}
+
+/// Each name is resolved when it is connected to, and each of its addresses tried.
+#[test]
+fn a_host_with_several_addresses_is_reached_at_the_one_that_listens() {
+    let cluster = Cluster::start(&[]);
+    let endpoint = Endpoint { host: "localhost".to_owned(), port: cluster.port };
+    let client = HdfsClient::new(endpoint, "h1", Cluster::options());
+    assert!(!client.is_in_safe_mode().unwrap());
+}
+
+#[test]
+fn exhausted_quotas_and_missing_rights_are_named_with_path_and_kind() {
+    const QUOTA: &str = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException";
+    const RIGHTS: &str = "org.apache.hadoop.security.AccessControlException";
+    let cluster = Cluster::start(&[None]);
+    let client = cluster.client();
+    cluster.refuse("mkdirs", "", "/full", (QUOTA, "The NameSpace quota (directories and files) is exceeded: quota=1"));
+    let error = client.make_dirs(&path("/full/d"), 0o755).unwrap_err();
+    assert!(error.to_string().contains("mkdirs /full/d: The NameSpace quota"), "{error}");
+    assert_eq!((error.exception_kind(), error.is_temporary()), (Some(ExceptionKind::Quota), false));
+    assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::QuotaExceeded);
+    cluster.refuse("", "h2", "/private", (RIGHTS, "Permission denied: user=h2"));
+    cluster.add_file("/private/f", b"x");
+    assert!(client.status(&path("/private/f")).unwrap().is_some());
+    let error = client.as_user("h2").open(&path("/private/f")).unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("/private/f: Permission denied: user=h2"), "{error}");
 }

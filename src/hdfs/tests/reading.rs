@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::hdfs::{HdfsError, HdfsReader};
 
-use super::cluster::{BLOCK, CHUNK, Cluster, Fault, PACKET, bytes, path};
+use super::fake_hdfs::cluster::{BLOCK, CHUNK, Cluster, Fault, PACKET, bytes, path};
 
 fn read_all(reader: &mut HdfsReader) -> std::io::Result<Vec<u8>> {
     let mut content = Vec::new();
@@ -116,6 +116,55 @@ fn what_cannot_be_opened_says_why() {
     assert_eq!(refused("/none").to_string(), format!("{address}/none: no such file"));
     assert!(refused("/none").is_not_found());
     assert_eq!(refused("/d").to_string(), format!("{address}/d: is a directory; expected a file"));
+}
+
+#[test]
+fn two_files_are_never_read_as_one() {
+    for nodes in [vec![None], vec![Some(Fault::CutsAfter(150)), None]] {
+        let cluster = Cluster::start(&nodes);
+        cluster.add_file("/f", &bytes(3 * BLOCK));
+        let mut options = Cluster::options();
+        // One block is known at a time.
+        options.prefetch_bytes = Some(1);
+        let mut reader = cluster.client_with(options).open(&path("/f")).unwrap();
+        let mut first = vec![0; BLOCK / 2];
+        reader.read_exact(&mut first).unwrap();
+        assert_eq!(first, bytes(3 * BLOCK)[..BLOCK / 2]);
+        let ids: Vec<i64> = cluster.state.lock().files["/f"].blocks.iter().map(|block| block.id).collect();
+        // A shorter file in its place; the blocks of the first are gone.
+        cluster.add_file("/f", &[7; BLOCK + 1]);
+        for node in &mut cluster.state.lock().nodes {
+            node.fault = None;
+            node.replicas.retain(|id, _| !ids.contains(id));
+        }
+        let error = read_all(&mut reader).unwrap_err();
+        assert!(matches!(hdfs_error(&error), HdfsError::Replaced { .. }), "{error}");
+        assert!(error.to_string().contains("/f: another file took its place while it was read"), "{error}");
+    }
+    // One of the same length is another file, too.
+    let cluster = Cluster::start(&[None]);
+    cluster.add_file("/f", &bytes(BLOCK));
+    let mut reader = cluster.client().open(&path("/f")).unwrap();
+    let old = cluster.state.lock().files["/f"].blocks[0].id;
+    cluster.add_file("/f", &[7; BLOCK]);
+    cluster.state.lock().nodes[0].replicas.remove(&old);
+    let error = read_all(&mut reader).unwrap_err();
+    assert!(matches!(hdfs_error(&error), HdfsError::Replaced { offset_bytes: 0, .. }), "{error}");
+}
+
+#[test]
+fn where_every_replica_is_corrupt_all_are_reported_and_named() {
+    let cluster = Cluster::start(&[Some(Fault::Rots(8 * 40)), Some(Fault::Rots(8 * 41))]);
+    cluster.add_file("/f", &bytes(BLOCK));
+    let mut reader = cluster.client().open(&path("/f")).unwrap();
+    let text = read_all(&mut reader).unwrap_err().to_string();
+    let state = cluster.state.lock();
+    for node in &state.nodes {
+        let id = state.files["/f"].blocks[0].id;
+        assert!(state.reported.contains(&(id, node.info.name.clone())), "{:?}", state.reported);
+        assert!(text.contains(&format!("DataNode {}: wrong checksum at byte ", node.info.name)), "{text}");
+    }
+    assert!(text.contains("/f: no replica of blk_"), "{text}");
 }
 
 /// What may be wrong with a node that is read from, without a wait for a time limit.

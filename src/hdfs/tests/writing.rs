@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::hdfs::{CreateOptions, ExceptionKind, HdfsClient, HdfsError};
 
-use super::cluster::{BLOCK, CHUNK, CallFault, Cluster, Fault, PACKET, bytes, path};
+use super::fake_hdfs::cluster::{BLOCK, CHUNK, CallFault, Cluster, Fault, PACKET, bytes, path};
 
 fn write(client: &HdfsClient, content: &[u8], piece: usize) -> std::io::Result<u64> {
     let mut writer = client.create(&path("/f"), CreateOptions::default())?;

@@ -167,3 +167,67 @@ impl HistoryFiles {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hdfs::tests::fake_hdfs::cluster::{CallFault, Cluster};
+
+    /// The names that lie in the folder.
+    fn names(files: &HistoryFiles, folder: &FileUri) -> Vec<String> {
+        files.names_in(folder).unwrap()
+    }
+
+    fn write(files: &HistoryFiles, folder: &FileUri, text: &str) -> Result<(), HistoryFileError> {
+        files.write(folder, "job_1", &mut |file| file.write_all(text.as_bytes()))
+    }
+
+    /// A NameNode renames onto no file: between the two calls there is neither, and a daemon that dies there writes the file again.
+    #[test]
+    fn a_replacement_that_is_cut_off_is_made_up_for_by_the_next_one() {
+        let cluster = Cluster::stock(&[None]);
+        let files = HistoryFiles::done(FileSystems::with_defaults("mapred"));
+        let folder = FileUri::parse(&format!("{}/done", cluster.uri())).unwrap();
+        files.make_root(&folder).unwrap();
+        write(&files, &folder, "first").unwrap();
+        cluster.fail_calls(&[("rename", CallFault::Throws("java.io.IOException"))]);
+        write(&files, &folder, "second").unwrap_err();
+        assert_eq!(names(&files, &folder), [format!(".job_1.{}.xml", std::process::id())], "as a crash leaves it");
+        // Another process has left one, too, and died with the lease of it.
+        cluster.leave_open("mapred", "/done/.job_1.1.xml");
+        cluster.add_file_of("mapred", "/done/.job_2.1.xml", b"of another job", 128);
+        write(&files, &folder, "third").unwrap();
+        assert_eq!(names(&files, &folder), [".job_2.1.xml", "job_1"]);
+        assert_eq!(cluster.content("/done/job_1").as_deref(), Some(&b"third"[..]));
+        assert_eq!(cluster.state.lock().files["/done/job_1"].mode, 0o744);
+    }
+
+    #[test]
+    fn a_folder_that_may_not_be_written_is_named_and_not_tried_for_ever() {
+        const DENIED: &str = "org.apache.hadoop.security.AccessControlException";
+        let cluster = Cluster::stock(&[None]);
+        let files = HistoryFiles::done(FileSystems::with_defaults("mapred"));
+        let folder = FileUri::parse(&format!("{}/done", cluster.uri())).unwrap();
+        cluster.refuse("mkdirs", "mapred", "/done", (DENIED, "Permission denied: user=mapred, access=WRITE"));
+        let error = files.make_root(&folder).unwrap_err();
+        assert!(error.to_string().contains("/done: NameNode 127.0.0.1:") && !error.may_pass(), "{error}");
+        assert!(error.to_string().contains("Permission denied: user=mapred"), "{error}");
+        cluster.state.lock().refusals.clear();
+        cluster.state.lock().safe_mode = true;
+        assert!(files.make_root(&folder).unwrap_err().may_pass());
+    }
+
+    #[test]
+    fn a_users_copy_is_the_users() {
+        let cluster = Cluster::stock(&[None]);
+        let folder = FileUri::parse(&format!("{}/out/_logs/history", cluster.uri())).unwrap();
+        let files = HistoryFiles::of_user(&FileSystems::with_defaults("mapred"), "alice", &folder).unwrap();
+        files.make_folder(&folder).unwrap();
+        write(&files, &folder, "text").unwrap();
+        let state = cluster.state.lock();
+        let file = &state.files["/out/_logs/history/job_1"];
+        assert_eq!((&*file.owner, file.mode), ("alice", 0o644));
+        let made = &state.directories["/out/_logs/history"];
+        assert_eq!((&*made.owner, made.mode), ("alice", 0o755));
+    }
+}

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::config::Settings;
 use crate::engine::{Event, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
@@ -88,6 +88,8 @@ pub struct Submissions {
     in_progress: FairShares,
     wait_for_racks: FairShares,
     awaited_files: AwaitedFiles,
+    /// Notified when the state is to be loaded again.
+    needs_next_session: Rc<Notify>,
     audit: HadoopAudit,
 }
 
@@ -120,6 +122,7 @@ impl Submissions {
             in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
             wait_for_racks: FairShares::new(WAIT_FOR_RACKS.0, WAIT_FOR_RACKS.1),
             awaited_files: AwaitedFiles::default(),
+            needs_next_session: Rc::default(),
             audit,
         })
     }
@@ -132,6 +135,11 @@ impl Submissions {
     /// Whether the files of jobs can be reached.
     pub fn awaited_files(&self) -> &AwaitedFiles {
         &self.awaited_files
+    }
+
+    /// Notified when another session must begin: only where the state is loaded is taken over what another JobTracker has done.
+    pub(crate) fn needs_next_session(&self) -> Rc<Notify> {
+        self.needs_next_session.clone()
     }
 
     /// Takes in the files of jobs that clients hand over.
@@ -153,8 +161,8 @@ impl Submissions {
     /// Announces a cleanup of earlier runs' directories.
     pub fn expect_leftovers(&self, leftovers: &Leftovers) {
         self.is_settled.send_replace(false);
-        if leftovers.unread.is_some() {
-            self.awaited_files.set("the NameNode could not be reached at the start".to_owned());
+        if let Some(unread) = &leftovers.unread {
+            self.awaited_files.set(unread.reason.clone());
         }
     }
 
@@ -249,6 +257,8 @@ impl Submissions {
         else {
             return Ok(());
         };
+        // The cleanup waits for the file system, which may take long.
+        self.awaited_files.check()?;
         // The cleanup may be about to remove a directory that a crash left for it. The sender lives as long as `self`.
         let _ = self.is_settled.subscribe().wait_for(|is_settled| *is_settled).await;
         let store = store.clone();

@@ -74,21 +74,23 @@ impl Submissions {
         }
     }
 
-    /// Waits until the system directory can be reached; returns the jobs to be adopted.
+    /// Waits until the system directory can be reached; returns the jobs to be adopted. If another JobTracker has used it, another session
+    /// is requested, again and again until this one ends.
     async fn await_system_dir(&self, unread: UnreadSystemDir) -> BTreeSet<JobId> {
         let unread = Arc::new(unread);
         loop {
             let this = unread.clone();
             match self.on_pool(move || this.read()).await {
-                Ok(Ok((jobs, was_another_here))) => {
-                    if was_another_here {
-                        // Its marker stays, so that the next start finds it.
-                        tracing::error!(
-                            "another JobTracker has started on {} since our last run: restart the daemon, which then takes over what that \
-                             one did with unfinished jobs",
-                            unread.settings.directories.system
-                        );
-                    }
+                // What it did with unfinished jobs is taken over where the state is loaded: its marker stays, and the next session finds it.
+                Ok(Ok((_, true))) => {
+                    let system = &unread.settings.directories.system;
+                    tracing::warn!(
+                        "another JobTracker has started on {system} since our last run: loading the state again"
+                    );
+                    self.awaited_files.set("unfinished jobs are taken over from another JobTracker".to_owned());
+                    self.needs_next_session.notify_one();
+                }
+                Ok(Ok((jobs, false))) => {
                     self.awaited_files.clear();
                     tracing::info!("the files of jobs can be reached: jobs can be submitted");
                     return jobs;

@@ -200,3 +200,61 @@ impl SystemDir {
 fn name_of(job: JobId) -> PathBuf {
     PathBuf::from(job.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::FileSystems;
+    use crate::hdfs::tests::fake_hdfs::cluster::Cluster;
+
+    fn on(cluster: &Cluster) -> SystemDir {
+        let uri = FileUri::parse(&format!("{}/system", cluster.uri())).unwrap();
+        let system = SystemDir::at(FileSystems::with_defaults("mapred").of(&uri), uri);
+        system.make().unwrap();
+        system
+    }
+
+    /// A daemon that is killed between create and complete leaves a file that its former life holds the lease of, for a minute at least.
+    #[test]
+    fn files_that_our_former_life_has_left_open_are_written_again() {
+        let cluster = Cluster::stock(&[None]);
+        let (system, job) = (on(&cluster), "job_7_0001".parse().unwrap());
+        for open in ["job-info", "jobToken"] {
+            system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap();
+            cluster.leave_open("mapred", &format!("/system/job_7_0001/{open}"));
+            if open == "jobToken" {
+                assert!(!system.is_whole(job, b"secret"));
+                assert!(system.read_job_token(job).is_err());
+            }
+            system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap();
+            assert!(system.is_whole(job, b"secret"), "{open}");
+            assert_eq!(cluster.content("/system/job_7_0001/jobToken").as_deref(), Some(&b"secret"[..]));
+        }
+        let state = cluster.state.lock();
+        let modes = ["job-info", "jobToken"].map(|name| state.files[&format!("/system/job_7_0001/{name}")].mode);
+        assert_eq!((modes, state.directories["/system/job_7_0001"].mode), ([0o600; 2], 0o700));
+        drop(state);
+        system.remove_job_info(job).unwrap();
+        assert!(!system.can_be_adopted(job));
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing() {
+        const QUOTA: &str = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException";
+        let cluster = Cluster::stock(&[None]);
+        let (system, job) = (on(&cluster), "job_7_0001".parse().unwrap());
+        for call in ["create", "addBlock", "complete", "mkdirs"] {
+            cluster.refuse(
+                call,
+                "",
+                "/system/job_7_0001",
+                (QUOTA, "The NameSpace quota of /system is exceeded: quota=3"),
+            );
+            let error = system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap_err().to_string();
+            assert!(error.contains("/system/job_7_0001") && error.contains("quota=3"), "{error}");
+            cluster.state.lock().refusals.clear();
+            assert_eq!(system.jobs().unwrap(), [], "{call}");
+        }
+        system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap();
+    }
+}

@@ -19,14 +19,16 @@ pub struct SystemDirAtStart {
     jobs: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     was_another_here: bool,
-    /// Its file system could not be reached, so that nothing is known of it.
-    is_unread: bool,
+    /// Why its file system could not be reached, if so: nothing is known of it then.
+    unread: Option<String>,
 }
 
 /// A system directory whose file system could not be reached at the start.
 #[derive(Debug)]
 pub struct UnreadSystemDir {
     pub(super) settings: Arc<Settings>,
+    /// Why not.
+    pub(super) reason: String,
     known: KnownIds,
 }
 
@@ -87,7 +89,7 @@ impl SystemDirAtStart {
             Err(error) if error.is_temporary() => {
                 tracing::warn!("no job can be submitted until the files of jobs can be reached: {error}");
                 let (system, jobs) = (SystemDir::new(settings), BTreeSet::new());
-                Ok(Self { system, jobs, was_another_here: false, is_unread: true })
+                Ok(Self { system, jobs, was_another_here: false, unread: Some(error.to_string()) })
             }
             read => read,
         }
@@ -98,12 +100,13 @@ impl SystemDirAtStart {
         let system = SystemDir::new(settings);
         let jobs = system.jobs().map_err(DirectoryError::System)?.into_iter().collect();
         let was_another_here = system.has_foreign_start_marker().map_err(DirectoryError::System)?;
-        Ok(Self { system, jobs, was_another_here, is_unread: false })
+        Ok(Self { system, jobs, was_another_here, unread: None })
     }
 
     /// What is to be done once its file system can be reached, if that is not so now.
     pub fn unread(&self, settings: &Settings, opened: &LoadedState) -> Option<UnreadSystemDir> {
-        self.is_unread.then(|| UnreadSystemDir { settings: Arc::new(settings.clone()), known: KnownIds::of(opened) })
+        let reason = self.unread.clone()?;
+        Some(UnreadSystemDir { settings: Arc::new(settings.clone()), reason, known: KnownIds::of(opened) })
     }
 
     /// The jobs that have a directory.

@@ -3,15 +3,15 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::wire::hdfs::{
+use jobtracker::wire::hdfs::{
     Block, Checksums, DataFrame, DataRequest, DataStatus, HEARTBEAT_SEQUENCE, HdfsAnswer, HdfsCall, HdfsOutcome,
     HdfsProtocol, HdfsResponse, LocatedBlock, PipelineAck, ReadAnswer, ReadRequest, SetupAnswer, WriteRequest,
     decode_data_request, decode_hdfs_call, encode_ack, encode_end, encode_hdfs_response, encode_packet,
     encode_read_answer, encode_setup_answer, first_bad_chunk, split_data_frame,
 };
-use crate::wire::protocol::RemoteException;
+use jobtracker::wire::protocol::RemoteException;
 
-use super::cluster::{CHUNK, Fault, PACKET, Replica, Shared, no_token};
+use super::cluster::{Fault, Replica, Shared, no_token};
 use super::namenode::{read_frame, read_opening};
 
 /// Reads on until `decode` gives something; `None` at the end of the stream.
@@ -95,23 +95,24 @@ fn serve_read(stream: &mut TcpStream, shared: &Shared, index: usize, read: &Read
 
 /// Answer and packets as a stock DataNode sends them: whole chunks, a partial one in a packet of its own.
 fn read_answer(shared: &Shared, index: usize, read: &ReadRequest, fault: Option<Fault>) -> Result<Vec<u8>, DataStatus> {
-    let mut replica = {
+    let (mut replica, chunk, packet) = {
         let state = shared.lock();
-        state.nodes[index].replicas.get(&read.block_id).cloned().ok_or(DataStatus::Error)?
+        let replica = state.nodes[index].replicas.get(&read.block_id).cloned().ok_or(DataStatus::Error)?;
+        (replica, state.chunk, state.packet)
     };
     let (offset, length) = (read.offset_bytes as usize, read.length_bytes as usize);
     if replica.generation != read.generation || offset + length > replica.bytes.len() {
         return Err(DataStatus::Error);
     }
-    let first = offset / CHUNK * CHUNK;
-    let end = ((offset + length).div_ceil(CHUNK) * CHUNK).min(replica.bytes.len());
-    let checksums = Checksums::crc32(CHUNK);
+    let first = offset / chunk * chunk;
+    let end = ((offset + length).div_ceil(chunk) * chunk).min(replica.bytes.len());
+    let checksums = Checksums::crc32(chunk);
     let mut sent = Vec::new();
     encode_read_answer(&mut sent, &ReadAnswer::Ready { checksums, first_offset_bytes: first as i64 });
     let (mut at, mut sequence) = (first, 0);
     while at < end {
-        let whole = (end - at) / CHUNK * CHUNK;
-        let count = if whole == 0 { end - at } else { whole.min(PACKET) };
+        let whole = (end - at) / chunk * chunk;
+        let count = if whole == 0 { end - at } else { whole.min(packet) };
         let start = sent.len();
         encode_packet(&mut sent, at as i64, sequence, at + count == end, &replica.bytes[at..at + count], checksums);
         if let Some(Fault::Rots(bit)) = fault
@@ -281,10 +282,10 @@ fn take_packet(
 /// Serves a connection to the IPC port of a DataNode.
 pub fn serve_ipc(mut stream: TcpStream, shared: &Shared, index: usize) {
     let fault = shared.lock().nodes[index].fault;
-    if matches!(fault, Some(Fault::Closes | Fault::DiesAfter(_))) || read_opening(&mut stream).is_err() {
+    if matches!(fault, Some(Fault::Closes | Fault::DiesAfter(_))) || read_opening(&stream).is_err() {
         return;
     }
-    while let Ok(frame) = read_frame(&mut stream) {
+    while let Ok(frame) = read_frame(&stream) {
         let call = decode_hdfs_call(&frame).unwrap();
         let outcome = match &call.call {
             HdfsCall::GetProtocolVersion { .. } => {
@@ -329,7 +330,11 @@ fn recover(shared: &Shared, block: &Block, names: &[String]) -> HdfsOutcome {
         if let Some(replica) = node.replicas.get_mut(&block.id).filter(has) {
             replica.bytes.truncate(shortest);
             replica.generation = generation;
-            recovered.push(crate::wire::hdfs::DatanodeInfo { host: "".into(), capacity_bytes: 0, ..node.info.clone() });
+            recovered.push(jobtracker::wire::hdfs::DatanodeInfo {
+                host: "".into(),
+                capacity_bytes: 0,
+                ..node.info.clone()
+            });
         }
     }
     state.set_generation(block.id, generation);

@@ -1,29 +1,33 @@
-//! The NameNode of the tests.
+//! The NameNode: calls and their answers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::wire::hdfs::{
-    Block, ContentSummary, DirectoryListing, FileStatus, FsPermission, HdfsAnswer, HdfsCall, HdfsOutcome, HdfsProtocol,
-    HdfsResponse, LocatedBlock, LocatedBlocks, SafeModeAction, decode_hdfs_call, encode_hdfs_response,
+use jobtracker::wire::hdfs::{
+    Block, ContentSummary, HdfsAnswer, HdfsCall, HdfsOutcome, HdfsProtocol, HdfsResponse, LocatedBlock, LocatedBlocks,
+    SafeModeAction, decode_hdfs_call, encode_hdfs_response,
 };
-use crate::wire::protocol::RemoteException;
+use jobtracker::wire::opening::ConnectionHeader;
+use jobtracker::wire::protocol::RemoteException;
+use jobtracker::wire::{Decode, Reader};
 
-use super::cluster::{BLOCK, CallFault, File, Shared, State, no_token};
+use super::cluster::{CallFault, File, Node, Refusal, Shared, State, no_token};
 
-const IO: &str = "java.io.IOException";
-const NAMENODE: &str = "org.apache.hadoop.hdfs.server.namenode.";
-const PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.";
+pub const IO: &str = "java.io.IOException";
+pub const NAMENODE: &str = "org.apache.hadoop.hdfs.server.namenode.";
+pub const PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.";
 
-type Outcome = Result<HdfsAnswer, RemoteException>;
+pub type Outcome = Result<HdfsAnswer, RemoteException>;
 
-/// Reads the opening of a connection: preamble and header.
-pub fn read_opening(stream: &mut TcpStream) -> std::io::Result<()> {
+/// Reads the opening of a connection: preamble and header; the user that it names.
+pub fn read_opening(mut stream: &TcpStream) -> std::io::Result<String> {
     stream.read_exact(&mut [0; 6])?;
-    read_frame(stream).map(|_| ())
+    let frame = read_frame(stream)?;
+    let header = ConnectionHeader::decode(&mut Reader::new(&frame)).unwrap();
+    Ok(header.user.map(|user| user.effective).unwrap_or_default())
 }
 
-pub fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+pub fn read_frame(mut stream: &TcpStream) -> std::io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let mut frame = vec![0; u32::from_be_bytes(length) as usize];
@@ -32,12 +36,11 @@ pub fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
 }
 
 /// Serves a connection until it ends.
-pub fn serve(mut stream: TcpStream, shared: &Shared) {
-    if read_opening(&mut stream).is_err() {
-        return;
-    }
-    while let Ok(frame) = read_frame(&mut stream) {
+pub fn serve(mut stream: &TcpStream, shared: &Shared) {
+    let Ok(user) = read_opening(stream) else { return };
+    while let Ok(frame) = read_frame(stream) {
         let call = decode_hdfs_call(&frame).unwrap();
+        shared.wait_until(|state| !state.is_silent);
         let answer = {
             let mut state = shared.lock();
             let fault = state.note(&call.call);
@@ -50,7 +53,7 @@ pub fn serve(mut stream: TcpStream, shared: &Shared) {
             }
             let outcome = match fault {
                 Some(CallFault::Throws(class)) => Err(thrown(class, "scripted\n\tat a.b.C")),
-                _ => state.answer(&call.call),
+                _ => state.answer(&call.call, &user),
             };
             if fault == Some(CallFault::LostAfter) {
                 return;
@@ -70,7 +73,7 @@ pub fn serve(mut stream: TcpStream, shared: &Shared) {
     }
 }
 
-fn thrown(class: &str, message: &str) -> RemoteException {
+pub fn thrown(class: &str, message: &str) -> RemoteException {
     RemoteException { class: class.to_owned(), message: format!("{class}: {message}") }
 }
 
@@ -92,7 +95,23 @@ impl State {
         is_meant.then(|| self.call_faults.pop_front()).flatten().map(|(_, fault)| fault)
     }
 
-    fn answer(&mut self, call: &HdfsCall) -> Outcome {
+    /// What a refusal that stands against the call throws.
+    fn refusal(&self, call: &HdfsCall, user: &str) -> Option<RemoteException> {
+        let path = call.path()?;
+        let is_below =
+            |above: &str| path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_meant = |refusal: &&Refusal| {
+            (refusal.call.is_empty() || refusal.call == call.name())
+                && (refusal.user.is_empty() || refusal.user == user)
+                && is_below(&refusal.below)
+        };
+        self.refusals.iter().find(is_meant).map(|refusal| thrown(refusal.class, refusal.message))
+    }
+
+    fn answer(&mut self, call: &HdfsCall, user: &str) -> Outcome {
+        if let Some(exception) = self.refusal(call, user) {
+            return Err(exception);
+        }
         let is_change = matches!(
             call,
             HdfsCall::Create { .. }
@@ -109,17 +128,25 @@ impl State {
             HdfsCall::GetProtocolVersion { .. } => Ok(HdfsAnswer::Long(HdfsProtocol::Client.version())),
             HdfsCall::GetFileInfo { path } => Ok(HdfsAnswer::FileStatus(self.status(path, ""))),
             HdfsCall::GetListing { path, start_after } => Ok(HdfsAnswer::Listing(self.listing(path, &start_after.0))),
-            HdfsCall::Mkdirs { path, permission } => {
-                self.directories.entry(path.clone()).or_insert(permission.0);
-                Ok(HdfsAnswer::Boolean(true))
-            }
-            HdfsCall::Delete { path, .. } => {
-                let was = self.files.remove(path).is_some() | self.directories.remove(path).is_some();
-                Ok(HdfsAnswer::Boolean(was))
-            }
+            HdfsCall::Mkdirs { path, permission } => self.make_directory(path, permission.0, user),
+            HdfsCall::Delete { path, is_recursive } => self.delete(path, *is_recursive),
             HdfsCall::Rename { from, to } => Ok(HdfsAnswer::Boolean(self.rename(from, to))),
-            HdfsCall::Create { path, permission, client, overwrite, replication, .. } => {
-                self.create(path, permission.0, client, *overwrite, *replication)
+            HdfsCall::Create { path, permission, client, overwrite, replication, block_bytes } => {
+                let file = File {
+                    writer: Some(client.clone()),
+                    blocks: Vec::new(),
+                    replication: *replication as usize,
+                    block_bytes: *block_bytes,
+                    mode: permission.0,
+                    owner: user.to_owned(),
+                };
+                self.create(path, file, *overwrite)
+            }
+            HdfsCall::RecoverLease { path, .. } => {
+                if let Some(file) = self.files.get_mut(path) {
+                    file.writer = None;
+                }
+                Ok(HdfsAnswer::Boolean(true))
             }
             HdfsCall::AddBlock { path, client, excluded } => {
                 let excluded = excluded.as_deref().unwrap_or_default();
@@ -149,9 +176,9 @@ impl State {
                 Ok(HdfsAnswer::Void)
             }
             HdfsCall::SetSafeMode { action: SafeModeAction::Get } => Ok(HdfsAnswer::Boolean(self.safe_mode)),
-            HdfsCall::SetPermission { path, permission } => match self.files.get_mut(path) {
-                Some(file) => {
-                    file.mode = permission.0;
+            HdfsCall::SetPermission { path, permission } => match self.mode_of(path) {
+                Some(mode) => {
+                    *mode = permission.0;
                     Ok(HdfsAnswer::Void)
                 }
                 None => Err(thrown("java.io.FileNotFoundException", &format!("File does not exist: {path}"))),
@@ -169,69 +196,11 @@ impl State {
             other => Err(thrown(IO, &format!("not served: {other:?}"))),
         }
     }
+}
 
-    fn status(&self, path: &str, name: &str) -> Option<FileStatus> {
-        let file = self.files.get(path);
-        let is_directory = file.is_none();
-        let mode = match file {
-            Some(file) => file.mode,
-            None => *self.directories.get(path)?,
-        };
-        let is_open = file.is_some_and(|file| file.writer.is_some());
-        let length = file.map_or(0, |file| file.blocks.iter().map(|block| block.length_bytes).sum());
-        Some(FileStatus {
-            name: name.as_bytes().to_vec(),
-            length_bytes: if is_open { 0 } else { length },
-            is_directory,
-            replication: file.map_or(0, |file| file.replication as i16),
-            block_bytes: if is_directory { 0 } else { BLOCK as i64 },
-            modified_ms: 5,
-            accessed_ms: 6,
-            permission: FsPermission(mode),
-            owner: "h1".into(),
-            group: "hadoop".into(),
-        })
-    }
+// === impl State: blocks ===
 
-    fn listing(&self, path: &str, start_after: &[u8]) -> Option<DirectoryListing> {
-        self.directories.get(path)?;
-        let prefix = format!("{path}/");
-        let mut names: Vec<&str> = self.files.keys().filter_map(|name| name.strip_prefix(&prefix)).collect();
-        names.retain(|name| start_after.is_empty() || name.as_bytes() > start_after);
-        let remaining = names.len().saturating_sub(self.page) as i32;
-        names.truncate(self.page);
-        let entries = names.iter().filter_map(|name| self.status(&format!("{prefix}{name}"), name)).collect();
-        Some(DirectoryListing { entries, remaining })
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> bool {
-        if self.files.contains_key(to) {
-            return false;
-        }
-        match self.files.remove(from) {
-            Some(file) => self.files.insert(to.to_owned(), file).is_none(),
-            None => false,
-        }
-    }
-
-    fn create(&mut self, path: &str, mode: u16, client: &str, overwrite: bool, replication: i16) -> Outcome {
-        if let Some(file) = self.files.get(path) {
-            if file.writer.is_some() {
-                return Err(thrown(&format!("{PROTOCOL}AlreadyBeingCreatedException"), "failed to create file"));
-            }
-            if !overwrite {
-                return Err(thrown(
-                    IO,
-                    &format!("failed to create file {path} either because the filename is invalid or the file exists"),
-                ));
-            }
-        }
-        let writer = Some(client.to_owned());
-        self.files
-            .insert(path.to_owned(), File { writer, blocks: Vec::new(), replication: replication as usize, mode });
-        Ok(HdfsAnswer::Void)
-    }
-
+impl State {
     fn open_file(&mut self, path: &str, client: &str) -> Result<&mut File, RemoteException> {
         let expired = || thrown(&format!("{NAMENODE}LeaseExpiredException"), &format!("No lease on {path}"));
         self.files.get_mut(path).filter(|file| file.writer.as_deref() == Some(client)).ok_or_else(expired)
@@ -246,6 +215,7 @@ impl State {
         }
         // Another order for each block.
         let start = file.blocks.len();
+        let offset_bytes = start as i64 * file.block_bytes;
         let count = self.nodes.len();
         let order = (0..count).map(|at| (at + start) % count);
         let wanted = order.filter(|at| !is_excluded(&self.nodes[*at].info.name)).take(file.replication);
@@ -255,7 +225,6 @@ impl State {
         }
         let block = self.new_block();
         self.open_file(path, client)?.blocks.push(block);
-        let offset_bytes = (start * BLOCK) as i64;
         Ok(HdfsAnswer::Block(Some(LocatedBlock { token: no_token(), is_corrupt: false, offset_bytes, block, nodes })))
     }
 
@@ -287,13 +256,17 @@ impl State {
         for block in &file.blocks {
             let end = at + block.length_bytes;
             if end > offset && at < offset.saturating_add(length) || file.writer.is_some() {
-                let nodes: Vec<_> = self
-                    .nodes
-                    .iter()
-                    .filter(|node| self.has_replica(node, block))
-                    .map(|node| node.info.clone())
-                    .collect();
+                let is_there = |node: &&Node| self.has_replica(node, block);
+                let mut nodes: Vec<_> = self.nodes.iter().filter(is_there).map(|node| node.info.clone()).collect();
                 let is_corrupt = nodes.is_empty();
+                if is_corrupt {
+                    // Where none is good, all are listed.
+                    let is_left = |node: &&Node| {
+                        let replica = node.replicas.get(&block.id);
+                        replica.is_some_and(|replica| replica.is_final && replica.generation == block.generation)
+                    };
+                    nodes = self.nodes.iter().filter(is_left).map(|node| node.info.clone()).collect();
+                }
                 blocks.push(LocatedBlock { token: no_token(), is_corrupt, offset_bytes: at, block: *block, nodes });
             }
             at = end;

@@ -1,4 +1,4 @@
-//! A NameNode and DataNodes on ports of this machine, whose state the test sees.
+//! What the fakes know, and their ports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
-use crate::hdfs::{Endpoint, HdfsClient, HdfsOptions, HdfsPath, Pauses};
-use crate::wire::Token;
-use crate::wire::hdfs::{AdminState, Block, DatanodeInfo};
+use jobtracker::hdfs::{Endpoint, HdfsClient, HdfsOptions, HdfsPath, Pauses};
+use jobtracker::wire::Token;
+use jobtracker::wire::hdfs::{AdminState, Block, DatanodeInfo};
 
 use super::{datanode, namenode};
 
-/// Bytes of a chunk, of a packet's data and of a block, so small that few bytes make many of them.
+/// Bytes of a chunk, of a packet's data and of a block, so small that few bytes make many of them; [`Cluster::stock`] has others.
 pub const CHUNK: usize = 16;
 pub const PACKET: usize = 2 * CHUNK;
 pub const BLOCK: usize = 4 * PACKET;
@@ -83,14 +83,40 @@ pub struct File {
     pub writer: Option<String>,
     pub blocks: Vec<Block>,
     pub replication: usize,
+    pub block_bytes: i64,
     pub mode: u16,
+    pub owner: String,
+}
+
+/// A directory of the NameNode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directory {
+    pub mode: u16,
+    pub owner: String,
+}
+
+/// Calls that the NameNode refuses.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// Name of the call; empty: all.
+    pub call: &'static str,
+    /// Of this user; empty: all.
+    pub user: &'static str,
+    /// About this path and those below.
+    pub below: String,
+    /// What it throws.
+    pub class: &'static str,
+    pub message: &'static str,
 }
 
 /// All that the cluster knows.
 #[derive(Debug, Default)]
 pub struct State {
     pub files: BTreeMap<String, File>,
-    pub directories: BTreeMap<String, u16>,
+    pub directories: BTreeMap<String, Directory>,
+    /// Bytes of a chunk and of a packet's data, as DataNodes send them.
+    pub chunk: usize,
+    pub packet: usize,
     pub nodes: Vec<Node>,
     pub next_id: i64,
     pub next_generation: i64,
@@ -105,6 +131,13 @@ pub struct State {
     /// Falses before complete answers true.
     pub incomplete: u32,
     pub safe_mode: bool,
+    pub refusals: Vec<Refusal>,
+    /// The NameNode takes calls and answers none.
+    pub is_silent: bool,
+    /// The NameNode closes each connection without a word.
+    pub is_closing: bool,
+    /// Connections to the NameNode, to be cut.
+    pub open_connections: Vec<TcpStream>,
     pub page: usize,
     pub connections: u32,
     pub acknowledged_reads: u32,
@@ -116,9 +149,17 @@ pub struct State {
 pub struct Cluster {
     pub state: Arc<Shared>,
     pub port: u16,
-    listeners: Vec<(SocketAddr, JoinHandle<()>)>,
+    listeners: Vec<Listening>,
+    namenode: Option<Listening>,
     /// Ports that are taken, so that nothing else listens there.
     silent_ports: Vec<TcpListener>,
+}
+
+/// A port that is served.
+struct Listening {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 /// The state, and what waits for it to change.
@@ -141,12 +182,18 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until the state is as wanted.
+    /// Waits until the state is as wanted, or all is over.
     pub fn wait_until(&self, is_so: impl Fn(&State) -> bool) {
         let mut state = self.lock();
-        while !is_so(&state) {
+        while !is_so(&state) && !self.is_over.load(Ordering::Acquire) {
             state = self.changed.wait(state).unwrap();
         }
+    }
+
+    /// Changes the state, and says so.
+    pub fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.notify();
     }
 }
 
@@ -155,8 +202,28 @@ impl Shared {
 impl Cluster {
     /// A cluster with one DataNode for each element: what it does wrong.
     pub fn start(faults: &[Option<Fault>]) -> Self {
+        Self::start_with(faults, CHUNK, PACKET, 3)
+    }
+
+    /// The same, with the sizes of stock ones, for clients that have them by their configuration.
+    pub fn stock(faults: &[Option<Fault>]) -> Self {
+        Self::start_with(faults, 512, 128 * 512, 1_000)
+    }
+
+    fn start_with(faults: &[Option<Fault>], chunk: usize, packet: usize, page: usize) -> Self {
         let shared = Arc::new(Shared::default());
-        let mut cluster = Self { state: Arc::clone(&shared), port: 0, listeners: Vec::new(), silent_ports: Vec::new() };
+        let root = Directory { mode: 0o777, owner: "hdfs".to_owned() };
+        let mut cluster = Self {
+            state: Arc::clone(&shared),
+            port: 0,
+            listeners: Vec::new(),
+            namenode: None,
+            silent_ports: Vec::new(),
+        };
+        shared.change(|state| {
+            (state.chunk, state.packet, state.page, state.next_generation) = (chunk, packet, page, 1_000);
+            state.directories.insert("/".to_owned(), root);
+        });
         for (index, fault) in faults.iter().enumerate() {
             let has_listeners = *fault != Some(Fault::NoListener);
             let (data, ipc) = (bound_socket(has_listeners), bound_socket(has_listeners));
@@ -177,37 +244,90 @@ impl Cluster {
             };
             shared.lock().nodes.push(Node { info, fault: *fault, replicas: BTreeMap::new() });
             if has_listeners {
-                cluster.serve(data, move |stream, shared| datanode::serve_data(stream, shared, index));
-                cluster.serve(ipc, move |stream, shared| datanode::serve_ipc(stream, shared, index));
+                let served = [
+                    cluster.serve(data, move |stream, shared| datanode::serve_data(stream, shared, index)),
+                    cluster.serve(ipc, move |stream, shared| datanode::serve_ipc(stream, shared, index)),
+                ];
+                cluster.listeners.extend(served);
             } else {
                 cluster.silent_ports.extend([data, ipc]);
             }
         }
-        shared.lock().page = 3;
-        shared.lock().next_generation = 1000;
-        let listener = bound_socket(true);
-        cluster.port = port_of(&listener);
-        cluster.serve(listener, |stream, shared| {
-            shared.lock().connections += 1;
-            namenode::serve(stream, shared);
-        });
+        cluster.serve_namenode(bound_socket(true));
         cluster
     }
 
+    fn serve_namenode(&mut self, listener: TcpListener) {
+        self.port = port_of(&listener);
+        self.namenode = Some(self.serve(listener, |stream, shared| {
+            let is_closing = {
+                let mut state = shared.lock();
+                state.connections += 1;
+                state.open_connections.extend(stream.try_clone());
+                state.is_closing
+            };
+            if !is_closing {
+                namenode::serve(&stream, shared);
+            }
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }));
+    }
+
+    /// Ends the NameNode as a kill does: its connections end, and nothing listens on its port.
+    pub fn stop_namenode(&mut self) {
+        if let Some(namenode) = self.namenode.take() {
+            namenode.end();
+        }
+        for connection in self.state.lock().open_connections.drain(..) {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Leaves it as at the moment of a kill: its connections end, and each new one in its first call; how many there were so far.
+    pub fn cut_off_namenode(&self) -> u32 {
+        let mut state = self.state.lock();
+        state.is_closing = true;
+        for connection in state.open_connections.drain(..) {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+        state.connections
+    }
+
+    /// Starts it again at its port.
+    pub fn start_namenode(&mut self) {
+        self.serve_namenode(TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).unwrap());
+    }
+
+    /// Starts it again at another port.
+    pub fn start_namenode_elsewhere(&mut self) {
+        self.serve_namenode(bound_socket(true));
+    }
+
     /// Serves each connection on a thread of its own.
-    fn serve(&mut self, listener: TcpListener, serve: impl Fn(TcpStream, &Arc<Shared>) + Clone + Send + 'static) {
+    fn serve(
+        &self,
+        listener: TcpListener,
+        serve: impl Fn(TcpStream, &Arc<Shared>) + Clone + Send + 'static,
+    ) -> Listening {
         let address = listener.local_addr().unwrap();
         let shared = Arc::clone(&self.state);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let is_this_over = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if shared.is_over.load(Ordering::Acquire) {
+                if is_this_over.load(Ordering::Acquire) {
                     return;
                 }
                 let (shared, serve) = (Arc::clone(&shared), serve.clone());
                 std::thread::spawn(move || serve(stream.unwrap(), &shared));
             }
         });
-        self.listeners.push((address, thread));
+        Listening { address, is_over, thread }
+    }
+
+    /// The URI of its files.
+    pub fn uri(&self) -> String {
+        format!("hdfs://127.0.0.1:{}", self.port)
     }
 
     /// Settings that fit the small sizes here; no pause is waited for, no limit is reached.
@@ -237,9 +357,15 @@ impl Cluster {
 
     /// A closed file, with a replica of each block on every DataNode that listens.
     pub fn add_file(&self, path: &str, content: &[u8]) {
+        self.add_file_of("h1", path, content, BLOCK);
+    }
+
+    /// The same, of that user and with blocks of that size.
+    pub fn add_file_of(&self, owner: &str, path: &str, content: &[u8], block: usize) {
         let mut state = self.state.lock();
+        state.make_parents(path, owner);
         let mut blocks = Vec::new();
-        for bytes in content.chunks(BLOCK) {
+        for bytes in content.chunks(block) {
             let block = state.new_block();
             let generation = block.generation;
             blocks.push(Block { length_bytes: bytes.len() as i64, ..block });
@@ -247,7 +373,31 @@ impl Cluster {
                 node.replicas.insert(block.id, Replica { generation, bytes: bytes.to_vec(), is_final: true });
             }
         }
-        state.files.insert(path.to_owned(), File { writer: None, blocks, replication: 3, mode: 0o644 });
+        let (block_bytes, owner) = (block as i64, owner.to_owned());
+        state
+            .files
+            .insert(path.to_owned(), File { writer: None, blocks, replication: 3, block_bytes, mode: 0o644, owner });
+    }
+
+    /// Has calls about a path, and about what lies below it, refused from now on; `call`, `user`: empty for all.
+    pub fn refuse(
+        &self,
+        call: &'static str,
+        user: &'static str,
+        below: &str,
+        (class, message): (&'static str, &'static str),
+    ) {
+        let below = below.to_owned();
+        self.state.lock().refusals.push(Refusal { call, user, below, class, message });
+    }
+
+    /// Leaves a file as a writer does that was killed before it closed the file: open, with nothing in it.
+    pub fn leave_open(&self, owner: &str, path: &str) {
+        let mut state = self.state.lock();
+        state.make_parents(path, owner);
+        let (writer, owner) = (Some("DFSClient_of_a_former_life".to_owned()), owner.to_owned());
+        let file = File { writer, blocks: Vec::new(), replication: 3, block_bytes: BLOCK as i64, mode: 0o600, owner };
+        state.files.insert(path.to_owned(), file);
     }
 
     /// Has each call of a name, one after the other, meet what is given.
@@ -277,11 +427,20 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.state.is_over.store(true, Ordering::Release);
-        for (address, thread) in self.listeners.drain(..) {
-            // Wakes the listener.
-            drop(TcpStream::connect(address));
-            let _ = thread.join();
-        }
+        self.state.notify();
+        self.stop_namenode();
+        self.listeners.drain(..).for_each(Listening::end);
+    }
+}
+
+// === impl Listening ===
+
+impl Listening {
+    fn end(self) {
+        self.is_over.store(true, Ordering::Release);
+        // Wakes the listener.
+        drop(TcpStream::connect(self.address));
+        let _ = self.thread.join();
     }
 }
 
@@ -318,6 +477,8 @@ pub fn bytes(count: usize) -> Vec<u8> {
 /// A port of its own, which refuses connections unless it listens.
 fn bound_socket(listens: bool) -> TcpListener {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    // Connections inherit it; otherwise those that end keep the port from a NameNode that is started again.
+    socket.set_reuse_address(listens).unwrap();
     socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
     if listens {
         socket.listen(128).unwrap();

@@ -148,7 +148,8 @@ fn a_daemon_starts_before_its_namenode_and_takes_jobs_once_that_is_there() {
     let serving = stage.place.start();
     let line = serving.log.wait_for("no job can be submitted until the files of jobs can be reached");
     assert!(line.contains(&format!("NameNode 127.0.0.1:{}: cannot connect", stage.hdfs.port)), "{line}");
-    let ready = serving.get("/readyz", "");
+    let not_ready = || Some(serving.get("/readyz", "")).filter(|ready| !ready.body.contains("starting or stopping"));
+    let ready = std::iter::repeat_with(not_ready).flatten().next().unwrap();
     assert!(ready.status == 503 && ready.body.contains("cannot connect"), "{} {}", ready.status, ready.body);
     let id = stage.new_id();
     let (class, text) = stage.submit(id).unwrap_err();

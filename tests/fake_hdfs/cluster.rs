@@ -266,6 +266,7 @@ impl Cluster {
                 state.open_connections.extend(stream.try_clone());
                 state.is_closing
             };
+            shared.notify();
             if !is_closing {
                 namenode::serve(&stream, shared);
             }

@@ -61,10 +61,17 @@ impl AwaitedFiles {
     }
 }
 
+/// What clients with `mapreduce.jobclient.retry.policy.enabled` wait out.
+const SAFE_MODE: &str = "org.apache.hadoop.mapred.SafeModeException";
+
 /// What a client hears of files that cannot be reached now.
 pub(super) fn safe_mode(reason: &dyn std::fmt::Display) -> RemoteError {
-    let text = format!("JobTracker is in safe mode: it cannot reach the files of jobs: {reason}");
-    RemoteError::new("org.apache.hadoop.mapred.SafeModeException", text)
+    RemoteError::new(SAFE_MODE, format!("JobTracker is in safe mode: it cannot reach the files of jobs: {reason}"))
+}
+
+/// Whether a client may submit the same once more.
+pub(super) fn is_safe_mode(error: &RemoteError) -> bool {
+    error.class == SAFE_MODE
 }
 
 #[cfg(test)]

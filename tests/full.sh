@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
-# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers whose workers are killed, too,
-# and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under
-# stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array beside HyperQueue, jobs and containers of
-# two users with their bills, three bidders on stock TaskTrackers, ten thousand connections and other overload, attacks of real size, the
-# dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean root and under a systemd, three machines by
-# docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how
-# long each step took, and at the end a line
-# `N passed, N failed, N skipped`; 1 when any failed.
+# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, an HDFS whose NameNode goes away and
+# whose DataNodes are full or have lost blocks, a daemon that is killed fifty times under a bidding load, fifty times around switches of the
+# scheduler, twenty times under an array of containers whose workers are killed, too, and at every passing of each fault point, and for
+# three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, the pages about applications
+# pasted, alone and beside a stock TaskTracker, an array beside HyperQueue, jobs and containers of two users with their bills, three bidders
+# on stock TaskTrackers, ten thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten
+# million mutated frames, a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute
+# (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the
+# end a line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -278,9 +278,14 @@ step "fifty switches of the scheduler, each with a kill" killed_switches
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs
 step "the same, paid for" killed_jobs --market
+step "the same, on HDFS" killed_jobs --files hdfs
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
 step "a streaming client that is cut off" tests/hadoop/cut-off.sh
 step "a stock job while the JobTrackers swap" tests/hadoop/swap.sh
+step "a stock job on HDFS while the JobTrackers swap" tests/hadoop/swap.sh --files hdfs
+step "a stock job of 200 maps whose NameNode is killed" tests/hadoop/namenode_away.sh --maps 200 killed
+step "a NameNode that is away at the start, silent, in safe mode, or killed with us" tests/hadoop/namenode_away.sh start stopped safe-mode restarted
+step "quotas, closed folders, full disks and damaged blocks of an HDFS" tests/hadoop/hdfs_faults.sh
 step "stock jobs under each scheduler, switched while they run" tests/hadoop/policies.sh
 step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
 step "a deadline bought in the market while we are killed" tests/orders.py "$sim" 50

@@ -180,7 +180,8 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
-        let daemon = match HdfsMonitor::new(settings, owner.clone())? {
+        let awaited_files = daemon.submissions().awaited_files().clone();
+        let daemon = match HdfsMonitor::new(settings, awaited_files, owner.clone())? {
             Some(monitor) => daemon.with_background_task(monitor.run()),
             None => daemon,
         };

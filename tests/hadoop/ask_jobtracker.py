@@ -3,14 +3,20 @@
 
 ask_jobtracker.py PORT status                   prints three numbers: TaskTrackers that live, maps and reduces they run
 ask_jobtracker.py PORT diagnostics ATTEMPT...   prints what each of these attempts said that went wrong
+ask_jobtracker.py PORT pace SECONDS             asks for the status again and again for so long, on one connection; prints two numbers: how many
+                                                answers came, and after how many ms the latest of them
+ask_jobtracker.py PORT refusal STAGING          submits a job that is not there in that folder; prints the exception's class and text
 """
 
 import socket
 import struct
 import sys
+import time
 
 PROTOCOL = b"org.apache.hadoop.mapred.JobSubmissionProtocol"
 STATUS = b"org.apache.hadoop.mapred.ClusterStatus"
+JOB_ID = b"org.apache.hadoop.mapred.JobID"
+CREDENTIALS = b"org.apache.hadoop.security.Credentials"
 ATTEMPT_ID = b"org.apache.hadoop.mapred.TaskAttemptID"
 STRINGS = b"[Ljava.lang.String;"
 ANSWER_LIMIT_S = 20
@@ -52,14 +58,18 @@ class Answer:
             sys.exit(f"ask_jobtracker: {found} in the answer where {name} was expected")
 
 
-def ask(connection, method, parameters):
+class Refused(Exception):
+    """An answer that is an exception: its class and text."""
+
+
+def ask(connection, method, *parameters):
     """Calls the method; the answer stands behind its status."""
-    head = struct.pack(">i", 0) + utf(method) + struct.pack(">i", 1)
-    connection.sendall(with_length(head + parameters))
+    head = struct.pack(">i", 0) + utf(method) + struct.pack(">i", len(parameters))
+    connection.sendall(with_length(head + b"".join(parameters)))
     answer = Answer(connection.makefile("rb"))
     answer.read(">i")
     if answer.read(">i") != 0:
-        sys.exit(f"ask_jobtracker: {method} was answered with an error")
+        raise Refused(*[answer.stream.read(answer.read(">i")).decode() for _ in range(2)])
     return answer
 
 
@@ -90,15 +100,48 @@ def diagnostics(connection, attempt):
     return "\n".join(texts)
 
 
+def refusal(connection, staging):
+    answer = ask(connection, b"getNewJobId")
+    answer.expect(JOB_ID)
+    answer.expect(JOB_ID)
+    # A number and the start's name, of which the length stands before it.
+    number = answer.stream.read(4)
+    start = answer.stream.read(answer.read(">b"))
+    folder = f"{staging}/job_{start.decode()}_{int.from_bytes(number):04}"
+    no_credentials = utf(CREDENTIALS) * 2 + bytes([0, 0])
+    try:
+        ask(connection, b"submitJob", utf(JOB_ID) * 2 + number + text(start), utf(b"java.lang.String") + utf(folder.encode()), no_credentials)
+    except Refused as refused:
+        return ": ".join(refused.args)
+    sys.exit("ask_jobtracker: the submission was accepted")
+
+
+def pace(connection, seconds):
+    times_ms = []
+    end = time.monotonic() + float(seconds)
+    while (began := time.monotonic()) < end:
+        status(connection)
+        times_ms.append(round(1000 * (time.monotonic() - began)))
+        time.sleep(0.05)
+    return f"{len(times_ms)} {max(times_ms)}"
+
+
 def main():
-    port, question, *attempts = sys.argv[1:]
+    port, question, *arguments = sys.argv[1:]
     with socket.create_connection(("127.0.0.1", int(port)), ANSWER_LIMIT_S) as connection:
         user = bytes([1]) + utf(b"alice") + bytes([0])
         connection.sendall(b"hrpc" + bytes([4, SIMPLE_AUTHENTICATION]) + with_length(text(PROTOCOL) + user))
         if question == "status":
             print(status(connection))
+        elif question == "pace":
+            print(pace(connection, *arguments))
+        elif question == "refusal":
+            print(refusal(connection, *arguments))
         else:
-            print(*[diagnostics(connection, attempt) for attempt in attempts], sep="\n")
+            print(*[diagnostics(connection, attempt) for attempt in arguments], sep="\n")
 
 
-main()
+try:
+    main()
+except Refused as refused:
+    sys.exit(f"ask_jobtracker: {': '.join(refused.args)}")

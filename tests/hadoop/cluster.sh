@@ -6,6 +6,8 @@
 #   cluster_start_tasktracker HOST [MB]    a stock TaskTracker that calls itself HOST, its local folder on a disk of that size
 #   cluster_start_worker HOST              a built-in tasktracker that calls itself HOST
 #   cluster_wait_trackers N                returns when the stock client sees N trackers
+#   cluster_signal NAME SIGNAL             to every process of a daemon's namespace
+#   cluster_state QUERY                    the first column of the first row that our state.db gives
 #   hadoop USER CLASS [ARG]...             a stock client program, run as USER
 #
 # Everything is stopped when the sourcing script ends, however it ends. The folder goes too, unless the script failed.
@@ -146,6 +148,11 @@ cluster_port_open() {
     grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$2") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
 
+# Whether nobody listens on the JobTracker's ports: one in a namespace of its own dies a moment after the process that holds that.
+cluster_ports_are_free() {
+    ! grep -qiE "^ *[0-9]+: [0-9A-F]+:($(printf '%04X|%04X' "$RPC_PORT" "$HTTP_PORT")) [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6
+}
+
 cluster_start_tasktracker() {
     local host=$1 home=$CLUSTER/$1 disk_mb=${2:-} refusal ISOLATION=()
     refusal=$(live_refusal)
@@ -222,6 +229,33 @@ cluster_stop() {
         ((SECONDS < end)) || kill -KILL "$pid" 2>/dev/null || true
         sleep 0.05
     done
+}
+
+# Prints the processes of a daemon's namespace, by their ids outside.
+cluster_processes() {
+    local inside
+    inside=$(readlink "/proc/${CLUSTER_PIDS[$1]}/ns/pid_for_children")
+    [[ $inside == pid:* && $inside != "$(readlink /proc/self/ns/pid)" ]] || fail "the daemon $1 has no namespace of its own"
+    # Not by -lname, to which the brackets of the name are a pattern.
+    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -printf '%p %l\n' 2>/dev/null || true; } |
+        awk -F '[/ ]' -v inside="$inside" '$NF == inside { print $3 }'
+}
+
+cluster_signal() {
+    local process processes
+    kill -0 "${CLUSTER_PIDS[$1]:-none}" 2>/dev/null || return 0
+    processes=$(cluster_processes "$1")
+    [[ -n $processes ]] || fail "the daemon $1 has no processes"
+    for process in $processes; do
+        kill -"$2" "$process" 2>/dev/null || true
+    done
+}
+
+cluster_state() {
+    python3 - "$CLUSTER/state/state.db" "$1" <<'PYTHON'
+import sqlite3, sys
+print(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute(sys.argv[2]).fetchone()[0])
+PYTHON
 }
 
 cluster_end() {

@@ -6,7 +6,11 @@
 #   hdfs_start_datanode NUMBER      from 1; hdfs_wait_datanodes N returns when so many are registered
 #   datanode_port NUMBER            its data port
 #   hdfs_for_jobs USER...           after hdfs_create: starts all of it, with homes of these users; the cluster's files of jobs lie there
+#   hdfs_has_no_files_of JOB USER   whether nothing of the job is left in system and staging directory
+#   hdfs_admin [ARG]...             stock DFSAdmin, as HDFS's superuser: $HDFS_USER, $DAEMON_USER unless that is set
 #   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
+
+: "${HDFS_USER:=$DAEMON_USER}"
 
 hdfs_create() {
     local number
@@ -25,7 +29,6 @@ hdfs_create() {
 hdfs_for_jobs() {
     local user number
     HDFS_SYSTEM=/mapred/system HDFS_STAGING=/user
-    # The superuser of HDFS is the one that started it.
     OURS_AS=("$LIVE_DIR/isolated.sh" --user "$DAEMON_USER")
     cluster_conf localhost "$CLUSTER/conf"
     hdfs_start_namenode
@@ -34,9 +37,12 @@ hdfs_for_jobs() {
     done
     hdfs_wait_datanodes "$DATANODES"
     for user in "$@"; do
-        fs_shell "$DAEMON_USER" -mkdir "/user/$user"
-        fs_shell "$DAEMON_USER" -chown "$user" "/user/$user"
+        fs_shell "$HDFS_USER" -mkdir "/user/$user"
+        fs_shell "$HDFS_USER" -chown "$user" "/user/$user"
     done
+    [[ $HDFS_USER != "$DAEMON_USER" ]] || return 0
+    fs_shell "$HDFS_USER" -mkdir /mapred
+    fs_shell "$HDFS_USER" -chown "$DAEMON_USER" /mapred
 }
 
 datanode_port() { echo "${HDFS_PORTS[$((3 * $1 - 1))]}"; }
@@ -78,10 +84,10 @@ hdfs_start_namenode() {
     local home=$CLUSTER/namenode
     find_java
     if [[ ! -d $home/name ]]; then
-        (java_isolated "$DAEMON_USER" "$home" 128 org.apache.hadoop.hdfs.server.namenode.NameNode -format) \
+        (java_isolated "$HDFS_USER" "$home" 128 org.apache.hadoop.hdfs.server.namenode.NameNode -format) \
             >"$CLUSTER/format.log" 2>&1 </dev/null || fail "the NameNode cannot be formatted: $(tail -n 5 "$CLUSTER/format.log")"
     fi
-    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.hdfs.server.namenode.NameNode; } \
+    { cd "$home" && java_isolated "$HDFS_USER" "$home" 200 org.apache.hadoop.hdfs.server.namenode.NameNode; } \
         >>"$CLUSTER/namenode.log" 2>&1 </dev/null &
     cluster_remember namenode $!
     wait_until "$DAEMON_START_S" "the NameNode's port" cluster_port_open namenode "${HDFS_PORTS[0]}"
@@ -89,7 +95,7 @@ hdfs_start_namenode() {
 
 hdfs_start_datanode() {
     local home=$CLUSTER/datanode-$1
-    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.hdfs.server.datanode.DataNode; } \
+    { cd "$home" && java_isolated "$HDFS_USER" "$home" 200 org.apache.hadoop.hdfs.server.datanode.DataNode; } \
         >>"$CLUSTER/datanode-$1.log" 2>&1 </dev/null &
     cluster_remember "datanode-$1" $!
 }
@@ -101,10 +107,18 @@ hdfs_wait_datanodes() { wait_until "$DAEMON_START_S" "$1 registered DataNodes" h
 
 hdfs_has_registrations() { (($(hdfs_registrations) >= $1)); }
 
+hdfs_admin() { hadoop "$HDFS_USER" org.apache.hadoop.hdfs.tools.DFSAdmin "$@" >>"$CLUSTER/hdfs_admin.log" 2>&1; }
+
 fs_shell() {
     local user=$1
     shift
     hadoop "$user" org.apache.hadoop.fs.FsShell "$@"
+}
+
+hdfs_has_no_files_of() {
+    local listed
+    listed=$(fs_shell "$HDFS_USER" -lsr "$HDFS_SYSTEM" "$HDFS_STAGING/$2/.staging" 2>>"$CLUSTER/listed.log") || return 1
+    ! grep -q "/$1" <<<"$listed"
 }
 
 # Prints the path of the program of examples/hdfs.rs: $JOBTRACKER_HDFS, else the newest that cargo has built.

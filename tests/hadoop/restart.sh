@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# restart.sh [--jobtracker java|ours] [--kills N] [--trackers N] [--maps N] [--market]
+# restart.sh [--jobtracker java|ours] [--kills N] [--trackers N] [--maps N] [--market] [--files hdfs]
 #
 # The JobTracker gets SIGKILL N times (2) while stock TaskTrackers (1) run a stock word count of so many maps (20) and two reduces, at moments that
 # differ from run to run, and is started again at once. The stock client, which is told to wait (mapreduce.jobclient.retry.policy.enabled),
@@ -8,19 +8,25 @@
 #
 # Under ours one attempt alone of every task may have been launched, and it must have succeeded; after one more SIGKILL the stock client
 # must still be told counters, events and tasks of the job. With --market the job is signed and paid for, and every charge is checked to the
-# last digit: none twice, none missing. Under java (with mapred.jobtracker.restart.recover) attempts are only counted. Ends with 1 when
-# anything was wrong.
+# last digit: none twice, none missing. Under java (with mapred.jobtracker.restart.recover) attempts are only counted. With --files hdfs all
+# files of the job lie in a stock HDFS with two DataNodes, and nothing may be left of it in the staging and system directories. Ends with 1
+# when anything was wrong.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+. "$LIVE_DIR/hdfs_cluster.sh"
 . "$LIVE_DIR/market.sh"
-jobtracker=ours kills=2 trackers=1 maps=20 market=
+jobtracker=ours kills=2 trackers=1 maps=20 market= on_hdfs=
 while (($# > 0)); do
     case $1 in
     --jobtracker) jobtracker=$2 ;;
     --kills) kills=$2 ;;
     --trackers) trackers=$2 ;;
     --maps) maps=$2 ;;
+    --files)
+        [[ $2 == hdfs ]] || fail "restart.sh: --files hdfs, not $2"
+        on_hdfs=1
+        ;;
     --market)
         market=yes
         shift
@@ -32,14 +38,6 @@ while (($# > 0)); do
 done
 [[ -z $market || $jobtracker == ours ]] || fail "restart.sh: only ours has the market"
 reduces=2
-
-# Prints the first column of the first row of a query.
-ask_state() {
-    python3 - "$CLUSTER/state/state.db" "$1" <<'PYTHON'
-import sqlite3, sys
-print(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute(sys.argv[2]).fetchone()[0])
-PYTHON
-}
 
 words() { python3 "$LIVE_DIR/restart_words.py" "$@"; }
 
@@ -78,6 +76,12 @@ if [[ -n $market ]]; then
 else
     cluster_create mapred.jobtracker.restart.recover=true
 fi
+input=$CLUSTER/in output=$CLUSTER/out/words
+if [[ -n $on_hdfs ]]; then
+    hdfs_create 2
+    hdfs_for_jobs alice
+    input=/user/alice/in output=/user/alice/words
+fi
 cluster_start_jobtracker "$jobtracker"
 for ((tracker = 1; tracker <= trackers; tracker++)); do
     cluster_start_tasktracker "worker-$tracker"
@@ -87,13 +91,14 @@ cluster_wait_trackers "$trackers"
 words make "$maps" "$CLUSTER/in"
 chmod -R a+rX "$CLUSTER/in"
 mkdir -m 1777 "$CLUSTER/out"
+[[ -z $on_hdfs ]] || fs_shell alice -put "$CLUSTER/in" "$input"
 
 CLIENT_LIMIT_S=900
 began_ms=$(date +%s%3N)
 hadoop alice org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" wordcount \
     -Dmapreduce.jobclient.retry.policy.enabled=true -Dmapred.map.tasks.speculative.execution=false \
     -Dmapred.reduce.tasks.speculative.execution=false -Dmapred.reduce.tasks=$reduces "${options[@]}" \
-    "$CLUSTER/in" "$CLUSTER/out/words" >"$CLUSTER/client.log" 2>&1 &
+    "$input" "$output" >"$CLUSTER/client.log" 2>&1 &
 client=$!
 
 ports=() answers=()
@@ -107,6 +112,7 @@ for ((kill = 1; kill <= kills; kill++)); do
     killed_ms=$(date +%s%3N)
     killed_at=$(date -d "@${killed_ms:0:-3}.${killed_ms: -3}" '+%F %T,%3N')
     cluster_stop jobtracker KILL
+    wait_until 30 "the ports of the killed one to be free" cluster_ports_are_free
     cluster_start_jobtracker "$jobtracker"
     wait "$knocker"
     wait_until 60 "the trackers to come back" has_first_answer
@@ -119,6 +125,7 @@ status=0
 wait "$client" || status=$?
 ((status == 0)) || { cat "$CLUSTER/client.log"; fail "the stock client ended with $status"; }
 took_s=$((($(date +%s%3N) - began_ms) / 1000))
+[[ -z $on_hdfs ]] || fs_shell alice -get "$output" "$CLUSTER/out/words" >"$CLUSTER/get.log" 2>&1 || fail "no output: $(cat "$CLUSTER/get.log")"
 words check "$CLUSTER/in" $reduces "$CLUSTER/out/words"
 wanted=$((maps + reduces + 2))
 launched=$(launched_attempts | wc -l)
@@ -136,14 +143,16 @@ if [[ $jobtracker == java ]]; then
     exit
 fi
 
-told=$(ask_state "SELECT count(*) FROM attempt")
+told=$(cluster_state "SELECT count(*) FROM attempt")
 ((told == wanted && launched == wanted)) ||
     fail "$told attempts were launched ($launched by the TaskTrackers' logs), not $wanted: one for each task, a setup and a cleanup"
-again=$(ask_state "SELECT count(*) FROM attempt WHERE state <> 'SUCCEEDED' OR attempt NOT LIKE '%\_0' ESCAPE '\'")
+again=$(cluster_state "SELECT count(*) FROM attempt WHERE state <> 'SUCCEEDED' OR attempt NOT LIKE '%\_0' ESCAPE '\'")
 ((again == 0)) || fail "$again attempts were not the first of their task, or did not succeed"
-[[ $(ask_state "SELECT state FROM job") == SUCCEEDED ]] || fail "the job did not succeed"
-[[ $(ask_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || sleep 2
-[[ $(ask_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || fail "not all trackers have heard of the end"
+[[ $(cluster_state "SELECT state FROM job") == SUCCEEDED ]] || fail "the job did not succeed"
+[[ $(cluster_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || sleep 2
+[[ $(cluster_state "SELECT count(*) FROM pending_kill_job") == 0 ]] || fail "not all trackers have heard of the end"
+id=$(cluster_state "SELECT job FROM job")
+[[ -z $on_hdfs ]] || wait_until 30 "the files of $id to be removed" hdfs_has_no_files_of "$id" alice
 if [[ -n $market ]]; then
     market_wait_idle alice
     scheduler alice info=alice >"$CLUSTER/alice.xml"
@@ -153,9 +162,9 @@ fi
 
 # Once more, when the job is over: clients may still ask about it.
 cluster_stop jobtracker KILL
+wait_until 30 "the ports of the killed one to be free" cluster_ports_are_free
 mv "$CLUSTER/jobtracker.log" "$CLUSTER/jobtracker.log.last"
 cluster_start_jobtracker ours
-id=$(ask_state "SELECT job FROM job")
 job_client() { hadoop alice org.apache.hadoop.mapred.JobClient "$@" 2>>"$CLUSTER/client.log"; }
 job_client -status "$id" | grep -q 'Map input records=' || fail "the counters of $id are gone after a restart"
 events=$(job_client -events "$id" 0 1000 | grep -c SUCCEEDED) || true

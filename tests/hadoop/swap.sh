@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# swap.sh [--trackers N] [--maps N]
+# swap.sh [--trackers N] [--maps N] [--files hdfs]
 #
 # One JobTracker takes the place of the other under running stock TaskTrackers (2) and a stock client that is told to wait
 # (mapreduce.jobclient.retry.policy.enabled), in the middle of a stock streaming job of so many maps (30) and one reduce:
@@ -9,15 +9,21 @@
 #   there-again  from the Java one to ours, back, and to ours again
 #
 # Each job must keep its id and end with success and the right output, the client too; no attempt that we launch may have a number that was
-# used before. Prints what each leg took; ends with a line `N passed, N failed`, and 1 when any failed.
+# used before. With --files hdfs the files of jobs, inputs and outputs lie in a stock HDFS with two DataNodes, and nothing of a job may be left in its
+# staging and system directories. Prints what each leg took; ends with a line `N passed, N failed`, and 1 when any failed.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
-trackers=2 maps=30
+. "$LIVE_DIR/hdfs_cluster.sh"
+trackers=2 maps=30 on_hdfs=
 while (($# > 0)); do
     case $1 in
     --trackers) trackers=$2 ;;
     --maps) maps=$2 ;;
+    --files)
+        [[ $2 == hdfs ]] || fail "swap.sh: --files hdfs, not $2"
+        on_hdfs=1
+        ;;
     *) fail "swap.sh: unknown option $1" ;;
     esac
     shift 2
@@ -45,12 +51,17 @@ SCRIPT
     : >"$1/begun"
     : >"$1/ended"
     chmod -R a+rwX "$1"
+    input=$1/in output=$1/out
+    if [[ -n $on_hdfs ]]; then
+        input=/user/alice/${1##*/}/in output=/user/alice/${1##*/}/out
+        fs_shell alice -put "$1/in" "$input"
+    fi
 }
 
 start_client() {
     CLIENT_LIMIT_S=600 hadoop alice org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-streaming-1.2.1.jar" \
         -Dmapreduce.jobclient.retry.policy.enabled=true -Dmapreduce.jobclient.retry.policy.spec=2000,60,5000,60 -Dmapred.reduce.tasks=1 \
-        -input "$job/in" -output "$job/out" -mapper "sh $job/map.sh" -reducer "sh $job/reduce.sh" >"$job/client.log" 2>&1 &
+        -input "$input" -output "$output" -mapper "sh $job/map.sh" -reducer "sh $job/reduce.sh" >"$job/client.log" 2>&1 &
     client=$!
 }
 
@@ -60,16 +71,12 @@ swap_to() {
     swaps=$((swaps + 1))
     cluster_stop jobtracker "${2:-KILL}"
     # A Java one dies a moment after the process that holds its namespace.
-    wait_until 30 "the ports of the $jobtracker one to be free" ports_are_free
+    wait_until 30 "the ports of the $jobtracker one to be free" cluster_ports_are_free
     mv "$CLUSTER/jobtracker.log" "$CLUSTER/before-swap-$swaps.log"
     began_ms=$(date +%s%3N)
     cluster_start_jobtracker "$1"
     jobtracker=$1
     echo "  $1 listens $(($(date +%s%3N) - began_ms)) ms after its start"
-}
-
-ports_are_free() {
-    ! grep -qiE "^ *[0-9]+: [0-9A-F]+:($(printf '%04X|%04X' "$RPC_PORT" "$HTTP_PORT")) [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6
 }
 
 # Whether at least $1 attempts have done their work since line $2 of the notes.
@@ -86,6 +93,7 @@ wait_for_third() {
 judge() {
     local id ids
     (($1 == 0)) || { tail -n 20 "$job/client.log"; echo "the client ended with $1"; return 1; }
+    [[ -z $on_hdfs ]] || fs_shell alice -get "$output" "$job/out" || return 1
     cat "$job"/out/part-* | sed -E 's/^ *([0-9]+) ([^\t]*)\t*$/\2 \1/' | sort >"$job/result"
     { printf 'both %d\n' "$maps"; for ((number = 1; number <= maps; number++)); do echo "map$number 1"; done; } | sort >"$job/expected"
     diff "$job/expected" "$job/result" || { echo "the output is wrong"; return 1; }
@@ -95,6 +103,7 @@ judge() {
     # Numbers from 1000 on are ours: none may have begun twice.
     ids=$(grep -E '_[0-9]{4,}$' "$job/begun" | sort | uniq -d)
     [[ -z $ids ]] || { echo "began twice: $ids"; return 1; }
+    [[ -z $on_hdfs ]] || wait_until 30 "the files of $id to be removed" hdfs_has_no_files_of "$id" alice
 }
 
 # Prints how many attempts have begun, by the thousand of their numbers.
@@ -123,6 +132,10 @@ leg_there-again() {
 
 "$LIVE_DIR/fetch-jars.sh"
 cluster_create mapred.jobtracker.restart.recover=true
+if [[ -n $on_hdfs ]]; then
+    hdfs_create 2
+    hdfs_for_jobs alice
+fi
 swaps=0
 jobtracker=java
 cluster_start_jobtracker java

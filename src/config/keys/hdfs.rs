@@ -45,7 +45,7 @@ keys! {
     RETRY_POLICY_SPEC = "dfs.client.retry.policy.spec", Text, Some("10000,6,60000,10"),
         "How: pairs of a pause in ms and a number of tries.";
     HDFS_MONITOR = "mapreduce.jt.hdfs.monitor.enable", Flag, Some("false"),
-        "Whether the JobTracker watches the NameNode of its system directory, and is in safe mode while that is away or in safe mode: no task is handed out then, and none fails for good.";
+        "Whether the JobTracker is in safe mode while the NameNode of its system directory is away or in safe mode: no task is handed out then, and none fails for good.";
     HDFS_MONITOR_INTERVAL = "mapreduce.jt.hdfs.monitor.interval.ms", Number(Milliseconds, 100, INT), Some("5000"),
-        "How often it looks.";
+        "How often it looks at that NameNode, for `/readyz` also where the key above is `false`.";
 }

@@ -89,7 +89,7 @@ impl Leftovers {
         }
         for JobFiles { job, user, submit_dir, token_file } in &self.unfinished {
             needed.insert(*job);
-            if !system.is_whole(*job, token_file) {
+            if !system.is_whole(*job, token_file)? {
                 system.write(*job, user, submit_dir, token_file)?;
                 FaultPoint::LeftoversWritten.pass();
                 tracing::info!("rewrote the system directory of {job}");
@@ -149,6 +149,7 @@ mod tests {
     use crate::config::{Environment, LoadOptions, Settings};
     use crate::engine::{Engine, Fact, Restored};
     use crate::fs::{FileSystems, FileUri, LocalFileSystem};
+    use crate::hdfs::HdfsOptions;
     use crate::model::FactNumber;
     use crate::server::engine_config;
     use crate::server::owner::Owner;
@@ -214,6 +215,17 @@ mod tests {
         submissions.settle(leftovers).await;
         let left = LocalFileSystem.names_in(settings.directories.system.local_path().unwrap()).unwrap();
         assert_eq!(left, ["job_7_0002"]);
+    }
+
+    #[test]
+    fn whether_tokens_are_there_is_not_known_while_their_namenode_is_away() {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // Nothing listens on a port that is bound elsewhere.
+        let uri = FileUri::parse(&format!("hdfs://127.0.0.2:{}/system", closed.local_addr().unwrap().port())).unwrap();
+        let options = HdfsOptions { connect_retries: 0, ..HdfsOptions::default() };
+        let system = SystemDir::at(FileSystems::new("alice", Ok(options)).of(&uri), uri);
+        let error = system.is_whole(id("job_7_0001"), b"secret").unwrap_err();
+        assert!(error.is_temporary(), "{error}");
     }
 
     #[test]

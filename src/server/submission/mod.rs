@@ -47,6 +47,7 @@ pub use read::SubmissionRequest;
 pub use system_dir_at_start::{DirectoryError, SystemDirAtStart, make_directories};
 pub use uploads::Uploads;
 
+use awaited_files::is_safe_mode;
 use read::{ReadConf, Splits, SubmissionReader};
 use staging::{JobDirectory, StagingRoot};
 use system_dir::SystemDir;
@@ -241,7 +242,13 @@ impl Submissions {
             return Ok((reply, wait_for));
         };
         *stamped = wait_for;
-        self.write(id, &submitter, user, submit_dir, token_file).await?;
+        if let Err(error) = self.write(id, &submitter, user, submit_dir.clone(), token_file).await {
+            // A client that waits and retries needs its files; others leave them.
+            if !is_safe_mode(&error) {
+                self.remove_staging(id, submit_dir).await;
+            }
+            return Err(error);
+        }
         let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
         open_submission.is_settled = true;
         match reply {

@@ -93,9 +93,27 @@ impl SystemDir {
     }
 
     /// Whether the files for the trackers of a job are complete: unsynced files may be cut short after a power failure.
-    pub(super) fn is_whole(&self, job: JobId, token_file: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// The file system cannot be reached now, so that nothing is known of them.
+    pub(super) fn is_whole(&self, job: JobId, token_file: &[u8]) -> Result<bool, FsError> {
         let token = self.read(job, JOB_TOKEN, token_file.len() as u64);
-        token.is_ok_and(|token| token == token_file) && self.open(job, JOB_INFO, MAX_INFO_BYTES).is_ok()
+        let looked = token.and_then(|token| {
+            self.open(job, JOB_INFO, MAX_INFO_BYTES)?;
+            Ok(token == token_file)
+        });
+        match looked {
+            Err(error) if error.is_temporary() => Err(error),
+            looked => Ok(looked.unwrap_or(false)),
+        }
+    }
+
+    /// Whether files can be written there.
+    ///
+    /// # Errors
+    /// [`FsError`]: its file system cannot be reached.
+    pub(super) fn is_writable(&self) -> Result<bool, FsError> {
+        self.files.is_writable(&self.uri)
     }
 
     /// Whether a JobTracker, ours or a Java one, has left everything needed to adopt a job.
@@ -223,11 +241,11 @@ mod tests {
             system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap();
             cluster.leave_open("mapred", &format!("/system/job_7_0001/{open}"));
             if open == "jobToken" {
-                assert!(!system.is_whole(job, b"secret"));
+                assert!(!system.is_whole(job, b"secret").unwrap());
                 assert!(system.read_job_token(job).is_err());
             }
             system.write(job, "alice", "hdfs://n/staging", b"secret").unwrap();
-            assert!(system.is_whole(job, b"secret"), "{open}");
+            assert!(system.is_whole(job, b"secret").unwrap(), "{open}");
             assert_eq!(cluster.content("/system/job_7_0001/jobToken").as_deref(), Some(&b"secret"[..]));
         }
         let state = cluster.state.lock();

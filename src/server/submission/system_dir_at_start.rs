@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::Settings;
 use crate::engine::ForeignState;
-use crate::fs::FsError;
+use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
 use crate::store::LoadedState;
 
@@ -19,7 +19,7 @@ pub struct SystemDirAtStart {
     jobs: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     was_another_here: bool,
-    /// Why its file system could not be reached, if so: nothing is known of it then.
+    /// Why its file system could not be reached, or that it was in safe mode, if so: nothing is known of it then.
     unread: Option<String>,
 }
 
@@ -65,14 +65,19 @@ pub enum DirectoryError {
     /// The staging root.
     #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
     StagingRoot(FsError),
+    /// The NameNode of the system directory is in safe mode: files that it names can perhaps not be read, and none can be written.
+    #[error("the NameNode of {0} is in safe mode")]
+    SafeMode(FileUri),
 }
 
 impl DirectoryError {
     /// Whether a later try may succeed.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        let (DirectoryError::System(error) | DirectoryError::StagingRoot(error)) = self;
-        error.is_temporary()
+        match self {
+            DirectoryError::System(error) | DirectoryError::StagingRoot(error) => error.is_temporary(),
+            DirectoryError::SafeMode(_) => true,
+        }
     }
 }
 
@@ -98,6 +103,10 @@ impl SystemDirAtStart {
     fn read_now(settings: &Settings) -> Result<Self, DirectoryError> {
         make_directories(settings)?;
         let system = SystemDir::new(settings);
+        // After its own start it names directories before DataNodes have reported what the files in them consist of.
+        if !system.is_writable().map_err(DirectoryError::System)? {
+            return Err(DirectoryError::SafeMode(settings.directories.system.clone()));
+        }
         let jobs = system.jobs().map_err(DirectoryError::System)?.into_iter().collect();
         let was_another_here = system.has_foreign_start_marker().map_err(DirectoryError::System)?;
         Ok(Self { system, jobs, was_another_here, unread: None })

@@ -7,7 +7,6 @@
 # disturbs it; `unstable`, if set, is a pattern of lines of the record that are meant to differ (docs/differences.md). It may use
 #   open_gate m|r                      lets the waiting maps or reduces of the job go on
 #   worker_of ATTEMPT                  the tracker that was told to launch the attempt `m_000000_0` of the job first
-#   signal_worker HOST SIGNAL          to every process of the tracker's namespace
 #   freeze_child ATTEMPT               stops the JVM of the attempt and sets CHILD to its process; fails while there is none
 #   await_trackers N                   waits until the JobTracker counts N live trackers
 #   await_event STATE PATTERN [N]      waits until N attempts like m_000000_0 have come to that end
@@ -38,26 +37,6 @@ worker_of() {
     log=$(grep -l "LaunchTaskAction (registerTask): ${JOB/job/attempt}_$1 " "$CLUSTER"/worker-*.log | head -n 1)
     log=${log##*/}
     echo "${log%.log}"
-}
-
-# Prints the processes of the tracker's namespace, by their ids outside.
-worker_processes() {
-    local inside
-    inside=$(readlink "/proc/${CLUSTER_PIDS[$1]}/ns/pid_for_children")
-    [[ $inside == pid:* && $inside != "$(readlink /proc/self/ns/pid)" ]] || fail "the tracker $1 has no namespace of its own"
-    # Not by -lname, to which the brackets of the name are a pattern.
-    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -printf '%p %l\n' 2>/dev/null || true; } |
-        awk -F '[/ ]' -v inside="$inside" '$NF == inside { print $3 }'
-}
-
-signal_worker() {
-    local process processes
-    kill -0 "${CLUSTER_PIDS[$1]:-none}" 2>/dev/null || return 0
-    processes=$(worker_processes "$1")
-    [[ -n $processes ]] || fail "the tracker $1 has no processes"
-    for process in $processes; do
-        kill -"$2" "$process" 2>/dev/null || true
-    done
 }
 
 freeze_child() {
@@ -189,8 +168,8 @@ fault_ended() {
     echo "trackers, maps, reduces: $(cluster_counts)"
     echo "left of the job:" "$(leftovers)"
     tail -n 5 "$FAULT_FOLDER/client.log"
-    (signal_worker worker-1 CONT) || true
-    (signal_worker worker-2 CONT) || true
+    (cluster_signal worker-1 CONT) || true
+    (cluster_signal worker-2 CONT) || true
     client -kill "$JOB" || true
     kill "$CLIENT" 2>/dev/null || true
 }

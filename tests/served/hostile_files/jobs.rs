@@ -185,3 +185,20 @@ fn what_is_removed_is_the_jobs_own_directory() {
         crate::daemon::child::wait_for_files(area, || !folder.exists());
     });
 }
+
+#[test]
+fn a_job_whose_files_for_trackers_cannot_be_written_leaves_nothing() {
+    let stage = Stage::new(DaemonFolders::new(""));
+    let (id, folder) = stage.staged("alice");
+    let system = stage.place.path("hadoop/mapred/system");
+    let away = system.with_file_name("away");
+    fs::rename(&system, &away).unwrap();
+    fs::write(&system, "").unwrap();
+    let refused = stage.submit("alice", id, &folder).unwrap_err();
+    assert!(refused.contains(system.to_str().unwrap()), "{refused}");
+    assert!(!folder.exists(), "a stock client leaves them");
+    fs::remove_file(&system).unwrap();
+    fs::rename(&away, &system).unwrap();
+    let (id, folder) = stage.staged("alice");
+    stage.submit("alice", id, &folder).unwrap();
+}

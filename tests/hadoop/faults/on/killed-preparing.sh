@@ -6,10 +6,10 @@ unstable='cleanup _0$'
 
 happen() {
     # Trackers that do not call can be given nothing; they are back long before they count as lost.
-    signal_worker worker-1 STOP
-    signal_worker worker-2 STOP
+    cluster_signal worker-1 STOP
+    cluster_signal worker-2 STOP
     job_submit "$1" 2 pass 1 pass
     client -kill "$JOB" >>"$1/client.log" 2>&1
-    signal_worker worker-1 CONT
-    signal_worker worker-2 CONT
+    cluster_signal worker-1 CONT
+    cluster_signal worker-2 CONT
 }

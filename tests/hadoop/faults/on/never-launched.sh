@@ -5,11 +5,11 @@ state=SUCCEEDED
 
 happen() {
     # The other tracker alone takes the setup.
-    signal_worker worker-1 STOP
+    cluster_signal worker-1 STOP
     job_submit "$1" 4 gate 1 pass
     block_fetching worker-1
     await_event SUCCEEDED m_000005_0
-    signal_worker worker-1 CONT
+    cluster_signal worker-1 CONT
     await_event FAILED 'm_00000[0-3]_0' 2
     unblock_fetching worker-1
     open_gate m

@@ -5,11 +5,11 @@ state=SUCCEEDED
 happen() {
     job_submit "$1" 4 gate 1 gate
     job_await_attempts "$1" 4 'm_*_0'
-    signal_worker worker-1 STOP
+    cluster_signal worker-1 STOP
     open_gate m
     await_trackers 1
     job_await_attempts "$1" 2 'm_*_1'
-    signal_worker worker-1 CONT
+    cluster_signal worker-1 CONT
     await_trackers 2
     open_gate r
 }

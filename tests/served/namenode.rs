@@ -237,6 +237,8 @@ fn what_the_namenode_or_the_datanodes_refuse_is_one_line_and_leaves_nothing() {
         ("addBlock", &system, "java.io.IOException", full),
     ];
     for (call, below, class, message) in cases {
+        // Those of a job whose files for trackers cannot be written are removed.
+        stage.stage(id, &[]);
         stage.hdfs.refuse(call, "", below, (class, message));
         let (class, text) = stage.submit(id).unwrap_err();
         assert!(text.contains(message) && text.contains(below) && text.lines().count() == 1, "{call} {class}: {text}");
@@ -245,6 +247,7 @@ fn what_the_namenode_or_the_datanodes_refuse_is_one_line_and_leaves_nothing() {
         assert_eq!(stage.state(id), None);
         stage.beat(1 + stage.hdfs.state.lock().connections);
     }
+    stage.stage(id, &[]);
     // Every replica of job.xml is corrupt, or cannot be reached.
     let block = stage.hdfs.state.lock().files[&format!("{staging}/job.xml")].blocks[0];
     for (fault, words) in [(Fault::Rots(8), "wrong checksum"), (Fault::Closes, "the connection ended")] {

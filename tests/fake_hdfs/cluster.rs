@@ -41,7 +41,7 @@ pub enum Fault {
     Rots(usize),
     /// Acknowledges this packet as failed.
     FailsPacket(usize),
-    /// Acknowledges this packet as another one, where it is the first of a pipeline.
+    /// Acknowledges this packet as another one, where it is the first of a pipeline; sends a reader this one as another.
     MisnumbersPacket(usize),
     /// Also cannot recover blocks; takes so many packets.
     DiesAfter(usize),
@@ -134,6 +134,8 @@ pub struct State {
     pub refusals: Vec<Refusal>,
     /// The NameNode takes calls and answers none.
     pub is_silent: bool,
+    /// Calls that it holds for that.
+    pub held: u32,
     /// The NameNode closes each connection without a word.
     pub is_closing: bool,
     /// Connections to the NameNode, to be cut.
@@ -266,6 +268,7 @@ impl Cluster {
                 state.open_connections.extend(stream.try_clone());
                 state.is_closing
             };
+            shared.notify();
             if !is_closing {
                 namenode::serve(&stream, shared);
             }

@@ -114,7 +114,8 @@ fn read_answer(shared: &Shared, index: usize, read: &ReadRequest, fault: Option<
         let whole = (end - at) / chunk * chunk;
         let count = if whole == 0 { end - at } else { whole.min(packet) };
         let start = sent.len();
-        encode_packet(&mut sent, at as i64, sequence, at + count == end, &replica.bytes[at..at + count], checksums);
+        let said = sequence + i64::from(fault == Some(Fault::MisnumbersPacket(sequence as usize)));
+        encode_packet(&mut sent, at as i64, said, at + count == end, &replica.bytes[at..at + count], checksums);
         if let Some(Fault::Rots(bit)) = fault
             && (at * 8..(at + count) * 8).contains(&bit)
         {

@@ -40,7 +40,9 @@ pub fn serve(mut stream: &TcpStream, shared: &Shared) {
     let Ok(user) = read_opening(stream) else { return };
     while let Ok(frame) = read_frame(stream) {
         let call = decode_hdfs_call(&frame).unwrap();
+        shared.change(|state| state.held += 1);
         shared.wait_until(|state| !state.is_silent);
+        shared.change(|state| state.held -= 1);
         let answer = {
             let mut state = shared.lock();
             let fault = state.note(&call.call);

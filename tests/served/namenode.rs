@@ -388,6 +388,26 @@ fn a_history_that_may_not_be_written_and_a_copy_on_an_unknown_scheme_are_named()
     drop(serving);
 }
 
+/// As 1.2.1 with `mapreduce.jt.hdfs.monitor.enable`.
+#[test]
+fn a_namenode_that_is_watched_puts_the_daemon_into_safe_mode_while_it_is_away() {
+    let mut stage = Stage::new(&[None]);
+    let watch = ["mapreduce.jt.hdfs.monitor.enable=true", "mapreduce.jt.hdfs.monitor.interval.ms=100"];
+    stage.place.overrides.extend(watch.map(str::to_owned));
+    let serving = stage.place.start();
+    let id = stage.new_id();
+    stage.stage(id, &[]);
+    stage.hdfs.stop_namenode();
+    serving.log.wait_for("safe mode: the file system of mapred.system.dir cannot be used");
+    let (class, text) = stage.submit(id).unwrap_err();
+    assert_eq!(class, SAFE_MODE, "{text}");
+    stage.beat(1);
+    stage.hdfs.start_namenode();
+    serving.log.wait_for("the file system of mapred.system.dir can be used again");
+    stage.accepted(id);
+    assert_said_once(&serving.kill(), "cannot be used; no job is accepted");
+}
+
 /// What a server at the NameNode's address says, until the test is over.
 fn server(answer: Vec<u8>) -> u16 {
     use std::io::Write;

@@ -135,6 +135,22 @@ fn a_token_ends_at_its_time_and_keys_roll() {
 }
 
 #[test]
+fn no_renewal_leads_beyond_the_longest_life() {
+    let mut cluster = cluster();
+    let token = get(&mut cluster, "alice", "oozie");
+    let max_ms = identifier(&token).max_ms;
+    let mut until_ms = 0;
+    for _ in 0..3 {
+        cluster.pass_ms(25_000);
+        until_ms = renew(&mut cluster, &token, "oozie").unwrap();
+    }
+    assert_eq!(until_ms, max_ms);
+    cluster.pass_ms(25_001);
+    cluster.timer();
+    assert_eq!(cluster.engine.delegation.in_force(), 0);
+}
+
+#[test]
 fn a_clock_that_is_set_back_makes_no_timer_ring_for_ever() {
     let mut cluster = cluster();
     get(&mut cluster, "alice", "oozie");

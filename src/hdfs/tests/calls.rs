@@ -224,7 +224,42 @@ fn a_client_outlives_its_namenode() {
     assert!(error.is_temporary() && error.to_string().contains("cannot connect"), "{error}");
     cluster.start_namenode();
     assert!(client.status(&path("/f")).unwrap().is_some());
+    // A connection that has ended meanwhile is not used: nothing is to be looked at after an answer that was never to come.
+    cluster.stop_namenode();
+    cluster.start_namenode();
+    cluster.state.lock().calls.clear();
     assert!(client.delete(&path("/f"), false).unwrap());
+    assert_eq!(cluster.state.lock().calls, ["delete"]);
+}
+
+#[test]
+fn few_connections_are_kept_and_none_for_long() {
+    let cluster = Cluster::start(&[]);
+    let client = cluster.client();
+    let ask_at_once = |count: u32| {
+        cluster.state.lock().is_silent = true;
+        std::thread::scope(|scope| {
+            let calls: Vec<_> = (0..count).map(|_| scope.spawn(|| client.is_in_safe_mode().unwrap())).collect();
+            cluster.state.wait_until(|state| state.held == count);
+            cluster.state.change(|state| state.is_silent = false);
+            for call in calls {
+                call.join().unwrap();
+            }
+        });
+        cluster.state.lock().connections
+    };
+    assert_eq!(ask_at_once(4), 4);
+    assert_eq!(ask_at_once(4), 6, "two of four were kept");
+    let options = HdfsOptions { max_idle_ms: 50, call_timeout: Duration::from_millis(500), ..Cluster::options() };
+    let client = cluster.client_with(options);
+    client.is_in_safe_mode().unwrap();
+    cluster.state.lock().is_silent = true;
+    // Half a second goes by.
+    assert!(matches!(client.as_user("h2").is_in_safe_mode(), Err(HdfsError::Silent { .. })));
+    cluster.state.change(|state| state.is_silent = false);
+    let before = cluster.state.lock().connections;
+    client.is_in_safe_mode().unwrap();
+    assert_eq!(cluster.state.lock().connections, before + 1);
 }
 
 /// Each name is resolved when it is connected to, and each of its addresses tried.

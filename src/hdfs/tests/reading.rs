@@ -153,6 +153,15 @@ fn two_files_are_never_read_as_one() {
 }
 
 #[test]
+fn packets_are_taken_in_their_order_only() {
+    let cluster = Cluster::start(&[Some(Fault::MisnumbersPacket(0))]);
+    cluster.add_file("/f", &bytes(BLOCK));
+    let mut reader = cluster.client().open(&path("/f")).unwrap();
+    let text = read_all(&mut reader).unwrap_err().to_string();
+    assert!(text.contains("packet 1 at byte 0 instead of packet 0 at byte 0"), "{text}");
+}
+
+#[test]
 fn where_every_replica_is_corrupt_all_are_reported_and_named() {
     let cluster = Cluster::start(&[Some(Fault::Rots(8 * 40)), Some(Fault::Rots(8 * 41))]);
     cluster.add_file("/f", &bytes(BLOCK));

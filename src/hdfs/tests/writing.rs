@@ -183,6 +183,19 @@ fn a_write_goes_well_whichever_answer_is_lost() {
 }
 
 #[test]
+fn a_file_of_another_that_is_closed_meanwhile_is_not_taken_for_ours() {
+    let cluster = Cluster::start(&[None]);
+    let mut writer = cluster.client().create(&path("/f"), CreateOptions::default()).unwrap();
+    writer.write_all(&bytes(BLOCK)).unwrap();
+    // Our lease is over, and another has written the file; then an answer is lost.
+    cluster.add_file("/f", &bytes(3));
+    cluster.fail_calls(&[("complete", CallFault::LostBefore)]);
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.exception_kind(), Some(ExceptionKind::LeaseExpired), "{error}");
+    assert_eq!(cluster.content("/f"), Some(bytes(3)), "and it is left alone");
+}
+
+#[test]
 fn leases_and_pipelines_are_kept_while_a_file_is_open() {
     let cluster = Cluster::start(&[None]);
     let mut options = Cluster::options();

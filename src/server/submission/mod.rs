@@ -190,9 +190,9 @@ impl Submissions {
             // Refused, or a known job: a repeated call gets the same answer.
             return Ok(first);
         }
-        self.awaited_files.check()?;
         // The engine knows the submission from here on; an early return abandons it.
         let mut open_submission = OpenSubmission { owner: &self.owner, id, is_settled: false };
+        self.awaited_files.check()?;
         if let Some(text) = store_refusal(&self.owner.store_health(), self.owner.is_overloaded()) {
             return Err(RemoteError::io(text));
         }

@@ -369,4 +369,34 @@ mod tests {
             assert_eq!(place.open("daemon").is_ok(), is_good);
         }
     }
+
+    /// On a NameNode the submitter's rights count, and owners are names.
+    #[test]
+    fn on_a_namenode_a_job_is_reached_as_its_submitter_and_belongs_to_it() {
+        use crate::hdfs::tests::fake_hdfs::cluster::Cluster;
+
+        const DENIED: &str = "org.apache.hadoop.security.AccessControlException";
+        let cluster = Cluster::stock(&[None]);
+        let root = FileUri::parse(&format!("{}/user", cluster.uri())).unwrap();
+        let files = FileSystems::with_defaults("mapred");
+        let staging = StagingRoot { files, root: root.clone(), accounts: Arc::new(Accounts::new()) };
+        let job: JobId = "job_7_0001".parse().unwrap();
+        for (user, owner) in [("alice", "alice"), ("bob", "mallory")] {
+            cluster.add_file_of(owner, &format!("/user/{user}/.staging/{job}/job.xml"), b"text", 128);
+        }
+        cluster.refuse("", "mapred", "/user", (DENIED, "Permission denied: user=mapred"));
+        let open = |user: &str| staging.open(user, job, &format!("{root}/{user}/.staging/{job}"));
+        assert_eq!(open("alice").unwrap().read("job.xml", 4).unwrap(), b"text");
+        assert_eq!(staging.size_of("alice", job), 4);
+        let error = open("bob").unwrap_err().to_string();
+        assert!(error.contains("/bob/.staging belongs to mallory; expected a folder of the submitter"), "{error}");
+        let named = |user: &str| format!("{root}/{user}/.staging/{job}");
+        assert!(staging.remove(job, &named("bob")).is_err());
+        assert!(staging.remove(job, &named("alice")).unwrap() && !staging.remove(job, &named("alice")).unwrap());
+        let kept = |path: &str| cluster.state.lock().directories.contains_key(path);
+        assert!(kept("/user/bob/.staging/job_7_0001") && !kept("/user/alice/.staging/job_7_0001"));
+        cluster.refuse("", "alice", "/user/alice", (DENIED, "Permission denied: user=alice"));
+        let error = open("alice").unwrap_err();
+        assert!(error.to_string().contains("Permission denied: user=alice") && !error.is_temporary(), "{error}");
+    }
 }

@@ -197,7 +197,11 @@ restart_datanodes() {
     hdfs_wait_datanodes $((datanode_starts + 2))
 }
 
-datanodes_are_gone() { ! grep -qiE "^ *[0-9]+: [0-9A-F]+:($(printf '%04X|%04X' "$(datanode_port 1)" "$(datanode_port 2)")) [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6; }
+datanodes_are_gone() {
+    local ports
+    ports=$(printf '%04X|%04X' "$(datanode_port 1)" "$(datanode_port 2)")
+    ! grep -qiE "^ *[0-9]+: [0-9A-F]+:($ports) [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6
+}
 
 check_full() {
     local job mapper="sh $CLUSTER/waits.sh"

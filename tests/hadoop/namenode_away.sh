@@ -38,7 +38,8 @@ JOB_LIMIT_S=600
 
 show_logs() { note "$(tail -n 20 "$CLUSTER/jobtracker.log")"; }
 
-# submit NAME [-D KEY=VALUE]...: a stock word count with that output, in the background; sets name, job (its id, once the client has said it) and client.
+# submit NAME [-D KEY=VALUE]...: a stock word count with that output, in the background; sets name and client, and job once the client has
+# said its id (has_id).
 submit() {
     name=$1 job=
     shift
@@ -55,7 +56,10 @@ has_id() {
 }
 
 # Prints how many maps of the job are done.
-maps_done() { cluster_state "SELECT count(*) FROM attempt WHERE job = '$job' AND attempt LIKE '%\_m\_%' ESCAPE '\' AND role = 'work' AND state = 'SUCCEEDED'"; }
+maps_done() {
+    cluster_state "SELECT count(*) FROM attempt
+        WHERE job = '$job' AND attempt LIKE '%\_m\_%' ESCAPE '\' AND role = 'work' AND state = 'SUCCEEDED'"
+}
 has_maps_done() { (($(maps_done) >= $1)); }
 
 await_third() {
@@ -196,7 +200,8 @@ check_safe-mode() {
 
 check_restarted() {
     local done
-    sed -i 's|</configuration>|<property><name>mapreduce.jt.hdfs.monitor.enable</name><value>true</value></property></configuration>|' "$CLUSTER/conf/mapred-site.xml"
+    local watch='<property><name>mapreduce.jt.hdfs.monitor.enable</name><value>true</value></property>'
+    sed -i "s|</configuration>|$watch&|" "$CLUSTER/conf/mapred-site.xml"
     submit restarted
     await_third
     kill_namenode

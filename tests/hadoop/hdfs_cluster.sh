@@ -5,7 +5,8 @@
 #   hdfs_start_namenode             formats it the first time; returns when its port is open
 #   hdfs_start_datanode NUMBER      from 1; hdfs_wait_datanodes N returns when so many are registered
 #   datanode_port NUMBER            its data port
-#   hdfs_for_jobs USER...           after hdfs_create: starts all of it, with homes of these users; the cluster's files of jobs lie there
+#   hdfs_for_jobs [N]               after hdfs_create: starts it with the first N DataNodes (default all); the files of jobs lie there, and
+#                                   each user may make folders in /user, /tmp and /benchmarks
 #   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
 
 hdfs_create() {
@@ -23,20 +24,17 @@ hdfs_create() {
 }
 
 hdfs_for_jobs() {
-    local user number
+    local number datanodes=${1:-$DATANODES}
     HDFS_SYSTEM=/mapred/system HDFS_STAGING=/user
     # The superuser of HDFS is the one that started it.
     OURS_AS=("$LIVE_DIR/isolated.sh" --user "$DAEMON_USER")
     cluster_conf localhost "$CLUSTER/conf"
     hdfs_start_namenode
-    for ((number = 1; number <= DATANODES; number++)); do
+    for ((number = 1; number <= datanodes; number++)); do
         hdfs_start_datanode "$number"
     done
-    hdfs_wait_datanodes "$DATANODES"
-    for user in "$@"; do
-        fs_shell "$DAEMON_USER" -mkdir "/user/$user"
-        fs_shell "$DAEMON_USER" -chown "$user" "/user/$user"
-    done
+    hdfs_wait_datanodes "$datanodes"
+    fs_shell "$DAEMON_USER" -D dfs.umaskmode=000 -mkdir /user /tmp /benchmarks
 }
 
 datanode_port() { echo "${HDFS_PORTS[$((3 * $1 - 1))]}"; }

@@ -52,7 +52,6 @@ fs_shell "$DAEMON_USER" -D dfs.umaskmode=000 -put "$CLUSTER"/inputs/* /user
 cluster_start_jobtracker ours
 kind=built-in
 cluster_start_worker "$host"
-cluster_wait_trackers 1
 run_jobs streaming submitted
 cluster_stop "$host"
 mv "$CLUSTER/$host" "$CLUSTER/built-in"

@@ -36,7 +36,7 @@ impl JobValues {
     }
 
     /// The folder below which the user's copy lies; none: there is no copy (1.2.1 `JobInfo.getJobHistoryLogLocationForUser`). A relative
-    /// one is the job's, as its tasks find their output; 1.2.1 takes it for one of the JobTracker's user.
+    /// one is below the job's working directory, as its tasks find it.
     pub(super) fn user_folder(&self, output: Option<&str>) -> Option<String> {
         let folder = self.user_location.as_deref().or(output)?;
         if folder == HistorySettings::NO_COPY {

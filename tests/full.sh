@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
-# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, an HDFS whose NameNode goes away and
-# whose DataNodes are full or have lost blocks, a daemon that is killed fifty times under a bidding load, fifty times around switches of the
-# scheduler, twenty times under an array of containers whose workers are killed, too, and at every passing of each fault point, and for
-# three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients, the pages about applications
-# pasted, alone and beside a stock TaskTracker, an array beside HyperQueue, jobs and containers of two users with their bills, three bidders
-# on stock TaskTrackers, ten thousand connections and other overload, attacks of real size, the dependencies' licences and known holes, ten
-# million mutated frames, a Debian package in a clean root and under a systemd, three machines by docs/install.md, half a minute
-# (FUZZ_SECONDS) of each fuzz target, and a hundred million simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the
-# end a line `N passed, N failed, N skipped`; 1 when any failed.
+# clients, on files of this machine and on HDFS, the example jobs on HDFS under both JobTrackers, the same scripted heartbeats to both, jobs
+# during which the one takes the other's place, an HDFS whose NameNode goes away and whose DataNodes are full or have lost blocks, a daemon
+# that is killed fifty times under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers
+# whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,
+# one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array
+# beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, ten thousand connections and
+# other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean
+# root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million
+# simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when any
+# failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -265,6 +266,8 @@ step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh
 step "our HDFS client beside FsShell" tests/hadoop/hdfs.sh --whole
+step "stock jobs on HDFS under both JobTrackers" tests/hadoop/hdfs_jobs.sh
+step "streaming jobs on HDFS in every mixture" tests/hadoop/matrix.sh --files hdfs
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
 # The sources of Hadoop 1.2.1 are not fetched here.
 if [[ -n ${JOBTRACKER_HADOOP_SOURCE:-} ]]; then

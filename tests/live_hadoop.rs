@@ -118,6 +118,14 @@ fn our_hdfs_client_and_the_stock_one_read_what_the_other_wrote() {
 }
 
 #[test]
+fn every_map_is_data_local_where_one_datanode_and_one_worker_share_a_host() {
+    if skip("every_map_is_data_local_where_one_datanode_and_one_worker_share_a_host") {
+        return;
+    }
+    assert_eq!(run("tests/hadoop/one_datanode.sh", &[]), "3 passed, 0 failed");
+}
+
+#[test]
 fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;

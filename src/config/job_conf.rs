@@ -83,6 +83,8 @@ pub struct JobConf {
     pub locality_wait_factor: PartsPerMillion,
     /// Directory of the user's copy of the history; `none`: no copy, `None`: the output directory.
     pub history_user_location: Option<String>,
+    /// Directory below which its relative paths lie.
+    pub working_dir: Option<String>,
     /// Users and groups, besides owner and administrators, that may read details.
     pub acl_view: String,
     /// Users and groups, besides owner and administrators, that may kill and reorder it.
@@ -163,6 +165,7 @@ impl JobConf {
             reduce_input_limit_bytes: configuration.limit(&keys::REDUCE_INPUT_LIMIT, 1)?,
             locality_wait_factor: configuration.ratio(&keys::LOCALITY_WAIT_FACTOR)?,
             history_user_location: text(&keys::HISTORY_USER_LOCATION)?,
+            working_dir: text(&keys::WORKING_DIR)?,
             acl_view: text_or_empty(&keys::JOB_ACL_VIEW)?,
             acl_modify: text_or_empty(&keys::JOB_ACL_MODIFY)?,
             restart_recover: configuration.flag(&keys::JOB_RESTART_RECOVER)?,

@@ -81,6 +81,12 @@ impl FileUri {
         Self::read(text, self.namenode.as_ref())
     }
 
+    /// Whether a text is a path without scheme and root: clients resolve one below `mapred.working.dir`.
+    #[must_use]
+    pub fn is_relative(text: &str) -> bool {
+        scheme(text).is_none() && !text.is_empty() && !text.starts_with('/')
+    }
+
     /// Reads a value of `fs.default.name`; of old it may be `local` or `host:port` (1.2.1 `FileSystem.fixName`). Its path counts for
     /// nothing.
     ///

@@ -62,6 +62,18 @@ impl OpenFile {
         }
     }
 
+    /// Fills the buffer, unless the file or, on HDFS, its block ends before: one read of a stock client (1.2.1 `FSInputChecker.read`,
+    /// `DFSInputStream.read`).
+    ///
+    /// # Errors
+    /// As [`Read::read`].
+    pub fn read_full(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            OpenFile::Local(file) => file.file.read(into),
+            OpenFile::Hdfs(file) => file.reader.read_in_block(into),
+        }
+    }
+
     /// The whole content, of at most `max_bytes`; never holds more than one byte beyond that in memory, however the file grows meanwhile.
     ///
     /// # Errors

@@ -101,6 +101,26 @@ impl HdfsReader {
         self.read(buffer)
     }
 
+    /// Fills the buffer, unless the block at the position or the file ends before (1.2.1 `DFSInputStream.read`).
+    ///
+    /// # Errors
+    /// As [`Read::read`], when nothing is read.
+    pub fn read_in_block(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.read(&mut buffer[count..]) {
+                Ok(read) => count += read,
+                // The next read finds it again.
+                Err(_) if count > 0 => break,
+                Err(error) => return Err(error),
+            }
+            if self.open.as_ref().is_none_or(OpenBlock::is_at_end) {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
     /// Why there are no locations.
     fn missing(&self) -> Result<HdfsError, HdfsError> {
         let (address, path) = (self.namenode.address().to_owned(), self.path.to_string());

@@ -63,7 +63,8 @@ pub struct ReadRules {
 struct Counted {
     file: OpenFile,
     read_bytes: u64,
-    /// A stock task reads this far whatever the lines are; from there on block by block.
+    /// A stock task reads this far whatever the lines are; from there on block by block. 0 on HDFS, where each read ends with the
+    /// file's block, too.
     sure_bytes: u64,
     block_bytes: u64,
 }
@@ -73,7 +74,7 @@ impl Read for Counted {
         let left_bytes = self.sure_bytes.checked_sub(self.read_bytes).filter(|left| *left > 0);
         let most = usize::try_from(left_bytes.unwrap_or(self.block_bytes)).unwrap_or(usize::MAX);
         let most = room.len().min(most);
-        let read = self.file.read(&mut room[..most])?;
+        let read = self.file.read_full(&mut room[..most])?;
         self.read_bytes += read as u64;
         Ok(read)
     }
@@ -106,6 +107,7 @@ impl SplitReader {
         let block_bytes = rules.block_bytes.max(1);
         // The byte after the split, too: a line that begins there belongs to it.
         let sure_bytes = match end {
+            _ if split.file.namenode().is_some() => 0,
             Some(end) => (end - start).saturating_add(1).div_ceil(block_bytes).saturating_mul(block_bytes),
             None => u64::MAX,
         };

@@ -5,7 +5,8 @@
 #   hdfs_start_namenode             formats it the first time; returns when its port is open
 #   hdfs_start_datanode NUMBER      from 1; hdfs_wait_datanodes N returns when so many are registered
 #   datanode_port NUMBER            its data port
-#   hdfs_for_jobs USER...           after hdfs_create: starts all of it, with homes of these users; the cluster's files of jobs lie there
+#   hdfs_for_jobs [N] [USER]...     after hdfs_create: starts it with the first N DataNodes (default all), with homes of these users; the files of
+#                                   jobs lie there, and each user may make folders in /user, /tmp and /benchmarks
 #   hdfs_has_no_files_of JOB USER   whether nothing of the job is left in system and staging directory
 #   hdfs_admin [ARG]...             stock DFSAdmin, as HDFS's superuser: $HDFS_USER, $DAEMON_USER unless that is set
 #   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
@@ -27,15 +28,20 @@ hdfs_create() {
 }
 
 hdfs_for_jobs() {
-    local user number
+    local number user datanodes=$DATANODES
+    if [[ ${1:-} =~ ^[0-9]+$ ]]; then
+        datanodes=$1
+        shift
+    fi
     HDFS_SYSTEM=/mapred/system HDFS_STAGING=/user
     OURS_AS=("$LIVE_DIR/isolated.sh" --user "$DAEMON_USER")
     cluster_conf localhost "$CLUSTER/conf"
     hdfs_start_namenode
-    for ((number = 1; number <= DATANODES; number++)); do
+    for ((number = 1; number <= datanodes; number++)); do
         hdfs_start_datanode "$number"
     done
-    hdfs_wait_datanodes "$DATANODES"
+    hdfs_wait_datanodes "$datanodes"
+    fs_shell "$HDFS_USER" -D dfs.umaskmode=000 -mkdir /user /tmp /benchmarks
     for user in "$@"; do
         fs_shell "$HDFS_USER" -mkdir "/user/$user"
         fs_shell "$HDFS_USER" -chown "$user" "/user/$user"

@@ -5,7 +5,8 @@
 # and the framework's counters with those in recorded/matrix, which Hadoop alone left. Mixed: a stock TaskTracker and a built-in one
 # on each job, fetching map output from each other. Ends with a line `N agree, N differ`, and 1 when any differs. With --record nothing is
 # compared: what the first of the cells gives goes into the folder. With --files hdfs all files of jobs lie in a stock
-# HDFS with two DataNodes, and the first of the cells is what the others are compared with.
+# HDFS with two DataNodes on the hosts of the workers, the numbers of data-local maps are compared, too, and the first of the cells is what the
+# others are compared with.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
@@ -120,7 +121,12 @@ run_job() {
     # The Java JobTracker leaves the history of a job beside its output.
     (cd out && find . -path ./_logs -prune -o -type f -printf '%P\n' | sort | xargs sha1sum) >files
     "$PROGRAM" job counters "$job" --conf "$CLUSTER/conf" --json >counters.json
-    python3 "$JOBS_DIR/certain_counters.py" counters.json "$([[ -n $on_hdfs ]] && echo 0 || echo "${#CLUSTER}")" "$vague" >counters
+    if [[ -n $on_hdfs ]]; then
+        # Each host has all of the input.
+        python3 "$JOBS_DIR/certain_counters.py" counters.json 0 "$vague" 'local map tasks' >counters
+    else
+        python3 "$JOBS_DIR/certain_counters.py" counters.json "${#CLUSTER}" "$vague" >counters
+    fi
     cat files counters >record
     echo "$((SECONDS - began))" >seconds
 }
@@ -131,7 +137,7 @@ run_cells() {
     cluster_create
     if [[ -n $on_hdfs ]]; then
         hdfs_create 2
-        hdfs_for_jobs alice
+        hdfs_for_jobs
     fi
     cluster_start_jobtracker "$1"
     case $2 in

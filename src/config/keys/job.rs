@@ -83,6 +83,8 @@ keys! {
         "Timeout of one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
         "Folder for the user's copy of the history, in `_logs/history` there. Unset: the output folder; `none`: no copy.";
+    WORKING_DIR = "mapred.working.dir" ["mapreduce.job.working.dir"], Text, None,
+        "Folder of the job's relative paths: its output folder may be one, for the user's copy of the history.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
         "The output directory.";
     WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";

@@ -70,6 +70,9 @@ fn a_recorded_wordcount_is_read() {
             1000000,
         ),
         history_user_location: None,
+        working_dir: Some(
+            "file:/data/h1",
+        ),
         acl_view: " ",
         acl_modify: " ",
         restart_recover: true,
@@ -128,6 +131,7 @@ fn values_of_the_job_are_typed() {
         ("keep.task.files.pattern", ".*_m_000001.*"),
         ("job.end.notification.url", "http://h/$jobId?s=$jobStatus"),
         ("hadoop.job.history.user.location", "/user/${user.name}/out"),
+        ("mapred.working.dir", "hdfs://n:8020/user/${user.name}"),
         ("mapreduce.workflow.adjacency.a", "b,c"),
         ("mapred.job.timestamp", "1700000000000"),
         ("mapred.job.signature", "JD3O%2B="),
@@ -143,6 +147,7 @@ fn values_of_the_job_are_typed() {
     };
     assert_eq!(conf.end_notification, Some(notification));
     assert_eq!(conf.history_user_location.as_deref(), Some("/user/h1/out"));
+    assert_eq!(conf.working_dir.as_deref(), Some("hdfs://n:8020/user/h1"));
     assert_eq!(conf.workflow.adjacency, [("a".to_owned(), "b,c".to_owned())]);
     assert_eq!(conf.signature.timestamp.as_deref(), Some("1700000000000"));
     assert_eq!(conf.signature.signature.as_deref(), Some("JD3O%2B="));

@@ -56,6 +56,24 @@ fn any_offset_can_be_read() {
 }
 
 #[test]
+fn a_full_read_ends_with_the_buffer_the_block_or_the_file() {
+    let cluster = Cluster::start(&[Some(Fault::CutsAfter(PACKET + 3)), None]);
+    let content = bytes(BLOCK + CHUNK + 3);
+    cluster.add_file("/f", &content);
+    let mut reader = cluster.client().open(&path("/f")).unwrap();
+    let mut buffer = [0; 2 * PACKET + 5];
+    // Over packets, and over a replica that ends early; then to the end of the block, and of the file.
+    let mut at = 0;
+    for count in [buffer.len(), BLOCK - buffer.len(), CHUNK + 3, 0] {
+        assert_eq!(reader.read_in_block(&mut buffer).unwrap(), count, "at {at}");
+        assert_eq!(buffer[..count], content[at..at + count]);
+        at += count;
+    }
+    reader.seek(SeekFrom::Start(BLOCK as u64 - 2)).unwrap();
+    assert_eq!(reader.read_in_block(&mut buffer).unwrap(), 2);
+}
+
+#[test]
 fn a_rotten_replica_is_reported_and_the_other_one_read() {
     let cluster = Cluster::start(&[Some(Fault::Rots(8 * 40)), None]);
     let content = bytes(BLOCK);

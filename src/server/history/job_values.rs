@@ -3,6 +3,7 @@
 use crate::config::job_conf::Workflow;
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, JobConf, JobConfError};
+use crate::fs::FileUri;
 
 use super::record::escaped_value;
 
@@ -13,6 +14,8 @@ pub(super) struct JobValues {
     pub(super) workflow: Workflow,
     /// `hadoop.job.history.user.location`.
     pub(super) user_location: Option<String>,
+    /// `mapred.working.dir`.
+    pub(super) working_dir: Option<String>,
 }
 
 // === impl JobValues ===
@@ -22,7 +25,7 @@ impl JobValues {
     pub(super) fn read(job_xml: &[u8], cluster: &Configuration, user: &str) -> Result<Self, JobConfError> {
         let configuration = JobConf::configuration(job_xml, job_xml.len() as u64, cluster, user)?;
         let conf = JobConf::from_configuration(&configuration)?;
-        Ok(Self { workflow: conf.workflow, user_location: conf.history_user_location })
+        Ok(Self { workflow: conf.workflow, user_location: conf.history_user_location, working_dir: conf.working_dir })
     }
 
     /// Pairs of a node and those after it (1.2.1 `JobInfo.getWorkflowAdjacencies`). They are escaped once more where they stand.
@@ -32,9 +35,37 @@ impl JobValues {
         self.workflow.adjacency.iter().map(pair).collect()
     }
 
-    /// The folder below which the user's copy lies; none: there is no copy (1.2.1 `JobInfo.getJobHistoryLogLocationForUser`).
+    /// The folder below which the user's copy lies; none: there is no copy (1.2.1 `JobInfo.getJobHistoryLogLocationForUser`). A relative
+    /// one is below the job's working directory, as its tasks find it.
     pub(super) fn user_folder(&self, output: Option<&str>) -> Option<String> {
         let folder = self.user_location.as_deref().or(output)?;
-        (folder != HistorySettings::NO_COPY).then(|| folder.to_owned())
+        if folder == HistorySettings::NO_COPY {
+            return None;
+        }
+        match &self.working_dir {
+            Some(working_dir) if FileUri::is_relative(folder) => Some(format!("{working_dir}/{folder}")),
+            _ => Some(folder.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_folder_is_below_the_working_directory_of_the_job() {
+        let mut values = JobValues { working_dir: Some("hdfs://n:8020/user/alice".to_owned()), ..JobValues::default() };
+        let folder = |values: &JobValues, output| values.user_folder(Some(output)).unwrap();
+        assert_eq!(folder(&values, "out"), "hdfs://n:8020/user/alice/out");
+        assert_eq!(folder(&values, "/out"), "/out");
+        assert_eq!(folder(&values, "file:/out"), "file:/out");
+        assert_eq!(values.user_folder(None), None);
+        values.user_location = Some("logs/a:b".to_owned());
+        assert_eq!(folder(&values, "/out"), "hdfs://n:8020/user/alice/logs/a:b");
+        values.working_dir = None;
+        assert_eq!(folder(&values, "/out"), "logs/a:b");
+        values.user_location = Some("none".to_owned());
+        assert_eq!(values.user_folder(Some("out")), None);
     }
 }

@@ -9,3 +9,4 @@ submit() {
 }
 result() { sort out/part-*; }
 expected() { join -t '	' in/left/table.txt in/right/table.txt | awk -F '\t' '{ print $1 "\t[" $2 "," $3 "]" }' | sort; }
+data_local_maps=(1)

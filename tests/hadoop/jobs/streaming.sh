@@ -9,3 +9,4 @@ submit() {
 }
 result() { cat out/part-* | sort; }
 expected() { word_counts in/*; }
+data_local_maps=(3)

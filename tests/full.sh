@@ -266,6 +266,7 @@ step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh
 step "our HDFS client beside FsShell" tests/hadoop/hdfs.sh --whole
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
+step "the same, with racks in two data centres" tests/hadoop/differential.sh --three-levels --seeds 60
 # The sources of Hadoop 1.2.1 are not fetched here.
 if [[ -n ${JOBTRACKER_HADOOP_SOURCE:-} ]]; then
     for scheduler in fifo capacity fair; do

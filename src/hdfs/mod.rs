@@ -55,7 +55,7 @@ mod receive_buffer;
 mod rpc_connection;
 mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod umask;
 mod writer;
 

@@ -83,6 +83,7 @@ pub struct File {
     pub writer: Option<String>,
     pub blocks: Vec<Block>,
     pub replication: usize,
+    pub block_bytes: i64,
     pub mode: u16,
 }
 
@@ -247,7 +248,10 @@ impl Cluster {
                 node.replicas.insert(block.id, Replica { generation, bytes: bytes.to_vec(), is_final: true });
             }
         }
-        state.files.insert(path.to_owned(), File { writer: None, blocks, replication: 3, mode: 0o644 });
+        state.files.insert(
+            path.to_owned(),
+            File { writer: None, blocks, replication: 3, block_bytes: BLOCK as i64, mode: 0o644 },
+        );
     }
 
     /// Has each call of a name, one after the other, meet what is given.

@@ -1,7 +1,7 @@
 //! Tests of the client against a NameNode and DataNodes made of the test, which fail on demand.
 
 mod calls;
-mod cluster;
+pub mod cluster;
 mod datanode;
 mod namenode;
 mod reading;

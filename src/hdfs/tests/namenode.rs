@@ -118,8 +118,16 @@ impl State {
                 Ok(HdfsAnswer::Boolean(was))
             }
             HdfsCall::Rename { from, to } => Ok(HdfsAnswer::Boolean(self.rename(from, to))),
-            HdfsCall::Create { path, permission, client, overwrite, replication, .. } => {
-                self.create(path, permission.0, client, *overwrite, *replication)
+            HdfsCall::Create { path, permission, client, overwrite, replication, block_bytes, .. } => {
+                let replication = *replication as usize;
+                let file = File {
+                    writer: Some(client.clone()),
+                    blocks: Vec::new(),
+                    replication,
+                    block_bytes: *block_bytes,
+                    mode: permission.0,
+                };
+                self.create(path, *overwrite, file)
             }
             HdfsCall::AddBlock { path, client, excluded } => {
                 let excluded = excluded.as_deref().unwrap_or_default();
@@ -214,7 +222,7 @@ impl State {
         }
     }
 
-    fn create(&mut self, path: &str, mode: u16, client: &str, overwrite: bool, replication: i16) -> Outcome {
+    fn create(&mut self, path: &str, overwrite: bool, new: File) -> Outcome {
         if let Some(file) = self.files.get(path) {
             if file.writer.is_some() {
                 return Err(thrown(&format!("{PROTOCOL}AlreadyBeingCreatedException"), "failed to create file"));
@@ -226,9 +234,7 @@ impl State {
                 ));
             }
         }
-        let writer = Some(client.to_owned());
-        self.files
-            .insert(path.to_owned(), File { writer, blocks: Vec::new(), replication: replication as usize, mode });
+        self.files.insert(path.to_owned(), new);
         Ok(HdfsAnswer::Void)
     }
 

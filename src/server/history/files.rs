@@ -111,8 +111,14 @@ impl HistoryFiles {
     /// attempts have left under temporary names is removed.
     ///
     /// A temporary name is the process's own, since its successor may write the same file; and it ends as configurations do, which
-    /// readers of history pass over (1.2.1 `HistoryViewer`).
-    pub(super) fn write(&self, folder: &FileUri, name: &str, write: WriteContent<'_>) -> Result<(), HistoryFileError> {
+    /// readers of history pass over (1.2.1 `HistoryViewer`). `block_bytes`: see [`FileSystem::create_with`](crate::fs::FileSystem::create_with).
+    pub(super) fn write(
+        &self,
+        folder: &FileUri,
+        name: &str,
+        block_bytes: Option<u64>,
+        write: WriteContent<'_>,
+    ) -> Result<(), HistoryFileError> {
         let (files, mode) = (self.files.of(folder), self.mode);
         let start = format!(".{name}.");
         let path = folder.join(name)?;
@@ -127,7 +133,7 @@ impl HistoryFiles {
                     files.remove_file(&left)?;
                 }
             }
-            files.create_with(&unnamed, mode, write)?;
+            files.create_with(&unnamed, mode, block_bytes, write)?;
             files.rename_synced(&unnamed, &path)
         })
     }
@@ -167,3 +173,7 @@ impl HistoryFiles {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests/files.rs"]
+mod tests;

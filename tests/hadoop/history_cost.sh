@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # history_cost.sh [--jobs N,N...] [--maps N,N...]
 #
-# What our JobTracker takes to write the history of a job: so many jobs of so many maps (default 400 of 10 and 40 of 1,000) on faked trackers
+# What our JobTracker takes to write the history of a job: so many jobs of so many maps (default 100 of 10 and 20 of 1,000) on faked trackers
 # end while the history folder is a file, so that all of their histories are due at the next start. CPU of that start by thread, less that of
 # a start after it with nothing due, for each job, and the time until all of the files are there. Needs no Java; for figures that count,
 # release builds: cargo build --release --bins --example load.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
-jobs=400,40 maps=10,1000
+jobs=100,20 maps=10,1000
 while [[ $# -ge 2 ]]; do
     case $1 in
     --jobs) jobs=$2 ;;

@@ -8,9 +8,9 @@
 # one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array
 # beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, ten thousand connections and
 # other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean
-# root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, and a hundred million
-# simulated events (SIMULATED_EVENTS). Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when any
-# failed.
+# root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, a hundred million simulated
+# events (SIMULATED_EVENTS), and, only where FIGURES is set, for half an hour, what both JobTrackers, workers and HDFS clients take on one
+# stock HDFS. Prints how long each step took, and at the end a line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -242,6 +242,13 @@ beside_hyperqueue() {
     step "$name" env HYPERQUEUE_PYTHON="$venv/bin/python" tests/array_beside_hyperqueue.py "$target/release/jobtracker" --strict
 }
 
+# Figures for docs/performance.md, by what production runs.
+figures_on_hdfs() {
+    cargo build --quiet --release --bins --example load --example hdfs || return 1
+    local -x JOBTRACKER_PROGRAM=$target/release/jobtracker JOBTRACKER_LOAD=$target/release/examples/load
+    JOBTRACKER_HDFS=$target/release/examples/hdfs tests/hadoop/hdfs_speed.sh && tests/hadoop/history_cost.sh
+}
+
 three_machines() {
     if [[ $(id -u) == 0 ]]; then
         step "three machines by the docs" tests/three_machines.sh
@@ -269,6 +276,7 @@ step "our HDFS client beside FsShell" tests/hadoop/hdfs.sh --whole
 step "stock jobs on HDFS under both JobTrackers" tests/hadoop/hdfs_jobs.sh
 step "streaming jobs on HDFS in every mixture" tests/hadoop/matrix.sh --files hdfs
 step "scripts to both JobTrackers, one call at a time" tests/hadoop/differential.sh --seeds 80
+step "the same, with racks in two data centres" tests/hadoop/differential.sh --three-levels --seeds 60
 # The sources of Hadoop 1.2.1 are not fetched here.
 if [[ -n ${JOBTRACKER_HADOOP_SOURCE:-} ]]; then
     for scheduler in fifo capacity fair; do
@@ -311,5 +319,6 @@ debian_package "the package's units under systemd" tests/systemd.sh
 step "mutated frames" mutated_frames
 fuzz_targets
 step "simulated events" simulated_events
+[[ -z ${FIGURES:-} ]] || step "figures on HDFS beside Java" figures_on_hdfs
 
 print_totals

@@ -142,7 +142,7 @@ pub struct Hold {
 }
 
 /// `open`
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Open {
     /// Trackers, 4 map slots and 2 reduce slots each
     #[arg(long, default_value_t = 500)]
@@ -153,9 +153,15 @@ pub struct Open {
     /// Measured time
     #[arg(long, default_value_t = 15)]
     pub seconds: u64,
-    /// Jobs that run
+    /// Jobs that run, one after the other: with few of them none ends
     #[arg(long, default_value_t = 3)]
     pub jobs: u32,
+    /// Folder below which the JobTracker writes the copy of each job's history for its user (`hadoop.job.history.user.location`)
+    #[arg(long)]
+    pub history_copies: Option<String>,
+    /// A process that gets SIGSTOP as long as is measured, such as a NameNode
+    #[arg(long)]
+    pub stop_pid: Option<u32>,
 }
 
 /// `submit`

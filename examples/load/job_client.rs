@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use crate::staging;
 use crate::staging::{JobFiles, JobShape};
 
-use jobtracker::fs::FileUri;
+use jobtracker::fs::{FileSystems, FileUri};
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{JobId, RunState};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
@@ -17,7 +17,7 @@ use jobtracker::wire::{Credentials, JobStatus};
 #[derive(Debug)]
 pub struct JobClient {
     ipc: IpcClient,
-    user: String,
+    files: FileSystems,
     staging: FileUri,
 }
 
@@ -39,7 +39,7 @@ impl JobClient {
             Value::String(Some(staging)) => FileUri::parse(&staging)?,
             other => bail!("getStagingAreaDir was answered by {other:?}"),
         };
-        Ok(Self { ipc, user: user.to_owned(), staging })
+        Ok(Self { ipc, files: FileSystems::with_defaults(user), staging })
     }
 
     /// Where its jobs are staged.
@@ -57,16 +57,20 @@ impl JobClient {
     pub async fn stage(&mut self, files: &JobFiles) -> anyhow::Result<StagedJob> {
         let Value::JobId(id) = self.call(JobSubmissionCall::GetNewJobId).await? else { bail!("no job id") };
         let directory = self.staging.join(&id.to_string())?;
-        staging::write(&directory.shown_path(), &directory.to_string(), id, &self.user, files)?;
+        staging::write(&self.files, &directory, id, files)?;
         Ok(StagedJob { id, directory })
     }
 
     /// Stages so many jobs.
     pub async fn stage_many(&mut self, count: u32, shape: &JobShape) -> anyhow::Result<Vec<StagedJob>> {
-        let files = shape.files();
+        self.stage_alike(count, &shape.files()).await
+    }
+
+    /// Stages so many jobs of these files.
+    pub async fn stage_alike(&mut self, count: u32, files: &JobFiles) -> anyhow::Result<Vec<StagedJob>> {
         let mut staged = Vec::new();
         for _ in 0..count {
-            staged.push(self.stage(&files).await?);
+            staged.push(self.stage(files).await?);
         }
         Ok(staged)
     }

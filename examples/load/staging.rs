@@ -1,12 +1,13 @@
 //! The files of a job, as a stock client leaves them in its staging directory.
 
 use std::fs;
-use std::path::Path;
+use std::io::Write;
 
 use anyhow::Context;
 
 use crate::steady_tracker::host_of;
 
+use jobtracker::fs::{FileSystems, FileUri};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::JobId;
@@ -69,12 +70,27 @@ impl JobShape {
     }
 }
 
-/// Writes the files of a job of `user` into the directory, which is made, and whose URI is `uri`.
-pub fn write(directory: &Path, uri: &str, id: JobId, user: &str, files: &JobFiles) -> anyhow::Result<()> {
-    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let write = |name: &str, bytes: &[u8]| {
-        let path = directory.join(name);
-        fs::write(&path, bytes).with_context(|| path.display().to_string())
+/// Permission bits of a staging folder of HDFS (1.2.1 `JobSubmissionFiles.JOB_DIR_PERMISSION`).
+const FOLDER_MODE: u32 = 0o700;
+
+/// Writes the files of a job of the user that `systems` belong to into the directory, which is made.
+pub fn write(systems: &FileSystems, directory: &FileUri, id: JobId, files: &JobFiles) -> anyhow::Result<()> {
+    match directory.local_path() {
+        Some(path) => fs::create_dir_all(path).with_context(|| path.display().to_string())?,
+        None => systems.of(directory).make_dir_all(directory, FOLDER_MODE)?,
+    }
+    let write = |name: &str, bytes: &[u8]| -> anyhow::Result<()> {
+        let path = directory.join(name)?;
+        match path.local_path() {
+            // Without the checksums that a Hadoop client would add.
+            Some(path) => fs::write(path, bytes).with_context(|| path.display().to_string()),
+            None => {
+                let mut file = systems.of(&path).create(&path)?;
+                file.write_all(bytes)?;
+                file.finish()?;
+                Ok(())
+            }
+        }
     };
     let mut splits = SplitsWriter::default();
     for (map, holders) in (0_i64..).zip(&files.splits) {
@@ -89,7 +105,7 @@ pub fn write(directory: &Path, uri: &str, id: JobId, user: &str, files: &JobFile
     let (splits, metas) = splits.finish();
     write("job.split", &splits)?;
     write("job.splitmetainfo", &write_split_meta(&metas))?;
-    write("job.xml", job_xml(uri, id, user, files).as_bytes())
+    write("job.xml", job_xml(&directory.to_string(), id, systems.user(), files).as_bytes())
 }
 
 /// The recorded file; what is written last holds.

@@ -39,14 +39,6 @@ const OF_JOBTRACKER: &[Entry] = &[
     ("hadoop.http.authentication.*", "pages ask for no login; see docs/security.md"),
     ("hadoop.http.filter.initializers", "pages ask for no login; see docs/security.md"),
     ("hadoop.rpc.socket.factory.class.*", "connections are plain TCP"),
-    (
-        "mapred.jobtracker.job.history.block.size",
-        "history files are written as a whole, with the block size of their file system",
-    ),
-    (
-        "mapreduce.jobtracker.jobhistory.block.size",
-        "history files are written as a whole, with the block size of their file system",
-    ),
     ("mapred.job.tracker.persist.jobstatus.dir", "state.db has what its files would have"),
     ("mapreduce.jobtracker.persist.jobstatus.dir", "state.db has what its files would have"),
     ("mapred.job.tracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
@@ -279,7 +271,6 @@ mod tests {
             "mapred.fairscheduler.preemption=true",
             "mapred.fairscheduler.eventlog.enabled=true",
             "mapred.permissions.supergroup=hadoop",
-            "mapred.jobtracker.job.history.block.size=1",
             "dfs.replication=3",
             "mapred.healthChecker.interval=5",
             "io.compression.codecs=org.apache.hadoop.io.compress.DefaultCodec,com.hadoop.compression.lzo.LzoCodec",

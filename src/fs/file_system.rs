@@ -161,7 +161,7 @@ impl FileSystem {
     }
 
     /// Writes a file that was not there with what `write` writes; it is on disk afterwards, or on its DataNodes, and after an error it is
-    /// gone.
+    /// gone. `block_bytes`: the size of its blocks on a file system that has blocks, else as its client always asks for.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
@@ -169,11 +169,12 @@ impl FileSystem {
         &self,
         path: &FileUri,
         mode: u32,
+        block_bytes: Option<u64>,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.create_with(path.as_path(), mode, write),
-            FileSystem::Hdfs(hdfs) => hdfs.create_with(path, mode, write),
+            FileSystem::Hdfs(hdfs) => hdfs.create_with(path, mode, block_bytes, write),
         }
     }
 

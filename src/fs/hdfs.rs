@@ -89,9 +89,10 @@ impl HdfsFileSystem {
         &self,
         path: &FileUri,
         mode: u32,
+        block_bytes: Option<u64>,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), FsError> {
-        self.write_with(path, write, CreateOptions { mode: bits(mode), ..new_file() })
+        self.write_with(path, write, CreateOptions { mode: bits(mode), block_bytes, ..new_file() })
     }
 
     fn write(&self, path: &FileUri, content: &mut dyn io::Read, options: CreateOptions) -> Result<(), FsError> {

@@ -93,6 +93,8 @@ keys! {
         "History folder: above the done folder, if that is not set. Unset: `history` in `hadoop.log.dir`, or without that in `jobtracker.state.dir`.";
     HISTORY_DONE_LOCATION = "mapred.job.tracker.history.completed.location" ["mapreduce.jobtracker.jobhistory.completed.location"], FileSystemPath, None,
         "Done folder: history files of finished jobs are in `version-1/HOST_START_/YYYY/MM/DD/NUMBER/` there. Unset: `done` in the history folder.";
+    HISTORY_BLOCK_SIZE = "mapred.jobtracker.job.history.block.size" ["mapreduce.jobtracker.jobhistory.block.size"], Number(Bytes, 1, MOST), Some("3145728"),
+        "Block size of history files in a done folder on HDFS, a multiple of `io.bytes.per.checksum`.";
     HISTORY_MAX_AGE = "mapreduce.jobhistory.max-age-ms", Number(Milliseconds, 0, MOST), Some("2592000000"),
         "Time for which history files are kept in the done folder, by its days.";
     HISTORY_CLEANER_INTERVAL = "mapreduce.jobhistory.cleaner.interval-ms", Number(Milliseconds, 0, MOST), Some("86400000"),

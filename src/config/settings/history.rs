@@ -13,6 +13,8 @@ pub struct HistorySettings {
     pub folder: FileUri,
     /// The done folder (`mapred.job.tracker.history.completed.location`).
     pub done: FileUri,
+    /// Size of the blocks of a history file on HDFS, bytes.
+    pub block_bytes: u64,
     /// Time for which files stay in the done folder, ms.
     pub max_age_ms: i64,
     /// Time between two removals of old files, ms.
@@ -49,10 +51,47 @@ impl HistorySettings {
         let is_active = configuration.flag(&keys::COMPLETED_STORE_ACTIVE)? && hours > 0;
         Ok(HistorySettings {
             folder,
+            block_bytes: block_bytes(configuration, &done)?,
             done,
             max_age_ms: configuration.number(&keys::HISTORY_MAX_AGE)?,
             cleaner_interval_ms: configuration.number(&keys::HISTORY_CLEANER_INTERVAL)?,
             answered_for_ms: is_active.then(|| hours * 3_600_000),
         })
+    }
+}
+
+fn block_bytes(configuration: &Configuration, done: &FileUri) -> Result<u64, ConfigError> {
+    let bytes: u64 = configuration.number(&keys::HISTORY_BLOCK_SIZE)?;
+    let chunk_bytes: u64 = configuration.number(&keys::BYTES_PER_CHECKSUM)?;
+    if done.namenode().is_none() || bytes.is_multiple_of(chunk_bytes) {
+        return Ok(bytes);
+    }
+    let expected = format!("a multiple of {}, {chunk_bytes}", keys::BYTES_PER_CHECKSUM.name);
+    Err(configuration.required(&keys::HISTORY_BLOCK_SIZE)?.bad_value(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_options;
+    use super::*;
+
+    #[test]
+    fn blocks_of_histories_on_hdfs_hold_whole_checksums() {
+        let read = |overrides: &[&str]| {
+            let configuration = test_options(None, overrides).configuration().unwrap();
+            HistorySettings::from_configuration(&configuration).map(|settings| settings.block_bytes)
+        };
+        let (size, done) = (
+            "mapred.jobtracker.job.history.block.size=1000",
+            "mapred.job.tracker.history.completed.location=hdfs://n/done",
+        );
+        assert_eq!(read(&[]).unwrap(), 3 << 20, "that of 1.2.1");
+        assert_eq!(read(&["mapreduce.jobtracker.jobhistory.block.size=1024", done]).unwrap(), 1024);
+        assert_eq!(read(&[size]).unwrap(), 1000, "files of this machine have no blocks");
+        let refused = read(&[size, done]).unwrap_err().to_string();
+        assert!(
+            refused.contains("history.block.size = \"1000\": expected a multiple of io.bytes.per.checksum, 512"),
+            "{refused}"
+        );
     }
 }

@@ -41,7 +41,7 @@ fn new_files_have_the_modes_replicas_and_owner_that_are_asked_for() {
     let values = [("dfs.umaskmode", "077"), ("dfs.replication", "2"), ("dfs.block.size", "1048576")];
     let (files, root) = files_of(&cluster, "alice", &values);
     write(&files, &at(&root, "d/under-umask"), b"x").unwrap();
-    files.create_with(&at(&root, "d/exact"), 0o744, &mut |file| file.write_all(b"y")).unwrap();
+    files.create_with(&at(&root, "d/exact"), 0o744, None, &mut |file| file.write_all(b"y")).unwrap();
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("job.jar"), "z").unwrap();
     files.copy_in(&scratch.path().join("job.jar"), &at(&root, "d/copied"), 0o644, Some(3)).unwrap();
@@ -52,7 +52,7 @@ fn new_files_have_the_modes_replicas_and_owner_that_are_asked_for() {
     });
     assert_eq!(found, [(0o600, 2, 1 << 20, "alice"), (0o744, 2, 1 << 20, "alice"), (0o644, 3, 1 << 20, "alice")]);
     drop(state);
-    let there = files.create_with(&at(&root, "d/exact"), 0o744, &mut |_| Ok(())).unwrap_err().to_string();
+    let there = files.create_with(&at(&root, "d/exact"), 0o744, None, &mut |_| Ok(())).unwrap_err().to_string();
     assert!(there.contains("/d/exact") && there.contains("expected a name that is free"), "{there}");
     assert_eq!(content(&files, &at(&root, "d/exact")), "y", "a file that was there stays");
 }
@@ -67,7 +67,7 @@ fn a_file_that_a_dead_writer_has_left_open_is_replaced() {
     assert_eq!(cluster.content("/out/_SUCCESS"), Some(Vec::new()));
     // Where nothing is to be replaced, that is said.
     cluster.leave_open("alice", "/out/part");
-    let error = files.create_with(&at(&root, "out/part"), 0o644, &mut |_| Ok(())).unwrap_err().to_string();
+    let error = files.create_with(&at(&root, "out/part"), 0o644, None, &mut |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("/out/part") && error.contains("already being created"), "{error}");
 }
 

@@ -111,8 +111,14 @@ impl HistoryFiles {
     /// attempts have left under temporary names is removed.
     ///
     /// A temporary name is the process's own, since its successor may write the same file; and it ends as configurations do, which
-    /// readers of history pass over (1.2.1 `HistoryViewer`).
-    pub(super) fn write(&self, folder: &FileUri, name: &str, write: WriteContent<'_>) -> Result<(), HistoryFileError> {
+    /// readers of history pass over (1.2.1 `HistoryViewer`). `block_bytes`: see [`FileSystem::create_with`](crate::fs::FileSystem::create_with).
+    pub(super) fn write(
+        &self,
+        folder: &FileUri,
+        name: &str,
+        block_bytes: Option<u64>,
+        write: WriteContent<'_>,
+    ) -> Result<(), HistoryFileError> {
         let (files, mode) = (self.files.of(folder), self.mode);
         let start = format!(".{name}.");
         let path = folder.join(name)?;
@@ -127,7 +133,7 @@ impl HistoryFiles {
                     files.remove_file(&left)?;
                 }
             }
-            files.create_with(&unnamed, mode, write)?;
+            files.create_with(&unnamed, mode, block_bytes, write)?;
             files.rename_synced(&unnamed, &path)
         })
     }
@@ -171,7 +177,7 @@ impl HistoryFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hdfs::tests::fake_hdfs::cluster::{CallFault, Cluster};
+    use crate::hdfs::tests::fake_hdfs::cluster::{BLOCK, CallFault, Cluster, PACKET, bytes};
 
     /// The names that lie in the folder.
     fn names(files: &HistoryFiles, folder: &FileUri) -> Vec<String> {
@@ -179,7 +185,7 @@ mod tests {
     }
 
     fn write(files: &HistoryFiles, folder: &FileUri, text: &str) -> Result<(), HistoryFileError> {
-        files.write(folder, "job_1", &mut |file| file.write_all(text.as_bytes()))
+        files.write(folder, "job_1", None, &mut |file| file.write_all(text.as_bytes()))
     }
 
     /// A NameNode renames onto no file: between the two calls there is neither, and a daemon that dies there writes the file again.
@@ -229,5 +235,24 @@ mod tests {
         assert_eq!((&*file.owner, file.mode), ("alice", 0o644));
         let made = &state.directories["/out/_logs/history"];
         assert_eq!((&*made.owner, made.mode), ("alice", 0o755));
+    }
+
+    #[test]
+    fn the_size_of_blocks_is_that_of_the_create_call() {
+        let cluster = Cluster::start(&[None, None, None]);
+        let files = HistoryFiles::done(FileSystems::new("h1", Ok(Cluster::options())));
+        let folder = FileUri::parse(&format!("{}/done", cluster.uri())).unwrap();
+        files.make_folder(&folder).unwrap();
+        let content = bytes(3 * PACKET);
+        for (name, block_bytes) in [("history", Some(PACKET as u64)), ("conf", None)] {
+            files.write(&folder, name, block_bytes, &mut |file| file.write_all(&content)).unwrap();
+        }
+        let of = |name: &str| {
+            let file = cluster.state.lock().files[&format!("/done/{name}")].clone();
+            (file.block_bytes as usize, file.blocks.len(), cluster.content(&format!("/done/{name}")))
+        };
+        assert_eq!(of("history"), (PACKET, 3, Some(content.clone())));
+        assert_eq!(of("conf"), (BLOCK, 1, Some(content.clone())), "without one, that of the configuration");
+        cluster.check();
     }
 }

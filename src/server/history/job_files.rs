@@ -89,7 +89,8 @@ impl<'a> JobFiles<'a> {
         let folder = self.done_path().iter().skip(1).try_fold(done.clone(), |above, name| above.join(name))?;
         files.make_folder(&folder)?;
         FaultPoint::HistoryFolderMade.pass();
-        self.write_history(&files, &folder)?;
+        // As in 1.2.1, of this file alone: neither of its job.xml nor of the user's copies.
+        self.write_history(&files, &folder, Some(self.places.settings.block_bytes))?;
         FaultPoint::HistoryFileWritten.pass();
         self.write_conf(&files, &folder)?;
         FaultPoint::HistoryConfWritten.pass();
@@ -105,7 +106,7 @@ impl<'a> JobFiles<'a> {
             let folder = USER_FOLDERS.iter().try_fold(folder, |above, name| above.join(name))?;
             let files = HistoryFiles::of_user(&self.places.files, &spec.user, &folder)?;
             files.make_folder(&folder)?;
-            self.write_history(&files, &folder)?;
+            self.write_history(&files, &folder, None)?;
             FaultPoint::HistoryCopied.pass();
             self.write_conf(&files, &folder)
         };
@@ -126,21 +127,26 @@ impl<'a> JobFiles<'a> {
         history_file_name(accepted.id, accepted.submit_ms, &accepted.spec.user, &accepted.spec.name)
     }
 
-    fn write_history(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
+    fn write_history(
+        &self,
+        files: &HistoryFiles,
+        folder: &FileUri,
+        block_bytes: Option<u64>,
+    ) -> Result<(), HistoryFileError> {
         let facts = HistoryFacts {
             stored: self.stored,
             values: &self.values,
             racks: self.racks,
             are_acls_enabled: self.places.are_acls_enabled,
         };
-        files.write(folder, &self.file_name(), &mut |file| {
+        files.write(folder, &self.file_name(), block_bytes, &mut |file| {
             write_history(&facts, &mut TornWriter { file, has_begun: false })
         })
     }
 
     fn write_conf(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
         let Some(job_xml) = &self.stored.job_xml else { return Ok(()) };
-        files.write(folder, &conf_file_name(self.stored.job.accepted.id), &mut |file| file.write_all(job_xml))
+        files.write(folder, &conf_file_name(self.stored.job.accepted.id), None, &mut |file| file.write_all(job_xml))
     }
 }
 

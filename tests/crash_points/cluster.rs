@@ -11,7 +11,7 @@ use crate::staging;
 use crate::staging::JobFiles;
 use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 
-use jobtracker::fs::FileUri;
+use jobtracker::fs::{FileSystems, FileUri};
 use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState, TaskId};
@@ -208,7 +208,7 @@ impl Cluster {
             let mut properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
             properties.extend(self.properties.iter().cloned());
             let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
-            staging::write(&directory.shown_path(), &directory.to_string(), id, user, &files).unwrap();
+            staging::write(&FileSystems::with_defaults(user), &directory, id, &files).unwrap();
             match self.call(stage, (user, user), Protocol::JobSubmission, &submit) {
                 (Ok(Value::JobStatus(Some(status))), _) => {
                     assert_eq!(status.id, id);

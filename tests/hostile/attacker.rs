@@ -10,7 +10,6 @@ use anyhow::bail;
 use socket2::{Domain, Socket, Type};
 
 use crate::job_client::JobClient;
-use crate::staging;
 use crate::staging::JobFiles;
 use crate::victims::small_job;
 
@@ -65,10 +64,8 @@ pub struct Staged {
 /// Gets an id and writes the files of a job.
 pub async fn stage_job(rpc: SocketAddr, user: &str, files: &JobFiles) -> anyhow::Result<Staged> {
     let mut client = JobClient::connect(rpc, user).await?;
-    let Value::JobId(id) = client.call(JobSubmissionCall::GetNewJobId).await? else { bail!("no job id") };
-    let folder = client.staging_directory().join(id.to_string());
-    staging::write(&folder, &format!("file:{}", folder.display()), id, user, files)?;
-    Ok(Staged { id, folder })
+    let id = client.stage(files).await?.id;
+    Ok(Staged { id, folder: client.staging_directory().join(id.to_string()) })
 }
 
 /// Submits it on a connection of its own.

@@ -8,7 +8,7 @@ use crate::staging::JobFiles;
 use crate::steady_tracker::{Ending, Slots, SteadyTracker, host_of};
 
 use jobtracker::clock::wall_ms;
-use jobtracker::fs::FileUri;
+use jobtracker::fs::{FileSystems, FileUri};
 use jobtracker::ipc::client::IpcClient;
 use jobtracker::market::Key;
 use jobtracker::model::{AttemptState, JobId, RunState};
@@ -118,7 +118,7 @@ impl<'a> Asked<'a> {
         let stamp = self.stamp_ms.to_string();
         let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
         let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
-        staging::write(&directory.shown_path(), &directory.to_string(), id, user, &files).unwrap();
+        staging::write(&FileSystems::with_defaults(user), &directory, id, &files).unwrap();
         let submit = JobSubmissionCall::SubmitJob {
             job: Some(id),
             directory: Some(directory.to_string()),

@@ -4,6 +4,7 @@
 #   cluster_create [KEY=VALUE]...          folder, free ports, conf files (with these extra properties); sets CLUSTER
 #   cluster_start_jobtracker java|ours     returns when the RPC port answers
 #   cluster_start_tasktracker HOST [MB]    a stock TaskTracker that calls itself HOST, its local folder on a disk of that size
+#   cluster_start_serving_tasktracker HOST   the same while no job waits; returns when its map output can be fetched
 #   cluster_start_worker HOST              a built-in tasktracker that calls itself HOST
 #   cluster_wait_trackers N                returns when the stock client sees N trackers
 #   cluster_signal NAME SIGNAL             to every process of a daemon's namespace
@@ -164,6 +165,29 @@ cluster_start_tasktracker() {
     [[ -z $disk_mb ]] || ISOLATION=(--disk "$disk_mb" "$home/local")
     { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
+}
+
+# The Jetty of a stock TaskTracker now and then starts without the thread that answers (1.2.1 logs "Could not locate Jetty selector threads"):
+# reduces would wait ten minutes for its map output. Such a one is started again; the first may stay registered, and gets no task.
+cluster_start_serving_tasktracker() {
+    local host=$1 tries
+    for tries in 1 2 3; do
+        cluster_start_tasktracker "$host"
+        wait_until "$DAEMON_START_S" "the HTTP port of $host" cluster_http_port_bound "$host"
+        ! curl --silent --output /dev/null --retry 5 --retry-connrefused --max-time 20 \
+            "http://127.0.0.1:$(cluster_http_port "$host")/" || return 0
+        note "the HTTP server of $host does not answer (start $tries)"
+        cluster_stop "$host"
+        mv "$CLUSTER/$host.log" "$CLUSTER/$host-$tries.log"
+    done
+    fail "the HTTP server of $host never answers"
+}
+
+cluster_http_port() { sed -n 's/.*Jetty bound to port \([0-9]*\).*/\1/p' "$CLUSTER/$1.log" 2>/dev/null | tail -n 1 || true; }
+
+cluster_http_port_bound() {
+    kill -0 "${CLUSTER_PIDS[$1]}" 2>/dev/null || fail "$1 ended while starting"
+    [[ -n $(cluster_http_port "$1") ]]
 }
 
 cluster_start_worker() {

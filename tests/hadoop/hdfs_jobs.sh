@@ -52,13 +52,9 @@ run_jobs() {
     local name
     mkdir -p "$CLUSTER/jobs/$1"
     cluster_start_jobtracker "$1"
-    cluster_start_tasktracker worker-2
-    if [[ " ${names[*]} " == *' far '* ]]; then
-        cluster_wait_trackers 1
-        run_job "$1" far
-    fi
-    cluster_start_tasktracker worker-1
-    cluster_wait_trackers 2
+    cluster_start_serving_tasktracker worker-2
+    [[ " ${names[*]} " != *' far '* ]] || run_job "$1" far
+    cluster_start_serving_tasktracker worker-1
     for name in "${names[@]}"; do
         [[ $name != far ]] || continue
         (($(jobs -pr | wc -l) < AT_ONCE)) || wait -n || true

@@ -56,7 +56,7 @@ run_jobs streaming submitted
 cluster_stop "$host"
 mv "$CLUSTER/$host" "$CLUSTER/built-in"
 kind=stock
-cluster_start_tasktracker "$host"
+cluster_start_serving_tasktracker "$host"
 run_jobs wordcount
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -134,11 +134,14 @@ nodes_cpu() {
     for name in jobtracker namenode datanode-1 datanode-2; do cpu_of "$name"; done | awk '{ sum += $1 } END { print sum }'
 }
 
-# wordcount INPUT [OPTION]...: a streaming job of the stock client; its output stays in `out` of alice, and its sum must be that of the input's first.
+# wordcount INPUT [OPTION]...: a streaming job of the stock client; sets output, a folder of its own: the Java JobTracker may still write the
+# copy of a history into the one before.
+jobs_run=0
 wordcount() {
     local input=$1
     shift
-    hadoop alice org.apache.hadoop.util.RunJar "$STREAMING" "$@" -D mapred.reduce.tasks=1 -input "$input" -output out \
+    output=out-$((++jobs_run))
+    hadoop alice org.apache.hadoop.util.RunJar "$STREAMING" "$@" -D mapred.reduce.tasks=1 -input "$input" -output "$output" \
         -mapper "tr -s '[:space:]' '\n'" -reducer 'uniq -c' >"$CLUSTER/client.log" 2>&1 || {
         tail -n 20 "$CLUSTER/client.log" >&2
         return 1
@@ -147,11 +150,11 @@ wordcount() {
 
 check_output() {
     rm -f "$CLUSTER/output"
-    ours alice get /user/alice/out/part-00000 "$CLUSTER/output" >"$CLUSTER/ours.out"
+    ours alice get "/user/alice/$output/part-00000" "$CLUSTER/output" >"$CLUSTER/ours.out"
     sha1sum <"$CLUSTER/output" >"$CLUSTER/output.sum"
     [[ -f $CLUSTER/$1.sum ]] || cp "$CLUSTER/output.sum" "$CLUSTER/$1.sum"
     cmp "$CLUSTER/output.sum" "$CLUSTER/$1.sum" || fail "the output of $1 is another one"
-    ours alice delete /user/alice/out >"$CLUSTER/ours.out"
+    ours alice delete "/user/alice/$output" >"$CLUSTER/ours.out"
 }
 
 small_jobs() {

@@ -279,7 +279,14 @@ pub(super) fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsErr
     Ok(found)
 }
 
+/// What the NameNode or a DataNode refuses; `expected` of the path, where the error says nothing of a better cause.
 fn fault(action: &'static str, path: &FileUri, expected: &'static str, error: HdfsError) -> FsError {
     let path: PathBuf = path.shown_path();
+    let expected = match error.exception_kind() {
+        Some(ExceptionKind::SafeMode) => "a NameNode that is out of safe mode",
+        Some(ExceptionKind::Quota) => "a quota with room",
+        _ if error.is_temporary() => "a NameNode that answers",
+        _ => expected,
+    };
     FsError::Refused { action, path, expected, source: error.into() }
 }

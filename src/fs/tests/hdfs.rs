@@ -190,6 +190,9 @@ fn what_stands_in_the_way_is_one_line_with_the_path_and_passes_or_not() {
     let away = write(&files, &path, b"y").unwrap_err();
     assert!(files.is_writable(&path).is_err());
     cluster.start_namenode();
+    let advised = [&quota, &safe, &away].map(|error| error.to_string().rsplit_once("; ").unwrap().1.to_owned());
+    let advice = ["a quota with room", "a NameNode that is out of safe mode", "a NameNode that answers"];
+    assert_eq!(advised, advice.map(|wanted| format!("expected {wanted}")));
     let cases = [
         (&denied, "Permission denied: user=alice", false),
         (&quota, "The DiskSpace quota of /d is exceeded", false),

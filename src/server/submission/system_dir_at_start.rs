@@ -60,7 +60,7 @@ pub fn make_directories(settings: &Settings) -> Result<(), DirectoryError> {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The system directory.
-    #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
+    #[error("{0}{advice}", advice = system_advice(.0))]
     System(FsError),
     /// The staging root.
     #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
@@ -68,6 +68,11 @@ pub enum DirectoryError {
     /// The NameNode of the system directory is in safe mode: files that it names can perhaps not be read, and none can be written.
     #[error("the NameNode of {0} is in safe mode")]
     SafeMode(FileUri),
+}
+
+/// What to do about a system directory that cannot be used for good.
+fn system_advice(error: &FsError) -> &'static str {
+    if error.is_temporary() { "" } else { "; set mapred.system.dir to a folder that this user may write to" }
 }
 
 impl DirectoryError {

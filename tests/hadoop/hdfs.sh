@@ -135,20 +135,11 @@ check "another user may not write" denied
 rotten_replica() {
     local block tries
     ours alice put "$local_files/rotten" /user/alice/rotten >"$CLUSTER/ours.out" || return 1
-    block=$(find "$CLUSTER/datanode-1/data" -name 'blk_*' ! -name '*.meta' -exec cmp -s {} "$local_files/rotten" \; -print -quit)
-    [[ -n $block ]] || return 1
-    python3 - "$block" <<'PYTHON'
-import sys
-with open(sys.argv[1], "r+b") as block:
-    block.seek(100)
-    byte = block.read(1)[0]
-    block.seek(100)
-    block.write(bytes([byte ^ 1]))
-PYTHON
+    block=$(hdfs_damage "$local_files/rotten" 1) || return 1
     for ((tries = 0; tries < 60; tries++)); do
         ours alice get /user/alice/rotten "$CLUSTER/from-rotten" >"$CLUSTER/ours.out" 2>&1 || return 1
         cmp "$local_files/rotten" "$CLUSTER/from-rotten" || return 1
-        ! grep -q "addToCorruptReplicasMap: ${block##*/} added as corrupt on 127.0.0.1:$(datanode_port 1)" "$CLUSTER/namenode.log" || return 0
+        ! grep -q "addToCorruptReplicasMap: $block added as corrupt on 127.0.0.1:$(datanode_port 1)" "$CLUSTER/namenode.log" || return 0
     done
     return 1
 }

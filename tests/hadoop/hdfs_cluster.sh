@@ -8,6 +8,7 @@
 #   hdfs_for_jobs [N] [USER]...     after hdfs_create: starts it with the first N DataNodes (default all), with homes of these users; the files of
 #                                   jobs lie there, and each user may make folders in /user, /tmp and /benchmarks
 #   hdfs_has_no_files_of JOB USER   whether nothing of the job is left in system and staging directory
+#   hdfs_damage FILE NUMBER         flips a byte of the replica of a file of one block on that DataNode; prints the block's name
 #   hdfs_admin [ARG]...             stock DFSAdmin, as HDFS's superuser: $HDFS_USER, $DAEMON_USER unless that is set
 #   fs_shell USER [ARG]...          stock FsShell; ours USER [ARG]... the same HDFS by examples/hdfs.rs
 
@@ -125,6 +126,21 @@ hdfs_has_no_files_of() {
     local listed
     listed=$(fs_shell "$HDFS_USER" -lsr "$HDFS_SYSTEM" "$HDFS_STAGING/$2/.staging" 2>>"$CLUSTER/listed.log") || return 1
     ! grep -q "/$1" <<<"$listed"
+}
+
+hdfs_damage() {
+    local block
+    block=$(find "$CLUSTER/datanode-$2/data" -name 'blk_*' ! -name '*.meta' -exec cmp -s {} "$1" \; -print -quit)
+    [[ -n $block ]] || return 1
+    python3 - "$block" <<'PYTHON'
+import sys
+with open(sys.argv[1], "r+b") as block:
+    block.seek(100)
+    byte = block.read(1)[0]
+    block.seek(100)
+    block.write(bytes([byte ^ 1]))
+PYTHON
+    echo "${block##*/}"
 }
 
 # Prints the path of the program of examples/hdfs.rs: $JOBTRACKER_HDFS, else the newest that cargo has built.

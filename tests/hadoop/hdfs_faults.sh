@@ -231,18 +231,9 @@ job_is() { [[ $(cluster_state "SELECT state FROM job WHERE job = '$1'") == "$2" 
 damage() {
     local number block
     for number in "${@:2}"; do
-        block=$(find "$CLUSTER/datanode-$number/data" -name 'blk_*' ! -name '*.meta' -exec cmp -s {} "$1" \; -print -quit)
-        [[ -n $block ]] || fail "no replica of $1 on the DataNode $number"
-        python3 - "$block" <<'PYTHON'
-import sys
-with open(sys.argv[1], "r+b") as block:
-    block.seek(100)
-    byte = block.read(1)[0]
-    block.seek(100)
-    block.write(bytes([byte ^ 1]))
-PYTHON
+        block=$(hdfs_damage "$1" "$number") || fail "no replica of $1 on the DataNode $number"
     done
-    echo "${block##*/}"
+    echo "$block"
 }
 
 check_corrupt() {

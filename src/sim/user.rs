@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::mapreduce::JobSpec;
 use crate::model::JobId;
 
+use super::adversaries::PlayedJobs;
 use super::daemon_run::DelayedAnswer;
 use super::laws::Intent;
 use super::random::Random;
@@ -17,6 +18,10 @@ pub(super) struct User {
     pub(super) client: Random,
     /// Chance of what the user requests from the market.
     pub(super) bidder: Random,
+    /// Chance of a player.
+    pub(super) player: Random,
+    /// Its jobs that may be live.
+    pub(super) jobs: PlayedJobs,
     /// Requests to the market that may be replayed.
     pub(super) sent: Vec<SentRequest>,
     /// The last timestamp and signature of a job.

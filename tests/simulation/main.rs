@@ -7,7 +7,7 @@
 
 mod containers;
 
-use jobtracker::engine::{Fact, Restored, Step};
+use jobtracker::engine::{Effect, Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, MarketFact, Reason, Tick};
 use jobtracker::model::{AttemptState, Credits, FactNumber};
@@ -44,7 +44,7 @@ const KEPT: [(PolicyChoice, u64, u64, &str); 8] = [
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
-    RunOptions { seed, events, policy, has_containers: false, cuts: Cuts::default() }
+    RunOptions { seed, events, policy, has_containers: false, has_adversaries: false, cuts: Cuts::default() }
 }
 
 /// Plays a run that must break nothing.
@@ -116,6 +116,29 @@ fn seeds_of_bugs_stay_good() {
     for (policy, seed, events, _) in KEPT {
         play(policy, seed, events);
     }
+}
+
+/// The hash of a run in which `forge` changes what no law looks at; it says whether it has found something to change.
+fn forged_hash(mut forge: impl FnMut(&mut Step) -> bool) -> u64 {
+    let mut is_forged = false;
+    let run = Run::play_tampered(&options(DYNAMIC, 2, 1_000), &mut InMemoryStore::default(), |step| {
+        is_forged |= !is_forged && forge(step);
+    });
+    assert_eq!((run.violation, is_forged), (None, true));
+    run.tally.hash
+}
+
+#[test]
+fn an_effect_that_is_missing_or_waits_for_less_gives_another_hash() {
+    let hash = play(DYNAMIC, 2, 1_000).tally.hash;
+    let without_effect = forged_hash(|step| {
+        let before = step.effects.len();
+        step.effects.retain(|effect| !matches!(effect, Effect::WriteBudgetImage));
+        step.effects.len() < before
+    });
+    let without_wait = forged_hash(|step| std::mem::take(&mut step.effects_wait_for) > FactNumber(0));
+    assert_ne!(hash, without_effect);
+    assert_ne!(hash, without_wait);
 }
 
 #[test]

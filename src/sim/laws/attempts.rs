@@ -13,6 +13,8 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 #[derive(Clone, Debug)]
 struct JobModel {
     queue: Arc<str>,
+    /// Order of acceptance.
+    order: u64,
     /// Who pays for it while the market rules, if there is such an account.
     payer: Option<Arc<str>>,
     /// The account that pays for it now, if the market rules.
@@ -77,6 +79,15 @@ impl AttemptModel {
         owed
     }
 
+    /// Slots that each account pays for, by job, with the order of the job's acceptance.
+    pub(super) fn held_by_jobs(&self) -> impl Iterator<Item = (&str, JobId, u64, PerKind<u32>)> {
+        self.jobs.iter().filter_map(|(id, job)| {
+            let mut held = PerKind::default();
+            job.held.iter().for_each(|(attempt, (_, slots))| held[attempt.task.kind] += slots);
+            (held != PerKind::default()).then_some((job.account.as_deref()?, *id, job.order, held))
+        })
+    }
+
     /// The account that pays for a job now.
     pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
         self.jobs.get(&id)?.account.as_deref()
@@ -95,6 +106,10 @@ impl AttemptModel {
         for (id, job) in without.filter(|(_, job)| job.payer.as_deref() == Some(account)) {
             job.account = job.payer.clone().filter(|_| is_known(*id));
         }
+    }
+
+    pub(super) fn live(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.iter().filter(|(_, job)| !job.is_over).map(|(id, _)| *id)
     }
 
     pub(super) fn live_jobs(&self) -> usize {
@@ -143,6 +158,7 @@ impl AttemptModel {
                 let payer: Option<Arc<str>> = accepted.spec.payer().map(Arc::from);
                 let job = JobModel {
                     queue,
+                    order: accepted.order,
                     account: payer.clone(),
                     payer,
                     is_over: false,

@@ -8,6 +8,7 @@ mod idle_room;
 mod item_book;
 mod kept_room;
 mod market_order;
+mod placeable;
 mod request_book;
 mod room;
 mod victims;
@@ -24,6 +25,7 @@ use container_book::ContainerBook;
 pub(in crate::sim) use idle_room::NodeRoom;
 use item_book::ItemBook;
 use kept_room::KeptRoom;
+pub(super) use placeable::PlaceableNode;
 use request_book::{RequestBook, Site, Unnamed};
 pub(super) use victims::ContainerRound;
 

@@ -27,6 +27,7 @@ mod tests;
 mod trusted_folder;
 pub mod untrusted;
 
+pub use crate::hdfs::ListBound;
 pub use accounts::Account;
 pub use as_user::{UserRights, as_user};
 pub use checked_file::{CheckedFile, Expected};

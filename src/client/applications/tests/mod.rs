@@ -38,6 +38,7 @@ pub(crate) fn example_application() -> ApplicationReport {
         memory_seconds: 66_560,
         vcore_seconds: 65,
         preempted_containers: 0,
+        resource_requests_left_out: 0,
         resource_requests: vec![ResourceRequestRow {
             priority: 1,
             allocation_request_id: 0,

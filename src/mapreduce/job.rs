@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId, TrackerId, Violations, lower, raise};
 use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
 use crate::wire::{CompletionStatus, Counters};
@@ -101,6 +101,8 @@ pub struct Job {
     /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
     has_begun: bool,
     pub(super) ending: Option<Ending>,
+    /// Whether it is shown as unfinished though it is over.
+    is_end_withheld: bool,
     pub(super) failure_info: String,
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
@@ -248,6 +250,7 @@ impl Job {
             state: JobState::Accepted,
             has_begun: false,
             ending: None,
+            is_end_withheld: false,
             failure_info: String::new(),
             work: PerKind::default(),
             setup: PerKind::default(),
@@ -283,6 +286,25 @@ impl Job {
     /// Its state.
     pub fn state(&self) -> JobState {
         self.state
+    }
+
+    /// Its state as clients and pages may know it.
+    pub fn reported_state(&self) -> RunState {
+        match self.state.run_state() {
+            _ if !self.is_end_withheld => self.state.run_state(),
+            _ if self.has_begun => RunState::Running,
+            _ => RunState::Prep,
+        }
+    }
+
+    /// Whether its end may be known.
+    pub fn is_end_reported(&self) -> bool {
+        self.is_over() && !self.is_end_withheld
+    }
+
+    /// Withholds its end from clients and pages, or no longer does.
+    pub fn withhold_end(&mut self, is_withheld: bool) {
+        self.is_end_withheld = is_withheld;
     }
 
     /// The decided end, while its cleanup is still to run.

@@ -77,6 +77,7 @@ pub fn engine_config(
         recover: settings.restart_recover,
         hold_client_kills_ms: settings.hold_client_kills_ms,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,
+        withholds_ends: true,
     })
 }
 

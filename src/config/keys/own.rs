@@ -31,6 +31,8 @@ keys! {
         "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad; under the Capacity scheduler one reduce. Not for the market, which 1.2.1 does not have.";
     END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
+    HISTORY_COPY_NAMENODES = "jobtracker.history.copy.namenodes", List, None,
+        "NameNodes on which the daemon writes users' copies of histories, `host:port` or `hdfs:` URIs separated by commas; a job whose output lies on another gets no copy. Unset: those of `fs.default.name`, of the staging root and of the history folders. Blank: none.";
     UPLOAD_MAX = "jobtracker.upload.max-mb", Number(Count, 1, 1_000_000), Some("1024"),
         "Maximum size of the files that a client hands over for one job (`/scheduler/upload`), MB.";
     UPLOAD_MAX_OF_USER = "jobtracker.upload.max-mb-of-user", Number(Count, 1, 100_000_000), Some("4096"),

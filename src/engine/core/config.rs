@@ -63,6 +63,9 @@ pub struct EngineConfig {
     pub hold_client_kills_ms: u64,
     /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
+    /// Whether no caller learns of the end of a job before [`Event::UserCopySettled`](crate::engine::Event::UserCopySettled): what is
+    /// written to its user's folders is complete then.
+    pub withholds_ends: bool,
 }
 
 // === impl EngineConfig ===
@@ -94,6 +97,7 @@ impl EngineConfig {
             recover: true,
             hold_client_kills_ms: 0,
             finished_jobs_kept: 100,
+            withholds_ends: false,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
-use crate::mapreduce::JobState;
 use crate::model::{Kind, Now, PerKind, RunState};
 use crate::wire::worker_name;
 
@@ -148,9 +147,9 @@ impl Engine {
             user: job.spec.user.clone(),
             queue: job.spec.queue.clone(),
             priority: job.priority,
-            state: job.state().run_state(),
+            state: job.reported_state(),
             submit_ms: job.submit_ms,
-            finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
+            finish_ms: job.is_end_reported().then_some(job.finish_ms),
             tasks: job.total(),
             finished: job.finished(),
             running: job.running(),

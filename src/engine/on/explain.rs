@@ -95,7 +95,7 @@ impl Engine {
 
     fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
         let job = case.job;
-        if job.is_over() {
+        if job.is_end_reported() {
             return vec![PendingReason::Over { state: state_word(job).to_owned() }];
         }
         if job.is_over_or_ending() {

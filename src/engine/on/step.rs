@@ -73,6 +73,10 @@ impl Engine {
                 self.outbox.record(Fact::HistoryWritten { job: id, path, at_ms: now.wall_ms });
                 (Reply::Done, Wait::Nothing)
             }
+            Event::UserCopySettled { id } => {
+                self.report_end(id);
+                (Reply::Done, Wait::Nothing)
+            }
             Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),

@@ -155,7 +155,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
 pub(super) fn run_as_line(run_as: &RunAs, user: &str) -> String {
     match run_as {
         RunAs::Worker if geteuid().is_root() => format!(
-            "commands of all jobs run as {user}: everybody who can submit a job runs it as root; start this worker with a conf folder, or set {} = job-user",
+            "commands of all jobs run as {user}: everybody who can submit a job runs it as root; set {} = job-user",
             keys::RUN_AS.name
         ),
         RunAs::Worker => format!("commands of all jobs run as {user}"),

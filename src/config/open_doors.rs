@@ -6,6 +6,8 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::process::geteuid;
+
 use super::configuration::{Configuration, Setting};
 use super::error::Origin;
 use super::keys;
@@ -77,6 +79,7 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors: Vec<_> = values.tracker_web().into_iter().collect();
     doors.extend(values.jobs_of_root());
+    doors.extend(values.jobs_as_root());
     doors.extend(values.temporary_folder());
     worst_first(doors)
 }
@@ -295,6 +298,14 @@ impl Values<'_> {
         let exposure = "a job under the name root runs as root on this machine";
         let remedy = "set jobtracker.worker.min-uid to the lowest user id of a person, such as 1000";
         self.door(&keys::MIN_UID, Severity::High, exposure, remedy).filter(|_| lowest == Some(0))
+    }
+
+    /// Of a worker that runs jobs as itself, which may be root.
+    fn jobs_as_root(&self) -> Option<OpenDoor> {
+        let is_self = self.setting(&keys::RUN_AS).is_some_and(|setting| setting.value.trim() == "self");
+        let exposure = "where this worker is root's, everybody who can submit a job runs it as root on this machine";
+        let remedy = "set jobtracker.worker.run-as = job-user";
+        self.door(&keys::RUN_AS, Severity::High, exposure, remedy).filter(|_| is_self && geteuid().is_root())
     }
 
     fn writable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {

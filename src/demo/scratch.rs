@@ -141,6 +141,8 @@ impl Scratch {
     pub(super) fn worker_options(&self, worker: &str, jobtracker: &str) -> LoadOptions {
         let slots = |of_all: u32| (of_all / WORKERS.len() as u32).to_string();
         self.options(&[
+            // Its users are of no machine, and its jobs are signed.
+            ("jobtracker.worker.run-as", "self"),
             ("mapred.job.tracker", jobtracker),
             ("mapred.task.tracker.http.address", "127.0.0.1:0"),
             ("mapred.tasktracker.map.tasks.maximum", &slots(SLOTS.map)),

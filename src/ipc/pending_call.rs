@@ -1,6 +1,6 @@
 //! A call that waits for its answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -129,6 +129,11 @@ impl PendingCall {
     /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.connection.address()
+    }
+
+    /// The local address of its connection and the client's; none once it is closed.
+    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.connection.ends()
     }
 
     /// A number for the client's host.

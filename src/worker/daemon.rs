@@ -57,6 +57,7 @@ const WEB_LIMITS: WebLimits = WebLimits {
     write: Duration::from_secs(180),
     // At shutdown running answers are no longer needed.
     drain: Duration::ZERO,
+    kept_paths: &[],
 };
 /// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);

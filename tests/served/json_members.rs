@@ -135,6 +135,8 @@ impl Cluster {
         for define in [
             format!("mapred.job.tracker={}", serving.rpc()),
             "mapred.task.tracker.http.address=127.0.0.1:0".to_owned(),
+            // The users of these tests are of no machine.
+            "jobtracker.worker.run-as=self".to_owned(),
             format!("hadoop.tmp.dir={}", place.path("hadoop").display()),
             format!("hadoop.log.dir={}", place.path("logs").display()),
         ] {

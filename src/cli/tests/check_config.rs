@@ -112,7 +112,7 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
     let market = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
     let acl = "mapred.priority-scheduler.acl-file=/proc/none";
     let slots = ["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"];
-    let overrides = [market, acl, slots[0], slots[1], "io.sort.mb=10"];
+    let overrides = [market, acl, slots[0], slots[1], "io.sort.mb=10", "jobtracker.worker.run-as=self"];
     // The ACL file is on the JobTracker's machine only.
     assert!(!check_config(&options(None, &overrides), Daemon::JobTracker).is_good);
     let report = check_config(&options(None, &overrides), Daemon::TaskTracker);
@@ -124,7 +124,7 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
         "  mapred.task.tracker.http.address = 127.0.0.1:50060  (standalone default)",
         "  io.sort.mb = 10  (-D)",
         "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks",
-        "good: 9 values set, 1 warnings",
+        "good: 10 values set, 1 warnings",
         &crate::cli::tasktracker::run_as_line(&crate::worker::run_as::RunAs::Worker, "h1"),
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);

@@ -189,7 +189,9 @@ impl ContainerGroup {
 
 impl Drop for ContainerGroup {
     fn drop(&mut self) {
-        // Nothing is left of its container. One that the kernel still holds goes at the next start.
+        // The command has ended: what has fled from its process group goes with the group. One that the kernel still holds goes at the
+        // next start; kernels before 5.14 have no such file.
+        let _ = write(&self.folder.join("cgroup.kill"), "1");
         let _ = fs::remove_dir(&self.folder);
     }
 }

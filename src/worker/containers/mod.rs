@@ -21,6 +21,7 @@ mod environment;
 mod fault;
 mod inner_path;
 mod item_value;
+mod log_sums;
 mod logs;
 pub mod memory_watch;
 pub mod order;

@@ -17,6 +17,7 @@ use super::super::run_as::{RefusedUser, RunAs};
 use super::admitted_users::AdmittedUsers;
 use super::control::ContainerControl;
 use super::control_groups::{ContainerGroup, ControlGroups};
+use super::log_sums::LogSums;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
@@ -56,6 +57,8 @@ pub struct ContainerRunner {
     pub caches: ResourceCaches,
     /// Measures memory where there are none.
     pub looks: ProcessLooks,
+    /// How much the logs of those that have ended take.
+    pub log_sums: Mutex<LogSums>,
     /// The containers whose threads run.
     pub live: Mutex<BTreeSet<ContainerId>>,
     /// Where events go.
@@ -99,6 +102,15 @@ impl ContainerRunner {
     pub fn remove_old_logs(&self) {
         let live: BTreeSet<String> = self.live().iter().map(ContainerId::to_string).collect();
         self.logs.remove_old(&|name| live.contains(name));
+        let mut sums = self.log_sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.retain(|id| self.logs.bytes_of(id) > 0);
+    }
+
+    /// Removes the oldest logs of the application and the user of a container that has ended, while they are too much.
+    fn limit_logs(&self, user: &str, id: ContainerId) {
+        let bytes = self.logs.bytes_of(id);
+        let gone = self.log_sums.lock().unwrap_or_else(PoisonError::into_inner).add(user, id, bytes);
+        gone.into_iter().for_each(|id| self.logs.remove(id));
     }
 
     /// Removes what ended containers have left on the disks, but for their logs. Nothing waits for it.
@@ -124,9 +136,6 @@ impl ContainerRunner {
         let id = launch.id;
         let has_files = shares_files(&launch.context);
         let disk = self.folders.next_disk();
-        if has_files {
-            self.caches.trim(disk);
-        }
         let made = self.folders.make(disk, id, user.as_ref()).and_then(|folder| {
             let shared_files = if has_files { self.caches.folder_of(disk, user.as_ref())? } else { None };
             let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
@@ -163,15 +172,14 @@ impl ContainerRunner {
             }
             Some(user) => {
                 let group = group_of_process;
-                UserContainer { order: &order, control, user, group, on_started: &on_started }.run(&logs)
+                let may_gain = self.run_as.may_gain();
+                UserContainer { order: &order, control, user, may_gain, group, on_started: &on_started }.run(&logs)
             }
         };
         if let Some(group) = &group {
             count_group(group, &order, &mut end);
         }
-        if has_files {
-            self.caches.trim(disk);
-        }
+        self.limit_logs(&order.launch.user, id);
         end
     }
 }

@@ -89,6 +89,7 @@ impl StartedContainers {
             groups: limits.groups.clone(),
             caches: ResourceCaches::new(of_containers.shared_file_bytes),
             looks: ProcessLooks::default(),
+            log_sums: Mutex::default(),
             live: Mutex::new(BTreeSet::new()),
             events,
         });

@@ -164,6 +164,7 @@ impl Worker {
             groups: None,
             caches: ResourceCaches::new(0),
             looks: ProcessLooks::default(),
+            log_sums: Mutex::default(),
             live: Mutex::new(BTreeSet::new()),
             events,
         });

@@ -31,6 +31,6 @@ pub use state::{
     DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
     ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
     ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal,
-    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, SchedulerChoice, Standing, SubmittedApplication,
-    TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, allows, names_groups, report_stored,
+    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing,
+    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, allows, names_groups, report_stored,
 };

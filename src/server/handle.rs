@@ -24,7 +24,7 @@ use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
 use crate::web::{
     ApplicationReply, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence,
-    MarketReply, NewUpload, OwnerGone, UploadSink,
+    MarketReply, NewUpload, NewsWait, OwnerGone, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -248,9 +248,9 @@ impl OwnerHandle {
     pub(super) async fn ask_application(
         &self,
         request: ApplicationRequest,
-        wait_ms: u64,
+        wait: NewsWait,
     ) -> Result<ApplicationReply, OwnerGone> {
-        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait_ms, reply }))).await
+        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait, reply }))).await
     }
 
     async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {

@@ -12,14 +12,14 @@ use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
-use crate::api::{ExactDecimal, PoolShares};
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
 use super::container_metrics::write_containers;
-use super::metric_writer::MetricWriter;
+use super::metric_writer::{MetricWriter, kind_name};
 use super::owner::{Health, MarketPresence, Owner, OwnerGone};
+use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -148,40 +148,7 @@ impl Scrape {
     /// Pools and their shares, or the capacities of queues.
     fn groups(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let groups = &self.overview.report.groups[..];
-        let pools: Vec<_> =
-            groups.iter().filter_map(|group| Some((&*group.name, group, group.pool.as_ref()?))).collect();
-        if !pools.is_empty() {
-            let used = pools.iter().map(|(name, group, _)| (*name, group.held));
-            writer.gauges("jobtracker_pool_slots_used", "Slots a pool uses", per_name("pool", used))?;
-            let waiting = pools.iter().map(|(name, group, _)| (*name, group.waiting));
-            writer.gauges("jobtracker_pool_tasks_waiting", "Tasks of a pool that wait", per_name("pool", waiting))?;
-            let minimum = pools.iter().map(|(name, _, pool)| (*name, pool.minimum));
-            writer.gauges("jobtracker_pool_min_share_slots", "Minimum share of a pool", per_name("pool", minimum))?;
-            let demand = pools.iter().map(|(name, _, pool)| (*name, pool.demand));
-            writer.gauges("jobtracker_pool_demand_slots", "Slots a pool could use", per_name("pool", demand))?;
-            let approximate = |exact: ExactDecimal| exact.0.0 as f64 / 1e6;
-            let share =
-                |pool: &PoolShares| PerKind::new(approximate(pool.fair_share.map), approximate(pool.fair_share.reduce));
-            let share = pools.iter().map(|(name, _, pool)| (*name, share(pool)));
-            writer.gauges("jobtracker_pool_fair_share_slots", "Fair share of a pool", per_name("pool", share))?;
-            let weight = pools.iter().map(|(name, _, pool)| ([("pool", (*name).to_owned())], approximate(pool.weight)));
-            writer.gauges("jobtracker_pool_weight", "Weight of a pool", weight)?;
-            let seconds = |ms: PerKind<u64>| PerKind::new(ms.map as f64 / 1e3, ms.reduce as f64 / 1e3);
-            let below_minimum =
-                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_minimum_ms?))));
-            writer.gauges(
-                "jobtracker_pool_below_min_share_seconds",
-                "Time since a pool had its minimum share",
-                per_name("pool", below_minimum),
-            )?;
-            let below_half_share =
-                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_half_share_ms?))));
-            writer.gauges(
-                "jobtracker_pool_below_half_share_seconds",
-                "Time since a pool had half its fair share",
-                per_name("pool", below_half_share),
-            )?;
-        }
+        write_pools(writer, groups)?;
         let queues: Vec<_> = groups.iter().filter_map(|group| Some((&*group.name, group.capacity.as_ref()?))).collect();
         if !queues.is_empty() {
             let slots = queues.iter().map(|(name, queue)| (*name, queue.slots));
@@ -233,13 +200,6 @@ impl Collector for Scrape {
             write_containers(&mut writer, containers, self.health.waiting_calls)?;
         }
         self.process(&mut writer)
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Map => "map",
-        Kind::Reduce => "reduce",
     }
 }
 

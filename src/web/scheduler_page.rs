@@ -10,6 +10,7 @@ use crate::api::{PolicyName, SchedulerReport};
 use crate::market::answer::short_host;
 
 use super::capacity_page::CapacityPage;
+use super::confirm_page::ConfirmPage;
 use super::constraint_page::ConstraintPage;
 use super::fair_page::FairPage;
 use super::job_changes::change_job;
@@ -53,10 +54,15 @@ pub(super) async fn scheduler_page<O: Owner>(
         (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
         (None, PolicyName::Fair | PolicyName::Constraint) if change.is_some() => {
             let (job, change) = change?;
-            // The page of the Fair scheduler has always changed jobs by GET too.
-            if matches!(change, FormChange::Deadline(_)) && request.method != Method::POST {
-                let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST");
-                return Some(with_allow(refusal, "POST"));
+            let question = ConfirmPage::new(host, is_advanced, &job, &change, report.at_ms);
+            // The page of the Fair scheduler has always taken changes by GET; the form that asks changes by POST.
+            match question.filter(|_| has_forms && request.method == Method::GET) {
+                Some(question) => return Some(page(&question)),
+                None if request.method != Method::POST && has_forms => {
+                    let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a job is changed by POST");
+                    return Some(with_allow(refusal, "POST"));
+                }
+                None => {}
             }
             match job_change(change) {
                 Ok(change) => change_job(state, request, &job, change, address(is_advanced)).await,

@@ -57,6 +57,9 @@ pub struct ApplicationReport {
     pub preempted_containers: u64,
     /// What it asks for, in order of type, then hosts, racks, any, by name.
     pub resource_requests: Vec<ResourceRequestRow>,
+    /// How many more rows it asks for than are shown here; absent: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resource_requests_left_out: u64,
     /// The attempt that has registered last; 0: none.
     pub attempt: u32,
     /// The id of the last answer.
@@ -147,4 +150,25 @@ pub enum WaitingReason {
     MaxRunning,
     /// Nothing is granted now.
     SafeMode,
+}
+
+// === impl ApplicationReport ===
+
+impl ApplicationReport {
+    /// About how many bytes it has as text.
+    #[must_use]
+    pub fn approximate_bytes(&self) -> usize {
+        /// Without its texts, a row without its items.
+        const WITHOUT_TEXTS: usize = 1 << 10;
+        const OF_ROW: usize = 256;
+        let of_row = |row: &ResourceRequestRow| OF_ROW + row.items.as_ref().map_or(0, String::len);
+        let texts = [&self.name, &self.diagnostics, &self.tracking_url, &self.failed_items, &self.application_type];
+        let texts: usize = texts.into_iter().map(String::len).sum();
+        WITHOUT_TEXTS + texts + self.why.len() * OF_ROW + self.resource_requests.iter().map(of_row).sum::<usize>()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -56,7 +56,8 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         status if status.name() == report.state.name() => String::new(),
         status => format!(" ({})", status.name()),
     };
-    let mut text = format!("{id} {}{result}: {name:?} of {user} in queue {queue}\n", report.state.name());
+    let mut text =
+        format!("{id} {}{result}: {name:?} of {} in queue {}\n", report.state.name(), one_line(user), one_line(queue));
     let ApplicationReport { running_containers, pending_containers, completed_containers, .. } = report;
     // Writing to a string cannot fail.
     let _ = write!(
@@ -80,25 +81,36 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let _ = writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt);
     }
     if !report.tracking_url.is_empty() {
-        let _ = writeln!(text, "  page        {}", report.tracking_url);
+        let _ = writeln!(text, "  page        {}", one_line(&report.tracking_url));
     }
     if let Some(cost) = report.cost {
         let _ = writeln!(text, "  cost        {cost}");
     }
     if !report.failed_items.is_empty() {
-        let _ = writeln!(text, "  failed      {}", report.failed_items);
+        let _ = writeln!(text, "  failed      {}", one_line(&report.failed_items));
     }
     for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
     }
     if !report.diagnostics.is_empty() {
-        let _ = writeln!(text, "  why         {}", report.diagnostics.trim_end());
+        // Further lines stand below the text, never where this program writes words of its own.
+        let lines: Vec<String> = report.diagnostics.trim_end().lines().map(one_line).collect();
+        let _ = writeln!(text, "  why         {}", lines.join("\n              "));
     }
     match containers {
         None => text,
         Some([]) => text + "\nno such containers\n",
         Some(containers) => text + "\n" + &render_containers(containers),
     }
+}
+
+/// A text of somebody else's, with whatever could end its line or move the cursor escaped.
+fn one_line(text: &str) -> String {
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {

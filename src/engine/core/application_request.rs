@@ -8,7 +8,7 @@ use crate::api::applications::{
     AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, ContainerState, NodeReport,
     RegisterAnswer, RegisterCall, Submission, UnregisterCall,
 };
-use crate::engine::state::{Caller, Container, ReportTerms};
+use crate::engine::state::{Caller, Container, ReportTerms, RowPage};
 use crate::market::KeyId;
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
@@ -119,6 +119,13 @@ pub enum ApplicationQuestion {
         /// Waits until its version differs from this; none: answered at once.
         known_version: Option<u64>,
     },
+    /// `GET /apps/{id}` with `rows`: with these rows of what it asks for.
+    ShowRows {
+        /// The application.
+        application: ApplicationId,
+        /// Which rows.
+        rows: RowPage,
+    },
     /// `GET /apps/{id}/state`.
     State(ApplicationId),
     /// `PUT /apps/{id}/state`: it is killed.
@@ -160,6 +167,7 @@ impl ApplicationQuestion {
             | Self::Allocate { application, .. }
             | Self::Unregister { application, .. }
             | Self::Show { application, .. }
+            | Self::ShowRows { application, .. }
             | Self::State(application)
             | Self::Kill(application)
             | Self::Containers { application, .. } => Some(*application),
@@ -180,7 +188,7 @@ impl ApplicationQuestion {
             Self::Allocate { .. } => "allocate",
             Self::Unregister { .. } => "unregister",
             Self::List(_) => "applications",
-            Self::Show { .. } => "application",
+            Self::Show { .. } | Self::ShowRows { .. } => "application",
             Self::State(_) => "application-state",
             Self::Kill(_) => "kill-application",
             Self::Containers { .. } => "containers",
@@ -216,6 +224,8 @@ pub struct ApplicationFilter {
     pub queue: Option<String>,
     /// At most so many, 1 to 1,000.
     pub limit: usize,
+    /// Most rows of what each asks for.
+    pub rows: usize,
     /// Only those after this one in the list, which is in falling order.
     pub after: Option<ApplicationId>,
 }
@@ -306,7 +316,7 @@ pub enum ApplicationAnswer {
     /// The application is not in memory. If the store has it, it is over, and the store answers.
     NotInMemory(ApplicationId, StoreView),
     /// One application.
-    Application(Box<ApplicationReport>),
+    Application(Arc<ApplicationReport>),
     /// The state of one.
     State {
         /// How far it is.

@@ -8,10 +8,13 @@ use crate::engine::core::{
     ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, StoreView, Wait,
 };
 use crate::engine::state::{
-    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, NewApplication, Refusal,
-    WantedContainers,
+    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, LastReport, NewApplication, Refusal,
+    RowPage, STEP_BYTES, WantedContainers,
 };
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
+
+/// How long a report of one version is good for others who ask, ms: all that waited for it ask within that time.
+const REPORT_AGE_MS: u64 = 100;
 
 type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
 
@@ -88,8 +91,12 @@ impl Engine {
                     Some(known_version) => {
                         self.answer_wait(ApplicationWait::Show { application, known_version }, false, now)
                     }
-                    None => self.show_application(application, now),
+                    None => self.show_application(application, RowPage::FIRST, now),
                 }
+            }
+            ApplicationQuestion::ShowRows { application, rows } => {
+                self.may_use(asker, application)?;
+                self.show_application(application, rows, now)
             }
             ApplicationQuestion::State(application) => {
                 self.may_use(asker, application)?;
@@ -225,20 +232,30 @@ impl Engine {
                 if is_same && !is_over && self.applications.get(application).is_some() {
                     return Ok(ApplicationAnswer::Waits(wait));
                 }
-                self.show_application(application, now)
+                self.show_application(application, RowPage::FIRST, now)
             }
         }
     }
 
-    fn show_application(&self, id: ApplicationId, now: Now) -> Answered {
+    fn show_application(&mut self, id: ApplicationId, rows: RowPage, now: Now) -> Answered {
+        let version = self.applications.version(id);
+        let is_fresh = |last: &LastReport| {
+            let age_ms = now.mono_ms.saturating_sub(last.at_mono_ms);
+            last.report.id == id && last.report.version == version && last.rows == rows && age_ms <= REPORT_AGE_MS
+        };
+        if let Some(last) = self.applications.last_report.as_ref().filter(|last| is_fresh(last)) {
+            return Ok(ApplicationAnswer::Application(last.report.clone()));
+        }
         // Whether the caller may see it was asked while it was in memory.
         let Some(application) = self.applications.get(id) else { return Ok(self.not_in_memory(id, true, now)) };
-        Ok(ApplicationAnswer::Application(Box::new(self.report_application(application, now))))
+        let report = Arc::new(self.report_application(application, rows, now));
+        self.applications.last_report = Some(LastReport { report: report.clone(), rows, at_mono_ms: now.mono_ms });
+        Ok(ApplicationAnswer::Application(report))
     }
 
-    fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {
+    fn report_application(&self, application: &Application, rows: RowPage, now: Now) -> ApplicationReport {
         let why = self.why_containers_wait(application);
-        self.applications.report(application, self.cost_of_application(application), why, now)
+        self.applications.report(application, self.cost_of_application(application), why, rows, now)
     }
 
     fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {
@@ -252,9 +269,17 @@ impl Engine {
                 && filter.after.is_none_or(|after| application.id() < after)
         };
         let mut found = self.applications.iter().rev().filter(matching);
-        let applications: Vec<ApplicationReport> =
-            found.by_ref().take(filter.limit).map(|application| self.report_application(application, now)).collect();
-        let next = found.next().and(applications.last()).map(|last| last.id);
+        let rows = RowPage { after: 0, most: filter.rows };
+        let (mut applications, mut bytes) = (Vec::new(), 0);
+        while bytes < STEP_BYTES
+            && applications.len() < filter.limit
+            && let Some(application) = found.next()
+        {
+            let report = self.report_application(application, rows, now);
+            bytes += report.approximate_bytes();
+            applications.push(report);
+        }
+        let next = found.next().and(applications.last()).map(|last: &ApplicationReport| last.id);
         let store = self.store_view(sees_all, now);
         Ok(ApplicationAnswer::Applications { applications, next, store })
     }

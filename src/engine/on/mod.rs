@@ -74,6 +74,7 @@ mod task_page;
 mod tracker_connections;
 mod tracker_loss;
 mod tracker_recovery;
+mod tracker_room;
 mod what_if;
 mod worker_beats;
 mod worker_page;

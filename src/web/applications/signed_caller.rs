@@ -11,7 +11,7 @@ use crate::model::ApplicationId;
 
 use super::super::signer::{find_signer, signature_in};
 use super::answers::unexpected;
-use super::owner::ApplicationOwner;
+use super::owner::{ApplicationOwner, NewsWait};
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 use super::query_parameters::QueryParameters;
@@ -93,7 +93,7 @@ fn signed_text(method: &Method, target: &Uri) -> String {
 
 async fn secret_of<O: ApplicationOwner>(owner: &O, application: ApplicationId) -> Result<Option<Key>, Problem> {
     let request = ApplicationRequest::Secret(application);
-    match *owner.application(request, 0).await?? {
+    match *owner.application(request, NewsWait::default()).await?? {
         ApplicationAnswer::Secret(secret) => Ok(secret.map(|secret| Key::new(&secret.to_hex()))),
         _ => Err(unexpected()),
     }

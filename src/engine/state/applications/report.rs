@@ -13,6 +13,7 @@ use super::items::Items;
 use super::refusal::ApplicationRefusal;
 use super::request_table::RequestTable;
 use super::restored::RestoredApplication;
+use super::row_page::{RowPage, STEP_BYTES};
 use super::table::Applications;
 
 /// Most parts of items in a report.
@@ -42,6 +43,8 @@ pub struct ReportTerms {
     pub version: u64,
 }
 
+/// Approximate bytes of a report on a container without its text.
+const CONTAINER_BYTES: usize = 512;
 // === impl Applications ===
 
 impl Applications {
@@ -51,10 +54,11 @@ impl Applications {
         application: &Application,
         cost: Option<Credits>,
         why: Vec<WaitingRequest>,
+        rows: RowPage,
         now: Now,
     ) -> ApplicationReport {
         let terms = ReportTerms { version: self.version(application.id()), ..self.stored_terms() };
-        build_report(application, terms, cost, why, now)
+        build_report(application, terms, cost, why, rows, now)
     }
 
     /// The terms of reports on applications that are not in memory.
@@ -82,16 +86,24 @@ impl Applications {
         let mut found = known.containers.range(from..).map(|(_, container)| container).filter(|container| {
             (states.is_empty() || states.contains(&container.state)) && (!failed_only || container.has_failed())
         });
-        let list: Vec<&Container> = found.by_ref().take(limit).collect();
-        let next = found.next().and(list.last()).map(|last| last.id);
-        Ok((list.into_iter().map(|container| self.container_report(container)).collect(), next))
+        let (mut list, mut bytes) = (Vec::new(), 0);
+        while bytes < STEP_BYTES
+            && list.len() < limit
+            && let Some(container) = found.next()
+        {
+            let report = self.container_report(container);
+            bytes += CONTAINER_BYTES + report.diagnostics.len();
+            list.push(report);
+        }
+        let next = found.next().and(list.last()).map(|last: &ContainerReport| last.container_id);
+        Ok((list, next))
     }
 }
 
 /// A report on an application that the store alone has; without a cost if nothing was charged for it.
 pub fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
     let cost = Some(restored.cost.cost).filter(|cost| *cost > Credits::ZERO);
-    build_report(&restored.into_application(), terms, cost, Vec::new(), now)
+    build_report(&restored.into_application(), terms, cost, Vec::new(), RowPage::FIRST, now)
 }
 
 fn build_report(
@@ -99,6 +111,7 @@ fn build_report(
     terms: ReportTerms,
     cost: Option<Credits>,
     why: Vec<WaitingRequest>,
+    rows: RowPage,
     now: Now,
 ) -> ApplicationReport {
     let Application { submitted, standing, counts, tables, .. } = application;
@@ -115,6 +128,10 @@ fn build_report(
         .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
         .flat_map(|request| application.failed_items(*request))
         .collect();
+    let asked = || tables.iter().filter(|(request, _)| !is_master(**request));
+    let all_rows = asked().map(|(_, table)| table.rows.len()).sum();
+    let shown = asked().flat_map(|(request, table)| rows_of(application, *request, table));
+    let (resource_requests, resource_requests_left_out) = rows.of(all_rows, shown);
     ApplicationReport {
         id: submitted.id,
         user: submitted.user.to_string(),
@@ -137,11 +154,8 @@ fn build_report(
         memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
         vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
         preempted_containers: counts.totals.preempted,
-        resource_requests: tables
-            .iter()
-            .filter(|(request, _)| !is_master(**request))
-            .flat_map(|(request, table)| rows_of(application, *request, table))
-            .collect(),
+        resource_requests,
+        resource_requests_left_out,
         attempt: standing.attempt,
         response_id: standing.response_id,
         version,

@@ -14,6 +14,7 @@ use super::container::{Container, ContainerStep};
 use super::container_counts::{ContainerCounts, Counted};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
+use super::row_page::LastReport;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
 use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
@@ -31,6 +32,8 @@ pub struct Applications {
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
     pub(super) over: BTreeSet<(i64, ApplicationId)>,
+    /// The report that was made last.
+    pub last_report: Option<LastReport>,
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
     pub(super) stamps: ReplayGuard,
@@ -82,6 +85,7 @@ impl Applications {
             last_number: 0,
             all: BTreeMap::new(),
             over: BTreeSet::new(),
+            last_report: None,
             unused: BTreeMap::new(),
             stamps: ReplayGuard::new(i64::try_from(start_ms).unwrap_or(i64::MAX)),
             workers: BTreeMap::new(),

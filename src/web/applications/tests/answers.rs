@@ -160,6 +160,7 @@ async fn parameters_of_lists_reach_the_engine() {
         user: None,
         queue: Some("q".to_owned()),
         limit: 7,
+        rows: 0,
         after: Some(APPLICATION),
     };
     assert_eq!(*filter, expected);

@@ -39,6 +39,7 @@ fn application() -> ApplicationReport {
         memory_seconds: 71_680,
         vcore_seconds: 70,
         preempted_containers: 0,
+        resource_requests_left_out: 0,
         resource_requests: vec![ResourceRequestRow {
             priority: 1,
             allocation_request_id: 0,
@@ -192,7 +193,9 @@ pub(super) fn answer(question: &ApplicationQuestion) -> ApplicationAnswer {
         ApplicationQuestion::List(_) => {
             ApplicationAnswer::Applications { applications: vec![application()], next: Some(APPLICATION), store: STORE }
         }
-        ApplicationQuestion::Show { .. } => ApplicationAnswer::Application(Box::new(application())),
+        ApplicationQuestion::Show { .. } | ApplicationQuestion::ShowRows { .. } => {
+            ApplicationAnswer::Application(Arc::new(application()))
+        }
         ApplicationQuestion::State(_) | ApplicationQuestion::Kill(_) => {
             ApplicationAnswer::State { state: ApplicationState::Running, is_ending: true }
         }

@@ -177,6 +177,7 @@ impl Job {
             bytes: accepted.bytes(),
             first_attempt: accepted.first_attempt,
             estimate: accepted.estimate,
+            changed_deadline: accepted.tested_deadline().map(Arc::new),
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         }
     }

@@ -74,7 +74,7 @@ fn a_deadline_that_cannot_be_kept_is_refused_at_the_submission_and_leaves_nothin
     assert!(refusal.ends_with("earliest feasible deadline now 20.0 s"), "{refusal}");
     assert_eq!(cluster.engine.jobs.iter().count(), jobs);
     cluster.submit(due(8, 0, 21_000)).unwrap();
-    let refusal = cluster.submit(due(1, 0, 60_000)).unwrap_err().to_string();
+    let refusal = cluster.submit(due(1, 0, 25_000)).unwrap_err().to_string();
     assert!(refusal.contains("needs 1 map slots, 0 free"), "{refusal}");
     cluster.submit(spec("bob", "default", 4, 0)).unwrap();
 }
@@ -84,16 +84,18 @@ fn a_plan_that_starts_later_is_said_everywhere_and_stays_over_restarts() {
     let mut cluster = cluster(ConstraintConfig::default());
     cluster.submit(due(8, 0, 21_000)).unwrap();
     let question = DeadlineQuestion {
-        deadline: due(4, 0, 60_000).deadline.unwrap(),
+        deadline: due(4, 0, 70_000).deadline.unwrap(),
         input: InputVolume::in_equal_splits(0, 4),
         are_maps_known: true,
         reduces: 0,
         class: None,
     };
     let answer = cluster.engine.what_if(&question, cluster.now).unwrap();
-    assert_eq!((answer.min_maps, answer.planned_start_ms, answer.free_maps), (Some(1), Some(20_000), 0), "{answer:?}");
-    assert_eq!(answer.promised_until_ms, Some(cluster.now.wall_ms + 20_000));
-    let id = cluster.submit(due(4, 0, 60_000)).unwrap();
+    assert_eq!((answer.min_maps, answer.free_maps, answer.schedulable), (Some(1), 0, true), "{answer:?}");
+    let until_ms = answer.promised_until_ms.unwrap() - cluster.now.wall_ms;
+    assert!((10_000..=20_000).contains(&until_ms), "{answer:?}");
+    assert_eq!(answer.planned_start_ms, Some(until_ms), "{answer:?}");
+    let id = cluster.submit(due(4, 0, 70_000)).unwrap();
     let plan = |cluster: &Cluster| report(cluster, id).split_once("). ").map(|(_, plan)| plan.to_owned()).unwrap();
     let before = plan(&cluster);
     assert!(before.starts_with("Maps 0/1 minimum from "), "{before}");

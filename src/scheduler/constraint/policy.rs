@@ -145,14 +145,14 @@ impl Constraint {
                 Some(Hold::DeadlineLimit { kind, limit, held: app.held[kind] })
             }
             Place::Beyond => {
-                if !has_free(kind, totals) || self.lending(app.spec.id, kind, totals) == Lending::Lent {
+                if self.lending(app.spec.id, kind, totals) == Lending::Lent {
                     return None;
                 }
                 let start_us = job.filter(|_| kind == Kind::Map).and_then(DeadlineJob::planned_start_us);
-                Some(match start_us {
-                    Some(start_us) => Hold::PlannedStart { kind, start_ms: start_us.div_euclid(1_000) },
-                    None => Hold::PromisedToDeadlines { kind },
-                })
+                match start_us {
+                    Some(start_us) => Some(Hold::PlannedStart { kind, start_ms: start_us.div_euclid(1_000) }),
+                    None => has_free(kind, totals).then_some(Hold::PromisedToDeadlines { kind }),
+                }
             }
         }
     }

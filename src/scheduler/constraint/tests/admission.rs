@@ -252,7 +252,8 @@ proptest! {
         let job = TimedWork { work, arrival_us: 0, now_us: 0, deadline_us: deadline_ms * 1_000 };
         let supply = slots(maps, reduces);
         if let Ok(plan) = admit(&job, model, &now, supply) {
-            prop_assert_eq!(admit(&job, model, &planned, supply), Ok(plan));
+            let planned = admit(&job, model, &planned, supply);
+            prop_assert!(planned.is_ok(), "{:?}, beside promises for ever {:?}", planned, plan);
         }
     }
 

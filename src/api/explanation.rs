@@ -307,6 +307,16 @@ pub enum PendingReason {
         /// Slots held.
         held: u32,
     },
+    /// Its deadline gives it slots later, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// When, epoch ms.
+        from_ms: i64,
+        /// The time until then, ms.
+        for_ms: u64,
+    },
     /// All free slots are promised to jobs with deadlines.
     PromisedToDeadlines {
         /// Kind of the slots.
@@ -459,6 +469,13 @@ impl fmt::Display for PendingReason {
                 formatter,
                 "its deadline needs {limit} {} slots at a time, and it holds {held}",
                 kind_word::word(*kind)
+            ),
+            PendingReason::PlannedStart { kind, for_ms, .. } => write!(
+                formatter,
+                "the {} slots that keep its deadline are promised to others for {}.{} s more",
+                kind_word::word(*kind),
+                for_ms / 1000,
+                for_ms % 1000 / 100
             ),
             PendingReason::PromisedToDeadlines { kind } => {
                 write!(formatter, "the free {} slots are promised to jobs with deadlines", kind_word::word(*kind))

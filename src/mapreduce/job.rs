@@ -180,6 +180,7 @@ impl Job {
             first_attempt: accepted.first_attempt,
             estimate: accepted.estimate,
             order: accepted.order,
+            changed_deadline: accepted.tested_deadline().map(Arc::new),
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         }
     }

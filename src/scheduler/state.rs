@@ -13,8 +13,9 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
-use super::constraint::{AppDeadline, ConstraintConfig, TimedWork, WhatIf};
+use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatIf};
 use super::container::state::ContainerState;
+use super::detail::AppDetail;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -388,7 +389,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The limit that refuses it.
-    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<Option<JobPlan>, AppRefusal> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.check_new_app(app, &View { groups, totals, apps, nodes })
     }
@@ -450,14 +451,19 @@ impl Scheduler {
         }
     }
 
-    /// The least maps at a time that keep another deadline of an app, whose refusal has that name; zero for an unknown
-    /// app.
+    /// What keeps another deadline of an app, whose refusal has that name.
     ///
     /// # Errors
     /// Why it cannot be kept.
-    pub fn check_deadline(&self, id: AppId, name: &str, deadline: &AppDeadline, now: Now) -> Result<u32, AppRefusal> {
+    pub fn check_deadline(
+        &self,
+        id: AppId,
+        name: &str,
+        deadline: &AppDeadline,
+        now: Now,
+    ) -> Result<Option<JobPlan>, AppRefusal> {
         let Self { groups, totals, apps, nodes, policy, .. } = self;
-        let Some(app) = apps.get(&id) else { return Ok(0) };
+        let Some(app) = apps.get(&id) else { return Ok(None) };
         policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
     }
 
@@ -465,6 +471,14 @@ impl Scheduler {
     pub fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.what_if(timed, &View { groups, totals, apps, nodes })
+    }
+
+    /// Whether an app still has maps to run when the slots promised for them are no more.
+    pub fn is_promise_over(&self, id: AppId) -> bool {
+        self.apps.get(&id).is_some_and(|app| match self.policy.app_detail(app) {
+            AppDetail::Due(detail) => detail.is_promise_over,
+            _ => false,
+        })
     }
 
     /// Apps that missed their deadlines since the last call and are to be killed for it.

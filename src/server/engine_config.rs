@@ -59,6 +59,7 @@ pub fn engine_config(
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
         needs_signatures: settings.job_changes.are_signed,
+        accepts_recorded: false,
         administrators_acl: settings.queues.administrators_acl.clone(),
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,

@@ -203,6 +203,7 @@ impl UnfinishedRow {
         let Some(priority) = enum_text::parse_priority(&self.priority) else {
             return Err(loader.wrong("job.priority", self.priority, "a priority"));
         };
+        let changed_deadline = self.deadline.map(|text| changed_deadline(loader, text)).transpose()?.map(Arc::new);
         let accepted = AcceptedJob {
             id: loader.parse("job.job", self.job, "a job id")?,
             spec: Arc::new(spec),
@@ -215,11 +216,8 @@ impl UnfinishedRow {
                 None => JobEstimate::default(),
                 Some(text) => estimate(loader, text)?,
             },
+            plan: changed_deadline.as_ref().and_then(|tested| tested.plan),
             job_xml: Arc::default(),
-        };
-        let changed_deadline = match self.deadline {
-            None => None,
-            Some(text) => Some(Arc::new(changed_deadline(loader, text)?)),
         };
         Ok(StoredJob {
             accepted,

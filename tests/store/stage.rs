@@ -121,6 +121,7 @@ pub fn accepted(number: i32, order: u64) -> Fact {
     Fact::Job(JobFact::Accepted(Box::new(AcceptedJob {
         first_attempt: 0,
         estimate: jobtracker::mapreduce::JobEstimate::default(),
+        plan: None,
         id: job_id(number),
         spec: Arc::new(spec()),
         splits: Arc::new(splits()),

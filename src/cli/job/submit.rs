@@ -180,6 +180,9 @@ fn render_deadline(job: &JobLine) -> String {
         Some(DeadlineLine { after_s, plan, .. }) if plan.starts_with("Order: ") => {
             format!("{id}: the market keeps its deadline of {after_s} s, from the next tick on. {plan}")
         }
+        Some(DeadlineLine { after_s, state, plan, .. }) if state == "AT_RISK" => {
+            format!("{id}: the constraint scheduler cannot promise its deadline of {after_s} s, {state}: {plan}")
+        }
         Some(DeadlineLine { after_s, state, plan, .. }) => {
             format!("{id}: the constraint scheduler keeps its deadline of {after_s} s, {state}: {plan}")
         }

@@ -108,6 +108,7 @@ impl Engine {
             token_file: found.token_file,
             first_attempt: next_attempt_block(0),
             estimate: JobEstimate::default(),
+            plan: None,
             job_xml: found.job_xml,
         };
         let is_signed = self.ruling_market().is_some();

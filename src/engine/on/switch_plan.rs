@@ -186,7 +186,7 @@ impl Engine {
         }
         match &wish.policy {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
-                let lost = placements.iter().filter(|placed| !is_configured(placed.queue));
+                let lost = placements.iter().filter(|placed| !wish.policy.keeps_queue(placed.queue, &wish.queues));
                 let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
                 refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
             }
@@ -210,7 +210,7 @@ impl Placement<'_> {
 
 /// A job keeps its queue if the configuration names it, or if the scheduler needs none.
 fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> Placement<'a> {
-    let is_kept = !wish.policy.has_queues() || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
+    let is_kept = wish.policy.keeps_queue(&job.spec.queue, &wish.queues);
     let target = wish.move_to.as_deref().filter(|_| !is_kept);
     let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec, job.pool.as_deref()));
     Placement { job, queue: target.unwrap_or(&job.spec.queue), group }

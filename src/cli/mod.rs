@@ -213,13 +213,9 @@ pub fn main() -> ExitCode {
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),
-        Command::Report(arguments) => match report::report(&arguments) {
-            Ok((text, notes)) => {
-                notes.iter().for_each(|note| terminal::print_error(&format!("jobtracker: {note}")));
-                print(&text)
-            }
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
+        Command::Report(arguments) => {
+            report::report(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
+        }
         Command::Job(command) => match job::run(command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return code,

@@ -38,7 +38,7 @@ pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
-pub use report::{Report, ReportRow, ReportSubject};
+pub use report::{Report, ReportRow, ReportSubject, WorkRow};
 pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
     QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,

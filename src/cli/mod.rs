@@ -19,6 +19,7 @@ pub mod period;
 mod queue;
 pub mod report;
 mod report_text;
+pub mod restore;
 pub mod run;
 mod scheduler;
 mod scheduler_text;
@@ -79,6 +80,8 @@ enum Command {
     CheckConfig(check_config::CheckConfigArguments),
     /// Back up state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
+    /// Put a backup in the place of state.db while the daemon is stopped, and list what is lost
+    Restore(restore::RestoreArguments),
     /// Show the daemon at a glance: version, ports, workers, jobs, health; exit code 1 if it cannot run jobs, 4 if there is none
     Status(status::StatusArguments),
     /// Stop the daemon of this machine, and wait until it has ended
@@ -175,6 +178,10 @@ pub fn main() -> ExitCode {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
+        Command::Restore(arguments) => match restore::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Upgrade(arguments) => match upgrade::run(&arguments) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
@@ -206,13 +213,9 @@ pub fn main() -> ExitCode {
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),
-        Command::Report(arguments) => match report::report(&arguments) {
-            Ok((text, notes)) => {
-                notes.iter().for_each(|note| terminal::print_error(&format!("jobtracker: {note}")));
-                print(&text)
-            }
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
+        Command::Report(arguments) => {
+            report::report(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
+        }
         Command::Job(command) => match job::run(command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return code,

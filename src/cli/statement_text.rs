@@ -6,6 +6,7 @@ use crate::api::{Statement, StatementRow};
 use crate::model::Credits;
 
 use super::market_text::{Form, columns, format_utc, json, lines};
+use super::report_text::{comma_separated, format_rfc_3339};
 
 /// The rows, newest last. In the table, a row with a date as its time is a daily sum.
 pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
@@ -45,6 +46,37 @@ pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
         table.add_row(cells(row, slots));
     }
     lines(&table)
+}
+
+/// Comma-separated values, a line each movement or daily sum, the oldest first. Exact amounts, times in UTC.
+pub(super) fn render_csv(statement: &Statement) -> String {
+    let heads = "time,reason,movements,rate,interval_ms,map_slot_ms,reduce_slot_ms,container_slot_ms,\
+                 map_slots,reduce_slots,container_slots,amount,balance,by,other_queue,note";
+    let mut text = format!("{heads}\n");
+    for row in &statement.rows {
+        let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
+        let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
+        let cells = [
+            row.day.clone().or_else(|| format_rfc_3339(row.time_ms)).unwrap_or_default(),
+            row.reason.to_string(),
+            row.movements.to_string(),
+            money(row.rate),
+            slots(row.interval_ms),
+            slots(row.map_slot_ms),
+            slots(row.reduce_slot_ms),
+            slots(row.container_slot_ms),
+            slots(row.map_slots),
+            slots(row.reduce_slots),
+            slots(row.container_slots),
+            row.amount.to_string(),
+            money(row.balance),
+            row.by.clone().unwrap_or_default(),
+            row.other_queue.as_ref().map(ToString::to_string).unwrap_or_default(),
+            row.note.clone().unwrap_or_default(),
+        ];
+        text += &comma_separated(cells.into_iter());
+    }
+    text
 }
 
 /// A column of slots: its head, and its cell in a row.
@@ -159,6 +191,17 @@ mod tests {
         2026-10-01           charge         3998                                                                19990             0            -12.5             87.5
         2026-11-19 09:20:20  charge            1  0.000000000001     100.000          0.000           5.00                           -0.000000000005  87.499999999995
         2026-11-19 09:20:40  transfer          1                                                                                                -5.0  82.499999999995  root  to bob: lent
+        ");
+    }
+
+    #[test]
+    fn tables_of_other_programs_get_commas() {
+        insta::assert_snapshot!(render_csv(&statement()), @r"
+        time,reason,movements,rate,interval_ms,map_slot_ms,reduce_slot_ms,container_slot_ms,map_slots,reduce_slots,container_slots,amount,balance,by,other_queue,note
+        2026-10-01,top_up,2,,,,,,,,,100.0,,root,,
+        2026-10-01,charge,3998,,,,,,19990,0,0,-12.5,87.5,,,
+        2026-11-19T09:20:20Z,charge,1,0.000000000001,20000,100000,0,0,,,,-0.000000000005,87.499999999995,,,
+        2026-11-19T09:20:40Z,transfer,1,,,,,,,,,-5.0,82.499999999995,root,bob,lent
         ");
     }
 

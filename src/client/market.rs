@@ -17,7 +17,7 @@ use crate::api::{
 };
 use crate::client::http_request::{HttpAnswer, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::market::{Key, ReportKind};
+use crate::market::{Key, ReportRequest};
 use crate::model::{AttemptId, Credits};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
@@ -163,19 +163,13 @@ impl MarketClient {
         self.read_json(&self.body_or_error(answer)?)
     }
 
-    /// What was used in a range, from its first to before its last moment, epoch ms. A server without a market needs no
-    /// signature.
+    /// What was used in a range, from its first to before its last moment; one part of it. A server without a market needs
+    /// no signature.
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn report(
-        &self,
-        kind: ReportKind,
-        (since_ms, until_ms): (Option<i64>, Option<i64>),
-        signer: Option<&Signer>,
-    ) -> Result<Report, MarketClientError> {
-        let bound = |name: &str, at_ms: Option<i64>| at_ms.map(|at_ms| format!("&{name}={at_ms}")).unwrap_or_default();
-        let query = format!("report={}{}{}", kind.name(), bound("since", since_ms), bound("until", until_ms));
+    pub async fn report(&self, request: &ReportRequest, signer: Option<&Signer>) -> Result<Report, MarketClientError> {
+        let query = report_query(request);
         if let Some(signer) = signer {
             match self.signed_json(REPORT, &query, signer).await {
                 Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
@@ -379,6 +373,23 @@ pub(super) fn last_accepted_in(reason: &str) -> Option<i64> {
         before.starts_with("timestamp ").then_some((before, rest))
     })?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The query that asks for a report, but for whose it may be.
+fn report_query(request: &ReportRequest) -> String {
+    let ReportRequest { kind, since_ms, until_ms, user: _, filter, by_month, after } = request;
+    let number = |name: &str, number: Option<String>| number.map(|number| format!("&{name}={number}"));
+    let text = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("&{name}={}", escaped(text)));
+    let parameters = [
+        number("since", since_ms.map(|at_ms| at_ms.to_string())),
+        number("until", until_ms.map(|at_ms| at_ms.to_string())),
+        text("owner", &filter.user),
+        text("queue", &filter.queue),
+        text("state", &filter.state),
+        by_month.then(|| "&by=month".to_owned()),
+        number("after", after.map(|after| after.to_string())),
+    ];
+    parameters.into_iter().flatten().fold(format!("report={}", kind.name()), |query, parameter| query + &parameter)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Job {
     }
 
     /// The keys of all tasks that exist.
-    fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
+    pub(super) fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
         let tasks = |kind: Kind| u32::try_from(self.work[kind].len()).unwrap_or(u32::MAX);
         let total = PerKind::new(tasks(Kind::Map), tasks(Kind::Reduce));
         Kind::ALL.into_iter().flat_map(move |kind| {

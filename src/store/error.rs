@@ -116,8 +116,8 @@ fn remedy(found: &SchemaFound, copy: Option<&Path>) -> String {
         (SchemaFound::None | SchemaFound::Version(_), Some(copy)) => {
             let copy = copy.display();
             return format!(
-                "start the program that wrote it; or put {copy}, its copy from before the newer program, in its place, which \
-                 loses what was recorded since"
+                "start the program that wrote it; or go back to its copy from before that program, which loses what was \
+                 recorded since: jobtracker restore {copy}"
             );
         }
         (SchemaFound::None | SchemaFound::Version(_), None) => {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
 use crate::api::{MovementReason, Statement, StatementRow};
 use crate::market::StatementPage;
-use crate::model::{Credits, QueueName};
+use crate::model::{Capability, Credits, QueueName};
 
 use super::error::StoreError;
 use super::loaded_market::slot_ms_columns;
@@ -17,13 +17,21 @@ use super::loader::{optional_units_column, units_column};
 #[derive(Clone, Debug)]
 pub struct LedgerReader {
     database: PathBuf,
+    /// What the slot of a container has, which reports count by.
+    pub(super) container_slot: Capability,
 }
 
 // === impl LedgerReader ===
 
 impl LedgerReader {
     pub(super) fn new(database: &Path) -> Self {
-        Self { database: database.to_owned() }
+        Self { database: database.to_owned(), container_slot: Capability::new(1, 1) }
+    }
+
+    /// The same, with slots of that size for containers.
+    #[must_use]
+    pub fn with_container_slot(self, container_slot: Capability) -> Self {
+        Self { container_slot, ..self }
     }
 
     /// A part of a queue's history; none if the queue never existed. Blocks on the disk.

@@ -103,7 +103,8 @@ impl Writer {
         }
     }
 
-    /// Holds the migration and all facts until [`Message::CommitMigration`], or until a caller waits for a value of `meta`.
+    /// Holds the migration and all facts until [`Message::CommitMigration`], or until the start itself waits for a value of
+    /// `meta`.
     /// Returns whether the migration is committed; else it is undone with the connection.
     fn is_committed_when_asked(&mut self, migration: &Migration) -> Result<bool, StoreError> {
         loop {
@@ -118,7 +119,7 @@ impl Writer {
                 Ok(Message::Close) | Err(_) => return Ok(false),
                 Ok(message) => message,
             };
-            let is_awaited = matches!(message, Message::Meta { .. });
+            let is_awaited = matches!(message, Message::Meta { can_wait: false, .. });
             self.queue.take(message).map_err(|text| StoreError::Unwritten { facts: self.queue.facts as u64, text })?;
             if is_awaited {
                 return migration.commit(&self.database).map(|()| true);

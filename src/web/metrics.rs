@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
-use crate::model::{Kind, PerKind};
+use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
 use super::container_metrics::write_containers;
@@ -129,6 +129,23 @@ impl Scrape {
         writer.counters("jobtracker_jobs_ended", "Finished jobs", ended)
     }
 
+    fn money(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let Some(money) = self.overview.money.as_ref().filter(|_| self.shows_money) else { return Ok(()) };
+        let balances = money.balances.iter();
+        let balances = balances.filter_map(|(queue, balance)| Some(([("queue", queue.clone())], credits(*balance)?)));
+        writer.gauges("jobtracker_queue_balance_credits", "Credits that a queue has", balances)?;
+        let all = [
+            ("jobtracker_market_issued_credits", "Credits ever issued to queues", money.issued),
+            ("jobtracker_market_charged_credits", "Credits ever charged to queues", money.charged),
+        ];
+        for (name, help, amount) in all {
+            if let Some(amount) = credits(amount) {
+                writer.gauge(name, help, amount)?;
+            }
+        }
+        Ok(())
+    }
+
     fn queues(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let queues = &self.overview.queues;
         writer.gauges("jobtracker_queue_slots_used", "Slots a queue uses", per_queue(queues, |queue| queue.running))?;
@@ -195,6 +212,7 @@ impl Collector for Scrape {
         self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
+        self.money(&mut writer)?;
         self.groups(&mut writer)?;
         if let Some(containers) = &self.overview.containers {
             write_containers(&mut writer, containers, self.health.waiting_calls)?;
@@ -224,6 +242,10 @@ fn per_name<'a, V: Copy>(
     values.flat_map(move |(name, values)| {
         Kind::ALL.map(|kind| ([(label, name.to_owned()), ("kind", kind_name(kind).to_owned())], values[kind]))
     })
+}
+
+fn credits(amount: Credits) -> Option<f64> {
+    approximate(&amount.to_string())
 }
 
 /// An exact decimal as a double, which is what metrics hold: for graphs, not for accounts.

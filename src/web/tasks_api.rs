@@ -80,8 +80,10 @@ async fn read_tasks<O: Owner>(
 /// Handles `/scheduler/jobs`: times for everyone; costs for everyone under a public market, else for the signer of the request.
 pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
-    let sees_all = is_market_ruling && state.shows_money;
-    let is_signed = is_market_ruling && request.headers.contains_key(AUTHORIZATION);
+    // Under another scheduler jobs keep what they have cost.
+    let has_market = state.owner.market_presence() != MarketPresence::Absent;
+    let sees_all = has_market && state.shows_money;
+    let is_signed = has_market && request.headers.contains_key(AUTHORIZATION);
     let costs = match is_signed {
         true => signed_costs(&state, request).await,
         false => check_unsigned(&request).map(|()| if sees_all { Costs::All } else { Costs::Hidden }),

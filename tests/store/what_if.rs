@@ -142,5 +142,5 @@ fn what_cannot_be_answered_is_said() {
     database.pragma_update(None, "user_version", 99).unwrap();
     let (code, text) = refusal(folder.path(), &[]);
     assert_eq!(code, 2);
-    assert!(text.contains("expected schema version 1"), "{text}");
+    assert!(text.contains("has schema version 99, expected schema version "), "{text}");
 }

@@ -55,6 +55,9 @@ impl Engine {
             violations.check(kept == counted, || {
                 format!("{} runs {counted:?} attempts, the scheduler counts {kept:?}", job.id)
             });
+            violations.check(!(job.is_over() && job.has_live_attempt()), || {
+                format!("{} is over and has an attempt that is not", job.id)
+            });
             let mut held: PerKind<u32> = PerKind::default();
             for kind in Kind::ALL {
                 for attempt in job.running_attempts(kind) {

@@ -113,7 +113,7 @@ impl Engine {
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
-                    job.release_after_end(attempt, &mut self.cluster.scheduler, &mut self.outbox.violations);
+                    job.release_after_end(attempt, &mut self.cluster.scheduler);
                 }
             }
         }

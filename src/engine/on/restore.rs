@@ -92,6 +92,8 @@ impl Engine {
         // They may have been stored before the limits on texts existed.
         unfinished.iter_mut().for_each(|stored| JobSpec::cut_texts(&mut stored.accepted.spec));
         finished.iter_mut().for_each(|finished| JobSpec::cut_texts(&mut finished.spec));
+        let mut foreign_state = foreign_state;
+        let ended_since_copy = std::mem::take(&mut foreign_state.ended_since_copy);
         let ended_elsewhere = self.apply_foreign_state(foreign_state, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
@@ -143,6 +145,9 @@ impl Engine {
         self.record_job_facts();
         for id in ended_elsewhere {
             self.close_job_ended_elsewhere(id, now);
+        }
+        for (id, output) in ended_since_copy {
+            self.close_job_ended_since_copy(id, &output, now);
         }
         for id in unrecovered {
             self.kill_unrecovered(id, now);

@@ -256,6 +256,12 @@ pub enum QueryError {
     /// A note that is not one line.
     #[error("note: {0:?} is a control character, expected one line of plain text")]
     NoteCharacter(char),
+    /// A filter that the report has no column for.
+    #[error("queue, state: expected only of report=jobs, not of report={0}")]
+    ReportFilter(&'static str),
+    /// No period of that name.
+    #[error("by: {0:?} is no period, expected month")]
+    ReportPeriod(String),
     /// No report of that name.
     #[error("report: {0:?} is no report, expected users, queues or jobs")]
     ReportName(String),

@@ -447,7 +447,8 @@ impl Play<'_> {
                     let held_ms = u64::try_from(self.now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
                     played.slot_ms += held_ms * u64::from(slots);
                     let is_killed = matches!(ended.state, AttemptState::Killed | AttemptState::KilledUnclean);
-                    played.kills += u64::from(is_killed);
+                    // What ends with its job is no loss.
+                    played.kills += u64::from(is_killed && played.end.is_none());
                 }
                 let task = ended.attempt.task;
                 let is_map = task.kind == Kind::Map && ended.state == AttemptState::Succeeded;

@@ -413,7 +413,7 @@ fn no_report() -> Report {
         rows: Vec::new(),
         complete_since_ms: None,
         daily_until_ms: None,
-        left_out: None,
+        next: None,
     }
 }
 

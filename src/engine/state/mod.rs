@@ -41,8 +41,8 @@ pub use applications::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
     CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
     Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, LastReport, Launched, LoweredRows, Master,
-    NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES, Standing,
-    SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
+    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
+    Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;

@@ -143,7 +143,7 @@ fn compacted(stage: &Stage) -> Vec<MarketFact> {
         .chain(allowances)
         .chain(last_tick.map(MarketFact::Tick))
         .chain(of_kind(|fact, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows)))
-        .chain(of_kind(|fact, _| matches!(fact, MarketFact::Stamp(_))))
+        .chain(of_kind(|fact, _| matches!(fact, MarketFact::Stamp(_) | MarketFact::StampsForgotten(_))))
         .collect()
 }
 

@@ -4,6 +4,7 @@
 //! To change the schema, append a step here, in a file of its own. A step that a daemon has run never changes.
 
 mod later_tables;
+mod used_signatures;
 
 use rusqlite::Connection;
 
@@ -11,7 +12,7 @@ use rusqlite::Connection;
 type Step = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The first leads from version 1 to 2.
-const STEPS: &[Step] = &[later_tables::add];
+const STEPS: &[Step] = &[later_tables::add, used_signatures::keep];
 
 /// The version after all steps, in the database's `user_version`.
 pub(super) const VERSION: u32 = 1 + STEPS.len() as u32;

@@ -12,6 +12,7 @@ mod quarantine;
 mod refused;
 mod refused_switch;
 mod reload;
+mod signatures;
 mod status_and_stop;
 mod stop;
 mod switch;

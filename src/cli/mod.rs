@@ -49,6 +49,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::client::show_slow_answers;
 use crate::log::{error_mark, start_log_to_stderr};
 use crate::supervisor::keeper_process::{KEEP_COMMANDS, keep_commands};
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
@@ -56,6 +57,7 @@ use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
 
 use exit_code::WRONG_USAGE;
+use terminal::print_error;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
 #[derive(Debug, Parser)]
@@ -152,6 +154,7 @@ pub fn main() -> ExitCode {
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
+    show_slow_answers(|reason| print_error(&format!("jobtracker: waiting: {reason}")));
     let outcome = match arguments.command {
         Command::Serve(command) => {
             start_log_to_stderr();

@@ -209,7 +209,8 @@ fn noted(note: Option<&str>) -> String {
     note.map(|note| format!("&note={}", escaped(note))).unwrap_or_default()
 }
 
-fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> Result<String, MarketCommandError> {
+/// The query that gives a queue an allowance, or ends it: `none`, or CREDITS `every` PERIOD, perhaps with `cap` CREDITS.
+pub(super) fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> Result<String, MarketCommandError> {
     let wrong = |expected| {
         let value = [&[credits.to_owned()], terms].concat().join(" ");
         MarketCommandError::Argument { what: "allowance", value, expected }

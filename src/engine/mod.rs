@@ -32,5 +32,6 @@ pub use state::{
     ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
     ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal,
     ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing,
-    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, allows, names_groups, report_stored,
+    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, allows, names_groups,
+    report_stored,
 };

@@ -37,6 +37,10 @@ pub(super) fn delete_applications(
         for table in TABLES {
             transaction.execute(&format!("DELETE FROM {table} WHERE application = ?1"), params![oldest])?;
         }
+        for table in ["used_signature", "forgotten_signature"] {
+            let of_secret = format!("DELETE FROM {table} WHERE consumer = 'secret' AND user = ?1");
+            transaction.execute(&of_secret, params![oldest])?;
+        }
         transaction.execute("DELETE FROM application WHERE application = ?1", params![oldest])?;
     }
     FaultPoint::RetentionWritten.pass();
@@ -121,7 +125,7 @@ mod tests {
         for day in [1, 2, 6, 9] {
             database
                 .execute(
-                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL, NULL)",
+                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL)",
                     params![day, day * DAY_MS],
                 )
                 .unwrap();
@@ -144,7 +148,7 @@ mod tests {
         for number in 1..=5 {
             database
                 .execute(
-                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?1, '{}', x'', '{}', NULL, NULL)",
+                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?1, '{}', x'', '{}', NULL)",
                     params![number],
                 )
                 .unwrap();

@@ -21,7 +21,7 @@ use super::schema::APPLICATION_START_MS;
 /// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
 /// the market.
 pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplications, StoreError> {
-    let sql = "SELECT application, submitted, secret, standing, answer, stamp_ms FROM application
+    let sql = "SELECT application, submitted, secret, standing, answer FROM application
                WHERE finished_ms IS NULL
                    OR application IN (SELECT application FROM container WHERE ended_ms IS NULL)
                    OR application IN (SELECT application FROM application WHERE finished_ms IS NOT NULL
@@ -37,7 +37,6 @@ pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplicati
             secret: row.get(2)?,
             standing: row.get(3)?,
             answer: row.get::<_, Option<Vec<u8>>>(4)?,
-            stamp_ms: row.get(5)?,
         })
     })?;
     let last_start_ms: i64 = loader.value("SELECT coalesce(max(start_ms), 0) FROM application")?;
@@ -72,11 +71,10 @@ struct Head {
     secret: Vec<u8>,
     standing: String,
     answer: Option<Vec<u8>>,
-    stamp_ms: Option<i64>,
 }
 
 fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, StoreError> {
-    let Head { id, submitted, secret, standing, answer, stamp_ms } = head;
+    let Head { id, submitted, secret, standing, answer } = head;
     let submitted = submitted_of(loader, &id, submitted, &secret)?;
     let standing: Standing = parse(loader, "application.standing", standing)?;
     let of_one = |sql: &str| texts(loader, sql, &id);
@@ -101,7 +99,6 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
         last_number,
         stored_through,
         last_answer: answer.map(Arc::from),
-        stamp_ms,
         cost,
         submitted,
         standing,
@@ -143,7 +140,6 @@ pub(super) fn over_application(
         last_number,
         stored_through: last_number,
         last_answer: None,
-        stamp_ms: None,
         submitted,
         standing,
     })

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use crate::market::{
-    Allowance, Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Metered, Order,
-    QueueTick, Reason, Stamp, Tick,
+    Allowance, Charge, Consumer, ForgottenStamps, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals,
+    MarketFact, Metered, Order, QueueTick, Reason, SignedTextId, Stamp, Tick,
 };
 use crate::model::{Credits, JobId, PerPool, QueueName};
 
@@ -41,17 +41,43 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     for row in loader.rows(&sql, LedgerRow::read)? {
         facts.push(MarketFact::Ledger(row.entry(loader)?));
     }
-    for (consumer, user, key_id, timestamp_ms, uses) in loader.rows(STAMPS, stamp_columns)? {
-        let key_id = u64::from_str_radix(&key_id, 16)
-            .map_err(|_| loader.wrong("stamp.key_id", key_id, "a hexadecimal number"))?;
-        let consumer = match consumer.as_str() {
-            "servlet" => Consumer::Servlet,
-            "job" => Consumer::Job,
-            "upload" => Consumer::Upload,
-            "application" => Consumer::Application,
-            _ => return Err(loader.wrong("stamp.consumer", consumer, "servlet or job")),
-        };
-        facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));
+    facts.extend(load_signatures(loader)?);
+    Ok(facts)
+}
+
+/// What is forgotten of used signatures, and those that are kept.
+fn load_signatures(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
+    let hexadecimal = |column, text: String| {
+        u64::from_str_radix(&text, 16).map_err(|_| loader.wrong(column, text, "a hexadecimal number"))
+    };
+    let consumer_named = |column, name: String| match name.as_str() {
+        "servlet" => Ok(Consumer::Servlet),
+        "job" => Ok(Consumer::Job),
+        "upload" => Ok(Consumer::Upload),
+        "application" => Ok(Consumer::Application),
+        "secret" => Ok(Consumer::Secret),
+        _ => Err(loader.wrong(column, name, "servlet, job, upload, application or secret")),
+    };
+    let mut facts = Vec::new();
+    let sql = "SELECT consumer, user, key_id, up_to_ms FROM forgotten_signature";
+    type Forgotten = (String, String, String, i64);
+    let read =
+        |row: &Row<'_>| -> rusqlite::Result<Forgotten> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
+    for (consumer, user, key_id, up_to_ms) in loader.rows(sql, read)? {
+        let consumer = consumer_named("forgotten_signature.consumer", consumer)?;
+        let key_id = KeyId(hexadecimal("forgotten_signature.key_id", key_id)?);
+        facts.push(MarketFact::StampsForgotten(ForgottenStamps { consumer, user, key_id, up_to_ms }));
+    }
+    let sql = "SELECT consumer, user, key_id, timestamp_ms, text_id, uses FROM used_signature";
+    type Used = ([String; 4], i64, u32);
+    let read = |row: &Row<'_>| -> rusqlite::Result<Used> {
+        Ok(([row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?], row.get(3)?, row.get(5)?))
+    };
+    for ([consumer, user, key_id, text], timestamp_ms, uses) in loader.rows(sql, read)? {
+        let consumer = consumer_named("used_signature.consumer", consumer)?;
+        let key_id = KeyId(hexadecimal("used_signature.key_id", key_id)?);
+        let text = SignedTextId(hexadecimal("used_signature.text_id", text)?);
+        facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id, timestamp_ms, text, uses }));
     }
     Ok(facts)
 }
@@ -120,12 +146,6 @@ impl OrderRow {
         };
         Ok(MarketFact::OrderSet { queue: loader.parse("market_order.queue", self.queue, "a queue's name")?, order })
     }
-}
-
-const STAMPS: &str = "SELECT consumer, user, key_id, timestamp_ms, uses FROM stamp ORDER BY consumer, user, key_id";
-
-fn stamp_columns(row: &Row<'_>) -> rusqlite::Result<(String, String, String, i64, u32)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
 }
 
 /// The last tick, without its queues.

@@ -201,6 +201,7 @@ impl Writer {
 
     /// Removes these batches from the queue and publishes that they are durable.
     fn publish(&mut self, batches: usize, missed_updates: MissedUpdates) {
+        let waiting = self.queue.facts;
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
@@ -215,6 +216,14 @@ impl Writer {
         self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
         self.durable.send_modify(|durable| {
             durable.number = last.unwrap_or(durable.number);
+            if let Health::Failing { since_ms, .. } = durable.health {
+                let failed_ms = wall_ms().saturating_sub(since_ms).max(0);
+                tracing::info!(
+                    "state.db is written again after {}.{} s: {waiting} facts waited",
+                    failed_ms / 1_000,
+                    failed_ms % 1_000 / 100
+                );
+            }
             durable.health = Health::Good;
             if durable.missed_updates.add(missed_updates)
                 && let Some(complaint) = durable.missed_updates.complaint()

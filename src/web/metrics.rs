@@ -10,19 +10,19 @@ use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
-use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
+use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
 use super::metric_writer::{MetricWriter, kind_name};
-use super::owner::{Health, MarketPresence, Owner, OwnerGone};
+use super::owner::{Health, MarketPresence, Owner};
 use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 use super::worker_health::WorkerHealth;
 
 /// The content type of OpenMetrics.
@@ -30,15 +30,17 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return response::text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
+    let overview = Arc::clone(&view.overview);
     let has_market = state.owner.market_presence() != MarketPresence::Absent;
     let shows_money = state.shows_money;
     let health = state.owner.health();
     let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {
-        Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
+        Ok(body) => view.aged(fresh(StatusCode::OK, OPEN_METRICS, body)),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }

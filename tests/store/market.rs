@@ -4,8 +4,8 @@ use crate::stage::{Scratch, record, tick as play_tick};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{
-    Allowance, Consumer, ContainerUse, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse,
-    Reason, Stamp, StatementPage, budget_file,
+    Allowance, Consumer, ContainerUse, ForgottenStamps, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig,
+    MarketFact, QueueUse, Reason, SignedTextId, Stamp, StatementPage, budget_file,
 };
 use jobtracker::model::{Credits, FactNumber, Now, PerKind, PerPool};
 use jobtracker::store::{FactSender, LoadedState};
@@ -54,7 +54,8 @@ fn restarted(loaded: &LoadedState) -> Market {
 
 fn stamp(user: &str, key: u64, timestamp_ms: i64, uses: u32) -> MarketFact {
     let consumer = if uses > 1 { Consumer::Job } else { Consumer::Servlet };
-    MarketFact::Stamp(Stamp { consumer, user: user.into(), key_id: KeyId(key), timestamp_ms, uses })
+    let text = SignedTextId(u64::MAX);
+    MarketFact::Stamp(Stamp { consumer, user: user.into(), key_id: KeyId(key), timestamp_ms, text, uses })
 }
 
 #[test]
@@ -184,6 +185,10 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
             due_ms: START_MS + 5,
         },
     };
+    let forgotten = |up_to_ms| {
+        let (consumer, user, key_id) = (Consumer::Servlet, "alice".to_owned(), KeyId(1));
+        MarketFact::StampsForgotten(ForgottenStamps { consumer, user, key_id, up_to_ms })
+    };
     stage.record(later.iter().cloned().map(MarketFact::Ledger).collect());
     stage.record(vec![
         allowance("alice", 1, None),
@@ -194,8 +199,11 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
         MarketFact::AccountRemoved { queue: "bob".parse().unwrap() },
         stamp("alice", u64::MAX, 5, 1),
         stamp("alice", 1, 7, 1),
+        stamp("alice", 1, 6, 1),
         stamp("alice", 1, 9, 1),
+        forgotten(6),
         stamp("alice", 1, 9, 2),
+        forgotten(3),
     ]);
     store.close().unwrap();
 
@@ -205,8 +213,9 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     assert_eq!(of(|fact| matches!(fact, MarketFact::Ledger(_))), later.map(MarketFact::Ledger));
     assert_eq!(
         of(|fact| matches!(fact, MarketFact::Stamp(_))),
-        [stamp("alice", 1, 9, 2), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
+        [stamp("alice", 1, 9, 2), stamp("alice", 1, 7, 1), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
     );
+    assert_eq!(of(|fact| matches!(fact, MarketFact::StampsForgotten(_))), [forgotten(6)]);
     let ticks = of(|fact| matches!(fact, MarketFact::Tick(_)));
     let [MarketFact::Tick(tick)] = &ticks[..] else { panic!("{ticks:?}") };
     let queues: Vec<&str> = tick.intervals().map(|(queue, _)| queue.as_str()).collect();

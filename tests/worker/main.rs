@@ -7,6 +7,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+mod administrators;
 mod applications;
 mod cluster;
 mod containers;

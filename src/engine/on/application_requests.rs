@@ -11,6 +11,7 @@ use crate::engine::state::{
     Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, LastReport, NewApplication, Refusal,
     RowPage, STEP_BYTES, WantedContainers,
 };
+use crate::market::{Consumer, KeyId, Signature};
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
 
 /// How long a report of one version is good for others who ask, ms: all that waited for it ask within that time.
@@ -47,11 +48,15 @@ impl Engine {
     fn use_stamp(&mut self, caller: &ApplicationCaller, now: Now) -> Result<(), ApplicationRefusal> {
         match caller {
             ApplicationCaller::User { signed: None, .. } => Ok(()),
-            ApplicationCaller::User { caller, signed: Some(SignedTime { key_id, timestamp_ms }), .. } => {
-                self.applications.stamp_user(&caller.user, *key_id, *timestamp_ms, now)
+            ApplicationCaller::User { caller, signed: Some(signed), .. } => {
+                let SignedTime { key_id, timestamp_ms, text } = *signed;
+                let (consumer, user) = (Consumer::Application, &*caller.user);
+                self.applications.use_signature(&Signature { consumer, user, key_id, timestamp_ms, text }, now)
             }
-            ApplicationCaller::Application { application, timestamp_ms } => {
-                self.applications.stamp_application(*application, *timestamp_ms, now)
+            ApplicationCaller::Application { application, timestamp_ms, text } => {
+                let (consumer, user, key_id) = (Consumer::Secret, &*application.to_string(), KeyId(0));
+                let (timestamp_ms, text) = (*timestamp_ms, *text);
+                self.applications.use_signature(&Signature { consumer, user, key_id, timestamp_ms, text }, now)
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Effect, Fact, JobTable};
-use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
+use crate::market::{
+    Account, BudgetLine, Consumer, ForgottenStamps, Interval, MarketFact, OperationKind, QueueChange, ServletRequest,
+};
 use crate::model::{Credits, JobId, Now, QueueName};
 use crate::scheduler::{Allocation, AppId, Scheduler};
 
@@ -23,6 +25,17 @@ impl Engine {
         if !self.config.policy.is_market()
             && let Some(fact) = market.accounts.suspend(now)
         {
+            self.outbox.record(Fact::Market(fact));
+        }
+    }
+
+    /// Accepts nothing that was signed before now: what was used of it since the copy was made is lost.
+    pub(super) fn forget_lost_signatures(&mut self, now: Now) {
+        self.applications.forget_lost_signatures(now);
+        let Some(market) = &mut self.market else { return };
+        for consumer in [Consumer::Servlet, Consumer::Job, Consumer::Upload] {
+            let fact = MarketFact::StampsForgotten(ForgottenStamps::of_everyone(consumer, now.wall_ms));
+            market.accounts.apply(&fact);
             self.outbox.record(Fact::Market(fact));
         }
     }
@@ -168,6 +181,7 @@ impl Engine {
             // Jobs of other policies owe the account nothing.
             is_ruling && (owes_slots(queue, jobs, scheduler) || submissions.has_any_for(queue))
         };
+        let is_time = request.query.kind == OperationKind::Time;
         let handled = market.accounts.handle_request(request, now, busy);
         market.budgets_changed |= handled.facts.iter().any(is_money);
         // No tick comes that would write them.
@@ -180,8 +194,10 @@ impl Engine {
         }
         let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
         let answer = answer.and_then(|answer| self.perform_drain(answer, now));
-        // The answer may show durable state only.
-        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer, now))), Wait::All)
+        // The answer may show durable state only. The time shows the start of this run and a clock: who signs by it need not
+        // wait for a store that cannot write.
+        let wait = if is_time { Wait::For(self.run.fact) } else { Wait::All };
+        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer, now))), wait)
     }
 }
 

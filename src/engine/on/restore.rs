@@ -49,6 +49,8 @@ pub struct Restored {
     pub foreign_state: ForeignState,
     /// The names of the jobs' counters.
     pub interner: CounterInterner,
+    /// Whether more has happened after this state, since it is a copy's.
+    pub is_copy: bool,
 }
 
 /// Jobs and the trackers' knowledge of them.

@@ -71,6 +71,9 @@ impl Engine {
             config,
         };
         engine.restore_market(&restored.market, now);
+        if restored.is_copy {
+            engine.forget_lost_signatures(now);
+        }
         engine.open_queues();
         engine.restore_applications(restored.applications, now);
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);

@@ -44,7 +44,7 @@ pub use applications::{
     MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
     Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
-pub use audit_entry::AuditEntry;
+pub use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
 pub use delegation_tokens::{

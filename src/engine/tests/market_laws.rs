@@ -144,6 +144,7 @@ impl Auditor {
                     self.open.remove(queue.as_str());
                 }
                 MarketFact::Stamp(_)
+                | MarketFact::StampsForgotten(_)
                 | MarketFact::OrderSet { .. }
                 | MarketFact::OrderEnded { .. }
                 | MarketFact::AllowanceSet { .. }

@@ -48,7 +48,10 @@ pub use order::{Order, OrderEnd};
 pub use orders::MAX_ORDERS_OF_QUEUE;
 pub use pay_allowances::{MOST_MISSED_PERIODS, PaidAllowances};
 pub use quote::{Bidding, Quote};
-pub use replay::{Consumer, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Stamp};
+pub use replay::{
+    Consumer, EVERYONE, ForgottenStamps, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Signature, SignedTextId,
+    Stamp,
+};
 pub use share::Share;
 pub use slot_holder::SlotHolder;
 pub use state::Market;

@@ -14,7 +14,7 @@ use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
 use super::meter::Meter;
 use super::order::Order;
-use super::replay::{MarketConfig, ReplayGuard};
+use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
 use super::slot_holder::SlotHolder;
 use super::tick::Tick;
 
@@ -176,7 +176,8 @@ impl Market {
             }
             MarketFact::OrderEnded { queue, job, .. } => self.forget_order(queue, *job),
             MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
-            MarketFact::Stamp(stamp) => self.guard.restore(stamp),
+            MarketFact::Stamp(stamp) => self.guard.apply(stamp),
+            MarketFact::StampsForgotten(forgotten) => self.guard.forget(forgotten),
             MarketFact::Tick(tick) => self.apply_tick(tick),
             MarketFact::Metered(metered) => self.meter.apply(metered),
         }
@@ -196,6 +197,21 @@ impl Market {
             }
         }
         self.meter.open(tick.number, tick.interval_ms, tick.intervals());
+    }
+
+    /// Uses a signature once, or refuses it.
+    pub(in crate::market) fn use_signature(
+        &mut self,
+        signature: &Signature<'_>,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<(), ReplayRefusal> {
+        let stamp = self.guard.check(signature, now.wall_ms, &self.config)?;
+        self.record(MarketFact::Stamp(stamp), facts);
+        if let Some(forgotten) = self.guard.next_to_forget(signature, now.wall_ms, &self.config) {
+            self.record(MarketFact::StampsForgotten(forgotten), facts);
+        }
+        Ok(())
     }
 
     /// Applies a new fact and appends it to `facts`.

@@ -198,6 +198,17 @@ pub enum JobDenied {
         /// The submitter.
         user: String,
     },
+    /// The user has no queue to submit to.
+    #[error(
+        "ACCESS DENIED: queue {queue:?} differs from user {user:?}: there is no queue {user}: an administrator adds it: \
+         jobtracker queue add {user}"
+    )]
+    NoQueue {
+        /// The queue of the job.
+        queue: String,
+        /// The submitter.
+        user: String,
+    },
     /// `mapred.job.signature` is not set.
     #[error("ACCESS DENIED: missing signature: mapred.job.signature is not set")]
     MissingSignature,

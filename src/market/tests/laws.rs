@@ -146,7 +146,9 @@ fn compacted(stage: &Stage) -> Vec<MarketFact> {
         .chain(allowances)
         .chain(last_tick.map(MarketFact::Tick))
         .chain(of_kind(|fact, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows)))
-        .chain(of_kind(|fact, _| matches!(fact, MarketFact::Stamp(_) | MarketFact::Metered(_))))
+        .chain(of_kind(|fact, _| {
+            matches!(fact, MarketFact::Stamp(_) | MarketFact::StampsForgotten(_) | MarketFact::Metered(_))
+        }))
         .collect()
 }
 

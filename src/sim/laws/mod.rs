@@ -16,6 +16,7 @@ mod money;
 mod preemption;
 mod share;
 mod slot_time;
+mod stamps;
 mod wants;
 mod work;
 

@@ -13,6 +13,7 @@ use super::allowances::AllowanceBooks;
 use super::attempts::AttemptModel;
 use super::holdings::{Holdings, cost};
 use super::laid_charges::LaidCharges;
+use super::stamps::StampBooks;
 
 /// The cause of a step, as far as money is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) struct Auditor {
     next_tick_mono_ms: u64,
     config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
-    stamps: BTreeMap<(Consumer, String, u64), (i64, u32)>,
+    stamps: StampBooks,
     /// The signature that this step has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
@@ -124,7 +125,7 @@ impl Auditor {
             interval_ms,
             next_tick_mono_ms: start_mono_ms + interval_ms.unwrap_or(0),
             config,
-            stamps: BTreeMap::new(),
+            stamps: StampBooks::default(),
             used_stamp: None,
             had_tick: false,
             begins_to_rule: false,
@@ -155,6 +156,7 @@ impl Auditor {
         self.has_market_facts |= !matches!(fact, MarketFact::Metered(_));
         match fact {
             MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
+            MarketFact::StampsForgotten(forgotten) => self.stamps.forget(forgotten, &self.config, now),
             MarketFact::Ledger(entry) => self.entry(entry, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), holdings, intent),
@@ -344,22 +346,14 @@ impl Auditor {
     }
 
     fn stamp(&mut self, stamp: &Stamp, intent: &Intent, now: Now) -> Result<(), String> {
-        let Stamp { consumer, user, key_id, timestamp_ms, uses } = stamp;
-        let limit = if *consumer == Consumer::Job { self.config.job_signature_uses } else { 1 };
-        let key = (*consumer, user.clone(), key_id.0);
-        let before = self.stamps.insert(key, (*timestamp_ms, *uses));
-        if before.is_some_and(|before| before >= (*timestamp_ms, *uses)) || *uses > limit {
-            return Err(format!("{user}'s signature of {timestamp_ms} counts again: use {uses} after {before:?}"));
-        }
-        let window_ms = if *uses > 1 { self.config.job_signature_window_ms } else { self.config.signature_window_ms };
-        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
-            return Err(format!("{user}'s signature of {timestamp_ms} is good at {}", now.wall_ms));
-        }
+        self.stamps.use_up(stamp, &self.config, now)?;
+        let Stamp { consumer, user, timestamp_ms, .. } = stamp;
         let is_due = match (consumer, intent) {
             (Consumer::Job, Intent::Submission(submitter)) => submitter == user,
-            (Consumer::Servlet | Consumer::Upload | Consumer::Application, Intent::Request { user: signer, .. }) => {
-                signer == user
-            }
+            (
+                Consumer::Servlet | Consumer::Upload | Consumer::Application | Consumer::Secret,
+                Intent::Request { user: signer, .. },
+            ) => signer == user,
             _ => false,
         };
         self.used_stamp = Some((*consumer, user.clone()));

@@ -88,7 +88,7 @@ fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
         | ApplicationChange::Charged { .. }
         | ApplicationChange::Stamped(_)
         | ApplicationChange::IdGiven { .. }
-        | ApplicationChange::ApplicationStamped { .. } => return None,
+        | ApplicationChange::StampsForgotten(_) => return None,
     })
 }
 
@@ -255,11 +255,9 @@ fn record_change(
         ApplicationChange::Stamped(stamp) => {
             super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
         }
-        // One that is over may be deleted before it is forgotten.
-        ApplicationChange::ApplicationStamped { application, timestamp_ms } => execute(
-            "UPDATE application SET stamp_ms = ?2 WHERE application = ?1",
-            params![application.to_string(), timestamp_ms],
-        ),
+        ApplicationChange::StampsForgotten(forgotten) => {
+            super::market::record(transaction, missed_updates, fact, &MarketFact::StampsForgotten(forgotten.clone()))
+        }
     }
 }
 

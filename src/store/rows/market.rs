@@ -4,7 +4,8 @@ use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
 use crate::market::{
-    Allowance, Consumer, LedgerAccount, LedgerEntry, MarketFact, Metered, Order, OrderEnd, QueueTick, Reason, Tick,
+    Allowance, Consumer, ForgottenStamps, LedgerAccount, LedgerEntry, MarketFact, Metered, Order, OrderEnd, QueueTick,
+    Reason, Tick,
 };
 use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
@@ -68,15 +69,30 @@ pub(super) fn record(
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => execute(
-            "INSERT OR REPLACE INTO stamp (consumer, user, key_id, timestamp_ms, uses) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT OR REPLACE INTO used_signature (consumer, user, key_id, timestamp_ms, text_id, uses)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
                 consumer(stamp.consumer),
                 stamp.user,
                 format!("{:016x}", stamp.key_id.0),
                 stamp.timestamp_ms,
+                format!("{:016x}", stamp.text.0),
                 stamp.uses
             ],
         ),
+        MarketFact::StampsForgotten(ForgottenStamps { consumer: of, user, key_id, up_to_ms }) => {
+            let values = params![consumer(*of), user, format!("{:016x}", key_id.0), up_to_ms];
+            execute(
+                "INSERT INTO forgotten_signature (consumer, user, key_id, up_to_ms) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (consumer, user, key_id) DO UPDATE SET up_to_ms = max(up_to_ms, excluded.up_to_ms)",
+                values,
+            )?;
+            execute(
+                "DELETE FROM used_signature
+                 WHERE consumer = ?1 AND user = ?2 AND key_id = ?3 AND timestamp_ms <= ?4",
+                values,
+            )
+        }
         MarketFact::Tick(tick) => record_tick(transaction, missed_updates, number, tick),
         MarketFact::Metered(metered) => record_metered(transaction, number, metered),
     }
@@ -324,5 +340,6 @@ fn consumer(consumer: Consumer) -> &'static str {
         Consumer::Job => "job",
         Consumer::Upload => "upload",
         Consumer::Application => "application",
+        Consumer::Secret => "secret",
     }
 }

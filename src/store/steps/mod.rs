@@ -6,6 +6,7 @@
 mod charges_by_time;
 mod ended_attempts;
 mod later_tables;
+mod used_signatures;
 
 use rusqlite::Connection;
 
@@ -13,9 +14,13 @@ use rusqlite::Connection;
 type Step = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The first leads from version 1 to 2.
-const STEPS: &[Step] = &[later_tables::add, charges_by_time::add, ended_attempts::mend, |database| {
-    database.execute_batch(include_str!("application_order.sql"))
-}];
+const STEPS: &[Step] = &[
+    later_tables::add,
+    charges_by_time::add,
+    ended_attempts::mend,
+    |database| database.execute_batch(include_str!("application_order.sql")),
+    used_signatures::keep,
+];
 
 /// The version after all steps, in the database's `user_version`.
 pub(super) const VERSION: u32 = 1 + STEPS.len() as u32;

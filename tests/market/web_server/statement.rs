@@ -61,11 +61,11 @@ async fn nobody_else_gets_anything() {
     }
     let unsigned = stage.get("/scheduler/statement?statement=alice").await;
     assert_eq!(unsigned.status_line, "HTTP/1.1 500 ACCESS DENIED: statement=alice");
-    // A timestamp counts once, wherever it is used.
+    // A signature counts once, wherever it is used.
     let (query, header) = stage.sign("alice", "statement");
     let target = format!("/scheduler/statement?{query}");
     assert_eq!(stage.request("GET", &target, &header).await.status_line, "HTTP/1.1 200 OK");
-    assert!(stage.request("GET", &target, &header).await.body.contains("is not after the last accepted one"));
+    assert!(stage.request("GET", &target, &header).await.body.contains("was used before"));
     assert_eq!(stage.cluster.pages.lock().unwrap().len(), 1);
 }
 

@@ -13,6 +13,7 @@ mod refused;
 mod refused_switch;
 mod reload;
 mod restored;
+mod signatures;
 mod status_and_stop;
 mod stop;
 mod switch;

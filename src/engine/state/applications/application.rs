@@ -38,8 +38,6 @@ pub struct Application {
     pub containers: BTreeMap<u64, Container>,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// The last timestamp that was signed with its secret, epoch ms; `i64::MIN`: none.
-    pub stamp_ms: i64,
     /// What its containers have cost.
     pub cost: ContainerCost,
     /// What follows from the containers.
@@ -85,7 +83,6 @@ impl Application {
     /// One that has just been submitted.
     pub fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
         let mut application = Self {
-            stamp_ms: i64::MIN,
             submitted,
             standing,
             contexts: BTreeMap::new(),
@@ -231,8 +228,9 @@ impl Application {
                 }
             }
             ApplicationChange::Charged { cost, .. } => self.cost = *cost,
-            ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
-            ApplicationChange::Stamped(_) | ApplicationChange::IdGiven { .. } => {}
+            ApplicationChange::Stamped(_)
+            | ApplicationChange::StampsForgotten(_)
+            | ApplicationChange::IdGiven { .. } => {}
         }
     }
 

@@ -45,8 +45,6 @@ pub struct RestoredApplication {
     pub stored_through: u64,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// The last timestamp that was signed with its secret, epoch ms.
-    pub stamp_ms: Option<i64>,
     /// What its containers have cost.
     pub cost: ContainerCost,
 }
@@ -74,7 +72,6 @@ impl RestoredApplication {
         }
         application.blacklist = self.blacklist.into_iter().collect();
         application.last_answer = self.last_answer.filter(|_| !application.is_over());
-        application.stamp_ms = self.stamp_ms.unwrap_or(i64::MIN);
         for container in self.containers {
             application.set_container(container);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::ContextId;
 use crate::api::applications::Placement;
 use crate::engine::state::live_bytes::LiveBytes;
-use crate::market::{Consumer, KeyId, MarketConfig, ReplayGuard};
+use crate::market::{Consumer, EVERYONE, ForgottenStamps, MarketConfig, ReplayGuard, Signature};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
@@ -132,7 +132,8 @@ impl Applications {
     pub fn apply(&mut self, change: &ApplicationChange) {
         self.count(change);
         match change {
-            ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
+            ApplicationChange::Stamped(stamp) => self.stamps.apply(stamp),
+            ApplicationChange::StampsForgotten(forgotten) => self.stamps.forget(forgotten),
             ApplicationChange::Submitted { submitted, standing } => {
                 let application = Application::new(Arc::clone(submitted), (**standing).clone());
                 self.live_bytes.add(&submitted.user, application.live_bytes());
@@ -309,6 +310,7 @@ impl Applications {
             self.over.remove(&(finished_ms, id));
             self.all.remove(&id);
             self.versions.remove(&id);
+            self.stamps.remove_user(Consumer::Secret, &id.to_string());
         }
     }
 
@@ -426,53 +428,48 @@ impl Applications {
 
     // === signatures ===
 
-    /// Uses the stamp of a user's signature.
+    /// Uses a signature of a user or an application. An application that is not in memory is over: its requests change
+    /// nothing, so what it has used is not kept.
     ///
     /// # Errors
     /// It was used, or is out of its window.
-    pub fn stamp_user(
-        &mut self,
-        user: &str,
-        key: KeyId,
-        timestamp_ms: i64,
-        now: Now,
-    ) -> Result<(), ApplicationRefusal> {
+    pub fn use_signature(&mut self, signature: &Signature<'_>, now: Now) -> Result<(), ApplicationRefusal> {
         let config = MarketConfig { signature_window_ms: self.settings.signature_window_ms, ..MarketConfig::default() };
         let stamp = self
             .stamps
-            .check(Consumer::Application, user, key, timestamp_ms, now.wall_ms, &config)
+            .check(signature, now.wall_ms, &config)
             .map_err(|refusal| ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms })?;
+        if signature.consumer == Consumer::Secret && !self.has(signature.user) {
+            return Ok(());
+        }
         self.change(ApplicationChange::Stamped(stamp));
+        if let Some(forgotten) = self.stamps.next_to_forget(signature, now.wall_ms, &config) {
+            self.change(ApplicationChange::StampsForgotten(forgotten));
+        }
         Ok(())
     }
 
-    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window. One that is
-    /// not in memory is over: its requests change nothing, so its stamps are not kept.
-    ///
-    /// # Errors
-    /// It is not.
-    pub fn stamp_application(
-        &mut self,
-        application: ApplicationId,
-        timestamp_ms: i64,
-        now: Now,
-    ) -> Result<(), ApplicationRefusal> {
-        use crate::market::ReplayRefusal;
-        let last_ms = self.get(application).map_or(i64::MIN, |known| known.stamp_ms);
-        let window_ms = self.settings.signature_window_ms;
-        let refused = |refusal| Err(ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms });
-        if last_ms > now.wall_ms && timestamp_ms <= last_ms {
-            return refused(ReplayRefusal::StampAhead { last_ms, now_ms: now.wall_ms });
+    /// Whether memory has the application of this name.
+    fn has(&self, name: &str) -> bool {
+        name.parse().is_ok_and(|id| self.all.contains_key(&id))
+    }
+
+    /// Accepts nothing that was signed before now: what was used of it is lost.
+    pub fn forget_lost_signatures(&mut self, now: Now) {
+        for consumer in [Consumer::Application, Consumer::Secret] {
+            self.change(ApplicationChange::StampsForgotten(ForgottenStamps::of_everyone(consumer, now.wall_ms)));
         }
-        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
-            return refused(ReplayRefusal::OutsideWindow { timestamp_ms, now_ms: now.wall_ms, window_ms });
+    }
+
+    /// Restores what was used, or forgotten, before this run; after the applications.
+    pub fn restore_stamps(&mut self, stamp: &ApplicationChange) {
+        let (consumer, user) = match stamp {
+            ApplicationChange::Stamped(stamp) => (stamp.consumer, &stamp.user),
+            ApplicationChange::StampsForgotten(forgotten) => (forgotten.consumer, &forgotten.user),
+            _ => return,
+        };
+        if consumer != Consumer::Secret || user == EVERYONE || self.has(user) {
+            self.apply(stamp);
         }
-        if timestamp_ms <= last_ms {
-            return refused(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms });
-        }
-        if self.get(application).is_some() {
-            self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
-        }
-        Ok(())
     }
 }

@@ -168,7 +168,7 @@ mod tests {
         };
         let mut small = begin(1, "alice", 3);
         let mut first = begin(2, "bob", 2);
-        let mut greedy = [begin(2, "carol", 1), begin(2, "carol", 2)];
+        let mut greedy = [begin(2, "carol", 1), begin(2, "carol", 3)];
         let mut new = begin(3, "dave", 4);
         let is_cut = |held: &mut (Held, oneshot::Receiver<()>)| held.1.try_recv().is_ok();
         assert!(is_cut(&mut greedy[0]) && is_cut(&mut greedy[1]), "until there is room");

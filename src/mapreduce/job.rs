@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId, TrackerId, Violations, lower, raise};
 use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
-use crate::wire::{CompletionStatus, Counters};
+use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
+use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
@@ -20,7 +21,7 @@ use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
 use super::{
-    AcceptedJob, Attempt, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
+    AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
     SplitTable, Task, TaskState,
 };
 
@@ -102,6 +103,8 @@ pub struct Job {
     pub(super) state: JobState,
     /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
     has_begun: bool,
+    /// Whether it has been [`JobState::Running`].
+    has_run: bool,
     pub(super) ending: Option<Ending>,
     /// Whether it is shown as unfinished though it is over.
     is_end_withheld: bool,
@@ -143,27 +146,8 @@ pub struct Job {
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
-/// What memory keeps of a finished job's tasks.
-#[derive(Clone, Debug)]
-pub(super) struct FinishedSummary {
-    pub(super) counters: Option<CounterValues>,
-}
-
 /// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
-
-// === impl FinishedSummary ===
-
-impl FinishedSummary {
-    pub(super) fn of(counters: CounterValues) -> Self {
-        Self { counters: Some(counters) }
-    }
-
-    /// The final counters, already within the limits.
-    pub(super) fn counters(&self) -> Counters {
-        self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
-    }
-}
 
 // === impl Job ===
 
@@ -254,6 +238,7 @@ impl Job {
             unknown_attempts: 0,
             state: JobState::Accepted,
             has_begun: false,
+            has_run: false,
             ending: None,
             is_end_withheld: false,
             failure_info: String::new(),
@@ -293,11 +278,11 @@ impl Job {
         self.state
     }
 
-    /// Its state as clients and pages may know it.
+    /// Its state as clients and pages may know it: while its end is withheld, the one that it had before.
     pub fn reported_state(&self) -> RunState {
         match self.state.run_state() {
             _ if !self.is_end_withheld => self.state.run_state(),
-            _ if self.has_begun => RunState::Running,
+            _ if self.has_run => RunState::Running,
             _ => RunState::Prep,
         }
     }
@@ -462,6 +447,7 @@ impl Job {
         if may {
             self.state = next;
             self.has_begun |= next == JobState::Prep;
+            self.has_run |= next == JobState::Running;
         }
         may
     }

@@ -209,6 +209,9 @@ mod tests {
 
     fn read(values: &[&str], has_conf_folder: bool, privileges: Privileges) -> Result<RunAs, String> {
         let mut configuration = Configuration::new(BTreeMap::new());
+        if !has_conf_folder {
+            configuration.add_standalone_default(&keys::RPC_ADDRESS, "127.0.0.1:8021");
+        }
         values.iter().for_each(|value| configuration.add_override(value).unwrap());
         RunAs::read(&configuration, has_conf_folder, privileges).map_err(|error| error.to_string())
     }

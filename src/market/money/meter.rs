@@ -219,12 +219,13 @@ impl Meter {
         }
     }
 
-    /// Forgets queues that hold nothing and pay nothing.
+    /// Forgets queues that hold nothing and were sold nothing.
     fn retain_queues(&mut self) {
         let Self { places, queues, free_queues, .. } = self;
         places.retain(|_, place| {
             let queue = &queues[*place as usize];
-            let is_needed = !queue.holders.is_empty() || queue.rate > Credits::ZERO;
+            let is_sold = queue.rate > Credits::ZERO || queue.quota != PerPool::default();
+            let is_needed = !queue.holders.is_empty() || is_sold;
             if !is_needed {
                 queues[*place as usize] = QueueMeter::default();
                 free_queues.push(*place);

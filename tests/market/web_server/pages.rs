@@ -397,6 +397,8 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
         workers: 2,
         declared_memory_mb: 4,
         declared_vcores: 8,
+        container_use: Default::default(),
+        attempt_use: Default::default(),
         held_slots: 5,
         waiting: 11,
     };

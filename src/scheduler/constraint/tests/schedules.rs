@@ -91,9 +91,15 @@ fn whole() -> ConstraintConfig {
 #[test]
 fn the_earliest_deadline_is_first_whatever_was_submitted_first() {
     let mut cluster = small();
-    let late = cluster.submit(job(8, 0, Some(200)));
-    let middle = cluster.submit(job(8, 0, Some(120)));
-    let early = cluster.submit(job(8, 0, Some(60)));
+    // One slot, one slot and two: all that there are.
+    let [late, middle, early] = [(8, 200), (7, 120), (6, 60)].map(|(maps, deadline_s)| {
+        let plan = job(maps, 0, Some(deadline_s));
+        cluster.check(&plan).unwrap();
+        cluster.submit(plan)
+    });
+    cluster.run_until(100);
+    let running = [early, middle, late].map(|job| cluster.running(job).0);
+    assert_eq!(running, [2, 0, 0], "the first tracker that calls has two slots");
     cluster.run_until(200_000);
     let ends = [early, middle, late].map(|job| cluster.ended_ms(job, Kind::Map).unwrap());
     assert!(ends.is_sorted(), "{ends:?}");

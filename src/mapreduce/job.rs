@@ -21,8 +21,8 @@ use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
 use super::{
-    AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
-    SplitTable, Task, TaskState,
+    AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task,
+    TaskState,
 };
 
 /// A task of a job by its purpose.

@@ -7,7 +7,7 @@ use crate::engine::state::Refusal;
 use crate::mapreduce::{AcceptedJob, Job, JobSpec};
 use crate::market::Market;
 use crate::model::Priority;
-use crate::scheduler::constraint::AppDeadline;
+use crate::scheduler::constraint::{AppDeadline, JobEstimate};
 use crate::scheduler::{AddAppError, AppId, AppSpec, GroupId};
 use crate::wire::limits;
 
@@ -102,7 +102,12 @@ impl Engine {
             order: accepted.order,
             slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
-        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms, &accepted.estimate);
+        // Promised is what was believed then, not what its own maps have shown before a restart: others count on that.
+        let estimate = match accepted.plan {
+            Some(_) => JobEstimate { history: accepted.estimate.history, ..JobEstimate::default() },
+            None => accepted.estimate,
+        };
+        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms, &estimate);
         let deadline = deadline.map(|deadline| AppDeadline { plan: accepted.plan, ..deadline });
         let scheduler = &mut self.cluster.scheduler;
         scheduler.add_app(spec.clone())?;

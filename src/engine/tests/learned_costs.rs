@@ -116,8 +116,10 @@ fn the_first_maps_show_what_the_others_cost_and_a_restart_believes_it_too() {
     beat(&mut cluster, 1);
     assert_eq!(minimum(&cluster), 2, "twenty seconds of work in ten");
     cluster.crash(100, hang);
-    beat(&mut cluster, 1);
+    beat(&mut cluster, 3);
     assert_eq!(estimate(&cluster, id).first_maps_us_per_mb, Some(MAP_US_PER_MB));
+    cluster.pass_ms(1_000);
+    beat(&mut cluster, 1);
     assert!(minimum(&cluster) >= 2);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }

@@ -9,8 +9,8 @@ fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, event
     RunOptions { has_containers, has_adversaries: true, ..options(policy, seed, events) }
 }
 
-/// Laws that the market breaks while it charges by a sample at the tick and sells what cannot be used.
-const BROKEN: [Law; 4] = [Law::Charges, Law::Wants, Law::Share, Law::Holding];
+/// Laws that the market breaks while it sells what cannot be used.
+const BROKEN: [Law; 2] = [Law::Wants, Law::Share];
 
 /// Plays a run that must break nothing else.
 fn play(options: &RunOptions) -> Tally {

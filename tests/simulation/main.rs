@@ -200,8 +200,9 @@ fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> boo
 
 #[test]
 fn a_charge_for_too_many_slots_is_noticed() {
-    let violation =
-        violation_of(DYNAMIC, |step| forge_charge(step, |tick, place| tick.queue_ticks[place].charge.used.map += 1));
+    let violation = violation_of(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| tick.queue_ticks[place].charge.slot_ms.map += 60_000)
+    });
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("is charged"), "{violation}");
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, OrderClass, PerKind};
 
+use super::kind_word;
 use super::order_status::OrderStatus;
 
 /// A job, the slots that it holds, and the reasons why it has no more.
@@ -590,32 +591,6 @@ fn holder_text(of: LimitHolder, name: Option<&str>) -> String {
         (LimitHolder::Queue, None) => "its queue".to_owned(),
         (LimitHolder::Pool, None) => "its pool".to_owned(),
         (LimitHolder::User, _) => "its user".to_owned(),
-    }
-}
-
-/// Kinds of slots as words in JSON and in texts.
-mod kind_word {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::model::Kind;
-
-    pub(super) fn word(kind: Kind) -> &'static str {
-        match kind {
-            Kind::Map => "map",
-            Kind::Reduce => "reduce",
-        }
-    }
-
-    pub(super) fn serialize<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(word(*kind))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kind, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            "map" => Ok(Kind::Map),
-            "reduce" => Ok(Kind::Reduce),
-            other => Err(serde::de::Error::custom(format!("{other:?} is not a kind of slots"))),
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod exact_decimal;
 mod explanation;
 mod history;
 mod job_tasks;
+mod kind_word;
 mod log_ticket;
 mod order_quote;
 mod order_status;

@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// After a restart, the market goes on to count if it rules.
+    /// After a restart, the market continues to count if it rules.
     pub(super) fn restore_meter(&mut self, now: Now) {
         if self.ruling_market().is_some() {
             self.start_meter(now);

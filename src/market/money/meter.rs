@@ -97,7 +97,7 @@ pub struct Holding {
 // === impl Meter: the interval ===
 
 impl Meter {
-    /// Begins to count, or goes on after a restart: facts prove what was held up to the last of them, and the time from then
+    /// Begins to count, or continues after a restart: facts prove what was held up to the last of them, and the time from then
     /// to `now` is not counted. `holdings` are all that hold anything now.
     pub(super) fn start(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
         let stored = std::mem::take(&mut self.stored);

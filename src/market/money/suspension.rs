@@ -21,7 +21,7 @@ impl Market {
         self.is_ruling = true;
     }
 
-    /// Begins to count what is held, or goes on after a restart: `holdings` are all that hold anything now.
+    /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now.
     /// `interval_ms` is the length of an open interval whose tick has not noted it.
     pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
         self.meter.start(holdings, interval_ms, now);

@@ -26,6 +26,7 @@ mod key_spread;
 mod known_costs;
 mod ledger;
 mod lending;
+mod loan;
 mod model;
 mod planning;
 mod policy;

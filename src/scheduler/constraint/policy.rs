@@ -25,7 +25,7 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 
 use super::deadline_job::{DeadlineJob, ReducePlan};
-use super::lending::{Lending, has_free};
+use super::loan::{Lending, has_free};
 use super::{
     Admission, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Ledger, Model, OnMissed, RejectedJob, SlotSupply,
     Strategy, TimedWork, WhatIf, admit, what_if,

@@ -13,6 +13,7 @@ mod laid_charges;
 mod law;
 mod limits;
 mod money;
+mod placeable_node;
 mod preemption;
 mod share;
 mod slot_time;

@@ -9,9 +9,9 @@ use crate::market::Tick;
 use crate::model::{Capability, Kind, PerKind, PerPool, TrackerId};
 use crate::sim::plan::Plan;
 
-use super::containers::PlaceableNode;
 use super::heartbeat_outcome::HeartbeatOutcome;
 use super::holdings::Holdings;
+use super::placeable_node::PlaceableNode;
 
 /// What a machine has, as its tracker and worker declare it.
 #[derive(Clone, Debug)]

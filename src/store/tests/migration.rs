@@ -1,3 +1,5 @@
+//! Older layouts are migrated whole or not at all, and a copy from before is kept.
+
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 

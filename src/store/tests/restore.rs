@@ -1,3 +1,5 @@
+//! A backup is put back whole or not at all, and what is lost is listed.
+
 use super::*;
 use crate::store::backup::backup;
 use crate::store::database::open_for_writing;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::api::ContextId;
 use crate::api::applications::Placement;
-use crate::engine::state::live_bytes::LiveBytes;
 use crate::market::{Consumer, EVERYONE, ForgottenStamps, MarketConfig, ReplayGuard, Signature};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
+use super::super::live_bytes::LiveBytes;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};

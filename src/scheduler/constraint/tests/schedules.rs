@@ -265,7 +265,7 @@ fn a_job_may_use_idle_slots_before_its_start_for_maps_that_end_in_time() {
         ((3, 0), (1, 0)),
         "the fourth slot is idle until then"
     );
-    // A job without a deadline gets none: nobody knows how long its maps last.
+    // A job without a deadline gets none: how long its maps last is unknown.
     let other = cluster.submit(job(4, 0, None));
     cluster.run_until(40_000);
     assert_eq!(cluster.running(other), (0, 0));

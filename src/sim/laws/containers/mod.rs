@@ -25,7 +25,6 @@ use container_book::ContainerBook;
 pub(in crate::sim) use idle_room::NodeRoom;
 use item_book::ItemBook;
 use kept_room::KeptRoom;
-pub(super) use placeable::PlaceableNode;
 use request_book::{RequestBook, Site, Unnamed};
 pub(super) use victims::ContainerRound;
 

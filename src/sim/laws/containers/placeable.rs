@@ -3,30 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::model::{ApplicationId, Capability};
+use crate::sim::laws::placeable_node::PlaceableNode;
 
 use super::request_book::Site;
 use super::{ContainerBook, ContainerBooks};
-
-/// A node, were it empty.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sim::laws) struct PlaceableNode<'a> {
-    pub(in crate::sim::laws) host: &'a str,
-    pub(in crate::sim::laws) rack: &'a str,
-    /// What it has for containers; none: it takes none.
-    pub(in crate::sim::laws) bag: Option<Capability>,
-}
-
-// === impl PlaceableNode ===
-
-impl PlaceableNode<'_> {
-    /// How many containers of a size it has room for.
-    fn room_for(&self, capability: Capability) -> u64 {
-        let Some(bag) = self.bag else { return 0 };
-        let by_memory = bag.memory_mb.checked_div(capability.memory_mb).unwrap_or(u32::MAX);
-        let by_cores = bag.vcores.checked_div(capability.vcores).unwrap_or(u32::MAX);
-        by_memory.min(by_cores).into()
-    }
-}
 
 // === impl ContainerBooks: wants ===
 

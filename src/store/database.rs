@@ -42,7 +42,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
 
 /// A connection that reads, and the version of the schema, which is at most this program's.
 fn readable(path: &Path) -> Result<(Connection, u32), StoreError> {
-    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.to_owned(), source };
+    let failed = |source| StoreError::Database { action: "read", path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags).map_err(failed)?;
     database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;

@@ -204,7 +204,7 @@ fn a_charge_for_too_many_slots_is_noticed() {
         forge_charge(step, |tick, place| tick.queue_ticks[place].charge.slot_ms.map += 60_000)
     });
     assert_eq!(violation.law, Law::Money, "{violation}");
-    assert!(violation.culprit.contains("is charged"), "{violation}");
+    assert!(violation.culprit.contains("by the ledger"), "{violation}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn leave_unpaid(step: &mut Step) -> bool {
 #[test]
 fn an_interval_that_nobody_pays_is_noticed() {
     let violation = violation_of(DYNAMIC, leave_unpaid);
-    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert_eq!(violation.law, Law::Holding, "{violation}");
     assert!(violation.culprit.contains("owes"), "{violation}");
 }
 

@@ -42,6 +42,8 @@ struct JobModel {
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
+    /// Accounts of jobs that hold nothing any more: the tick after their end still charges them.
+    past_accounts: BTreeMap<JobId, String>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
     /// Jobs that are over, since the last restart.
@@ -90,9 +92,12 @@ impl AttemptModel {
         })
     }
 
-    /// The account that pays for a job now.
+    /// The account that pays for a job now, or paid until it was over.
     pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
-        self.jobs.get(&id)?.account.as_deref()
+        match self.jobs.get(&id) {
+            Some(job) => job.account.as_deref(),
+            None => self.past_accounts.get(&id).map(String::as_str),
+        }
     }
 
     /// The market begins to rule: `pays` says whether a job's payer has an account.
@@ -258,7 +263,8 @@ impl AttemptModel {
             !goes
         });
         if job.is_over && job.held.is_empty() {
-            self.jobs.remove(&id);
+            let account = self.jobs.remove(&id).and_then(|job| job.account);
+            self.past_accounts.extend(account.map(|account| (id, account.to_string())));
         }
     }
 

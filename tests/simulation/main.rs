@@ -244,7 +244,7 @@ fn leave_unpaid(step: &mut Step) -> bool {
 fn an_interval_that_nobody_pays_is_noticed() {
     let violation = violation_of(DYNAMIC, leave_unpaid);
     assert_eq!(violation.law, Law::Holding, "{violation}");
-    assert!(violation.culprit.contains("owes"), "{violation}");
+    assert!(violation.culprit.contains("pays 0.0"), "{violation}");
 }
 
 fn as_tick(fact: &Fact) -> Option<&Tick> {

@@ -12,7 +12,7 @@ pub const STEP_BYTES: usize = 512 << 10;
 pub struct RowPage {
     /// So many rows come before the first.
     pub after: usize,
-    /// At most so many, and those that fit in [`STEP_BYTES`].
+    /// At most so many, and those that fit in `STEP_BYTES`.
     pub most: usize,
 }
 

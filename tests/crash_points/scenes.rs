@@ -260,7 +260,8 @@ fn as_version_1(newer: &Path, target: &Path) {
                  WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
     let mut tables = database.prepare(lists).unwrap();
     let tables = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();
-    for (table, columns) in tables.map(Result::unwrap) {
+    let is_there = |table: &String| database.table_exists(Some("newer"), table.as_str()).unwrap();
+    for (table, columns) in tables.map(Result::unwrap).filter(|(table, _)| is_there(table)) {
         let sql = format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}");
         database.execute(&sql, []).unwrap();
     }

@@ -134,6 +134,7 @@ fn ticks(criterion: &mut Criterion) {
             running: PerKind::new(10, 0),
             pending: 30,
             containers: ContainerUse::default(),
+            want: PerPool::new(40, 0, 0),
         };
         let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
         group.bench_function(format!("{queues} queues"), |bencher| {

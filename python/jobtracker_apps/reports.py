@@ -74,6 +74,7 @@ class ApplicationReport(TypedDict, total=False):
     failedContainers: int
     failedItems: str
     why: list[Why]
+    cannotRun: str
 
 
 class ContainerReport(TypedDict, total=False):

@@ -517,6 +517,7 @@ impl Job {
         self.check_counts(context.violations);
         self.refresh_housekeeping(context.housekeeping);
         context.scheduler.set_pending(self.app, self.hadoop_pending());
+        context.scheduler.set_task_needs(self.app, self.task_needs(context.nodes));
         context.scheduler.set_size(self.app, self.app_size());
     }
 

@@ -21,10 +21,10 @@ impl Scheduler {
         }
         self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
-        app.draining = true;
         let home = app.home;
         let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
         app.tables = PerKind::default();
+        self.change_app(id, |app| app.draining = true);
         for (pool, waiting) in waiting {
             self.count_waiting_down(home, pool, waiting);
         }
@@ -52,9 +52,7 @@ impl Scheduler {
     }
 
     fn leave_orders(&mut self, id: AppId) {
-        if let Some(app) = self.apps.get_mut(&id) {
-            app.size = AppSize::default();
-        }
+        self.change_app(id, |app| app.size = AppSize::default());
         Pool::ALL.into_iter().for_each(|pool| self.dequeue(id, pool));
         self.count_pending(id, PerKind::default());
     }
@@ -65,6 +63,7 @@ impl Scheduler {
             return;
         }
         self.leave_home(id);
+        self.choosy.forget(id);
         if let Some(app) = self.apps.remove(&id) {
             self.close_if_temporary(app.spec.group);
         }

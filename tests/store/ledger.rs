@@ -25,6 +25,7 @@ fn usage(tick: i64) -> Vec<QueueUse> {
             running: PerKind::new(1 + tick as u32 % 3, 1),
             pending: 2,
             containers: ContainerUse { held: 3, chargeable: 2, wanted: 1 },
+            want: QueueUse::wants_all(&ContainerUse { held: 3, ..ContainerUse::default() }),
         })
         .to_vec()
 }

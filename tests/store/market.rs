@@ -27,6 +27,7 @@ fn usage(tick: u64) -> Vec<QueueUse> {
         running: PerKind::new(maps, reduces),
         pending,
         containers: ContainerUse { held: maps, chargeable: maps / 2, wanted: 1 },
+        want: QueueUse::wants_all(&ContainerUse { wanted: 1, ..ContainerUse::default() }),
     };
     let mut usage = vec![used("alice", 3 + tick as u32 % 5, 1, 10), used("carol", 1, 0, 0)];
     if !tick.is_multiple_of(3) {
@@ -91,7 +92,8 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
 fn a_database_of_before_containers_is_continued() {
     let scratch = Scratch::new();
     let without = |tick| {
-        let without = |one: QueueUse| QueueUse { containers: ContainerUse::default(), ..one };
+        let none = ContainerUse::default();
+        let without = |one: QueueUse| QueueUse { containers: none, want: QueueUse::wants_all(&none), ..one };
         usage(tick).into_iter().map(without).collect::<Vec<_>>()
     };
     let mut market = Market::new(config(), START_MS);

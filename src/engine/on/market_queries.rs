@@ -57,6 +57,9 @@ impl Engine {
             None => market.live_queue_status(market.queues(), &usage, interval_ms),
         };
         for status in &mut statuses {
+            let group = || self.cluster.scheduler.group(status.queue.as_str());
+            let is_stuck = status.pending > 0 && status.running == PerPool::default() && market.is_ruling();
+            status.cannot_run = is_stuck.then(group).flatten().and_then(|group| self.why_queue_cannot_run(group));
             status.orders = self.order_statuses(status.queue.as_str());
             status.allowance = self.allowance_status(status.queue.as_str(), now);
         }
@@ -100,11 +103,17 @@ pub(super) fn queue_usage(
     applications: &Applications,
 ) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
+    let wants = scheduler.wants();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
         let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
-        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
+        if held == PerKind::default() && pending == 0 && !containers.has_any() {
+            return None;
+        }
+        let mut want = wants.of(id);
+        want.container = want.container.max(containers.held);
+        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers, want };
         queue_use.is_active().then_some((queue_use, id))
     };
     market.queues().filter_map(of_queue).unzip()

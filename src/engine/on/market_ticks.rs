@@ -125,6 +125,7 @@ impl Engine {
         self.end_passed_orders(now);
         let orders = self.open_orders(now);
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
+        self.cluster.scheduler.refresh_wants();
         let slots = sold_slots(&self.cluster.scheduler);
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
         let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);

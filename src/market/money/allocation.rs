@@ -37,6 +37,8 @@ pub struct Bid {
     pub running: PerKind<u32>,
     /// Its containers.
     pub containers: ContainerUse,
+    /// The slots that it holds or could use: it is sold no more.
+    pub want: PerPool<u32>,
     /// What rounding left from the previous interval.
     pub remainder: PerPool<RoundingRemainder>,
 }
@@ -63,14 +65,6 @@ impl Bid {
     pub(super) fn is_funded(&self) -> bool {
         is_funded(self.balance, self.rate)
     }
-
-    /// Whether it claims slots of a pool. Those beyond maps and reduces are for queues that hold or want containers.
-    fn claims(&self, pool: Pool) -> bool {
-        match pool {
-            Pool::Map | Pool::Reduce => true,
-            Pool::Container => self.containers.has_any(),
-        }
-    }
 }
 
 /// What the allocation grants to a queue for one interval.
@@ -84,6 +78,105 @@ pub struct Grant {
     pub remainder: PerPool<RoundingRemainder>,
 }
 
+/// A part in a division of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is weighted by; 0 gets nothing.
+    pub rate: Credits,
+    /// The slots that it can use.
+    pub most: u32,
+}
+
+/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
+/// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
+/// [`Credits::MAX`].
+pub fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+    divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
+}
+
+/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed
+/// nothing more.
+fn divide(slots: u32, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<(u32, RoundingRemainder)> {
+    let filled = fill(slots, parts);
+    let most_of = |part: &Part| if part.rate > Credits::ZERO { part.most } else { 0 };
+    let owes = |index| remainder(index).min(RoundingRemainder::default());
+    let mut divided: Vec<_> = parts.iter().enumerate().map(|(index, part)| (most_of(part), owes(index))).collect();
+    let claims = filled.claims(parts, remainder);
+    for (&index, rounded) in filled.open.iter().zip(round_claims(&claims, filled.price, filled.left)) {
+        divided[index] = rounded;
+    }
+    divided
+}
+
+/// What is left once all parts that can use no more than their proportion have what they can use.
+struct Filled {
+    /// The others, in their order: each can use more than its proportion of what is left.
+    open: Vec<usize>,
+    /// The sum of their rates.
+    price: Credits,
+    /// The slots for them.
+    left: u32,
+}
+
+// === impl Filled ===
+
+impl Filled {
+    /// What the open parts claim of what is left.
+    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<Claim> {
+        let claim = |&index: &usize| Claim::new(&parts[index], self.price, self.left, remainder(index));
+        self.open.iter().map(claim).collect()
+    }
+}
+
+/// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
+const SWEEPS: usize = 6;
+
+fn fill(slots: u32, parts: &[Part]) -> Filled {
+    let mut open: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].rate > Credits::ZERO).collect();
+    let mut price: i128 = open.iter().map(|&index| parts[index].rate.units()).sum();
+    let mut left = slots;
+    for _ in 0..SWEEPS {
+        let before = open.len();
+        let (proportion_of, at_price) = (left, price);
+        open.retain(|&index| {
+            let is_filled = is_filled(&parts[index], proportion_of, at_price);
+            if is_filled {
+                (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+            }
+            !is_filled
+        });
+        if open.len() == before {
+            return Filled { open, price: Credits::from_units(price), left };
+        }
+    }
+    // The part that can use least for its rate is filled first.
+    open.sort_unstable_by(|&a, &b| {
+        let weight = |of: usize, by: usize| i128::from(parts[of].most) * parts[by].rate.units();
+        weight(a, b).cmp(&weight(b, a)).then(a.cmp(&b))
+    });
+    let filled = open.iter().take_while(|&&index| {
+        let is_filled = is_filled(&parts[index], left, price);
+        if is_filled {
+            (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+        }
+        is_filled
+    });
+    let filled = filled.count();
+    open.drain(..filled);
+    open.sort_unstable();
+    Filled { open, price: Credits::from_units(price), left }
+}
+
+/// Whether a part can use no more than its proportion of so many slots.
+fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+    if part.most > slots {
+        return false;
+    }
+    // A product that is out of range is more than any proportion.
+    let most = price.checked_mul(part.most.into());
+    most.is_some_and(|most| part.rate.units() * i128::from(slots) >= most)
+}
+
 /// Whether a queue takes part: it bids something and can pay one slot for one interval.
 pub fn is_funded(balance: Credits, rate: Credits) -> bool {
     rate > Credits::ZERO && balance >= rate
@@ -93,8 +186,8 @@ pub fn is_funded(balance: Credits, rate: Credits) -> bool {
 /// the active queues (something running, held or pending), in order of their names, which decides ties; `slots` are the
 /// cluster's, for containers those that no map or reduce slot stands for (resource requests, section 10: X).
 ///
-/// The slots of each kind are divided among all funded bids, those for containers among the funded ones that hold or
-/// want any: containers change nothing in the quotas of maps and reduces.
+/// The slots of each pool are divided among the funded bids by their rates, none beyond what it wants. Containers that the
+/// slots for containers are too few for may use map and reduce slots, so these count as wanted too.
 pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     let funded: Vec<usize> = (0..bids.len()).filter(|&index| bids[index].is_funded()).collect();
     let sum_of_rates = |places: &[usize]| places.iter().map(|&index| bids[index].rate.units()).sum();
@@ -103,16 +196,22 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     for &index in &funded {
         grants[index].share = Share::new(bids[index].rate, price);
     }
-    for pool in Pool::ALL {
-        let claiming: Vec<usize> = funded.iter().copied().filter(|&index| bids[index].claims(pool)).collect();
-        let price = Credits::from_units(sum_of_rates(&claiming));
-        let claims: Vec<Claim> = claiming
+    // Of each, the slots for containers that are still to be found.
+    let mut containers = vec![0_u32; funded.len()];
+    for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
+        let parts: Vec<Part> = funded
             .iter()
-            .map(|&index| Claim::new(bids[index].rate, price, slots[pool], bids[index].remainder[pool]))
+            .zip(&containers)
+            .map(|(&index, more)| Part { rate: bids[index].rate, most: bids[index].want[pool].saturating_add(*more) })
             .collect();
-        for (&index, (quota, remainder)) in claiming.iter().zip(round_claims(&claims, price, slots[pool])) {
-            grants[index].quota[pool] = quota;
-            grants[index].remainder[pool] = remainder;
+        let remainder = |place: usize| bids[funded[place]].remainder[pool];
+        for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
+            let (grant, want) = (&mut grants[funded[place]], bids[funded[place]].want[pool]);
+            (grant.quota[pool], grant.remainder[pool]) = (quota, remainder);
+            containers[place] = match pool {
+                Pool::Container => want.saturating_sub(quota),
+                Pool::Map | Pool::Reduce => containers[place].saturating_sub(quota.saturating_sub(want)),
+            };
         }
     }
     for &index in &funded {
@@ -125,23 +224,34 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
 /// The slots of one kind that the bid at a place would be granted if it could pay all of them. A bid of nothing is granted
 /// nothing, whatever rounding left to it.
 pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) -> u32 {
-    let taking_part = || bids.iter().enumerate().filter(|(index, bid)| *index == place || bid.is_funded());
-    let price = Credits::from_units(taking_part().map(|(_, bid)| bid.rate.units()).sum());
     if bids[place].rate <= Credits::ZERO {
         return 0;
     }
-    let claims: Vec<Claim> =
-        taking_part().map(|(_, bid)| Claim::new(bid.rate, price, slots, bid.remainder[kind])).collect();
-    let before = taking_part().take_while(|(index, _)| *index < place).count();
-    match rounded_claim(&claims, before, slots) {
+    let taking_part: Vec<usize> = (0..bids.len()).filter(|&index| index == place || bids[index].is_funded()).collect();
+    let part = |&index: &usize| {
+        let Bid { rate, want, .. } = bids[index];
+        // What is bought for an order, its job is to use; of the others' containers all may need such slots.
+        let most = if index == place { u32::MAX } else { want[kind].saturating_add(want.container) };
+        Part { rate, most }
+    };
+    let parts: Vec<Part> = taking_part.iter().map(part).collect();
+    let filled = fill(slots, &parts);
+    let own = taking_part.partition_point(|&index| index < place);
+    let claims = filled.claims(&parts, |index| bids[taking_part[index]].remainder[kind]);
+    // It can use all slots, so it is filled only where it takes part alone.
+    let Ok(own) = filled.open.binary_search(&own) else { return slots };
+    match rounded_claim(&claims, own, filled.left) {
         Some(quota) => quota,
-        None => round_claims(&claims, price, slots).nth(before).map_or(0, |(quota, _)| quota),
+        None => round_claims(&claims, filled.price, filled.left).nth(own).map_or(0, |(quota, _)| quota),
     }
 }
 
 /// What [`round_claims`] gives to one claim, without sorting all; none where more is missing or in excess than one slot
-/// for each.
+/// for each, and where one of them could not use a slot more.
 fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
+    if claims.iter().any(|claim| claim.whole >= claim.most) {
+        return None;
+    }
     let missing = i128::from(slots) - claims.iter().map(|claim| claim.whole.max(0)).sum::<i128>();
     let missing = usize::try_from(missing).ok().filter(|missing| *missing <= claims.len())?;
     let key = |index: usize| (Reverse((claims[index].whole.min(0), claims[index].part)), index);
@@ -154,18 +264,21 @@ fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
 struct Claim {
     whole: i128,
     part: i128,
+    /// The slots that it can use.
+    most: i128,
 }
 
 // === impl Claim ===
 
 impl Claim {
     /// share x slots + remainder.
-    fn new(rate: Credits, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
+    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
         let price = price.units();
-        let product = rate.units() * i128::from(slots);
+        let product = of.rate.units() * i128::from(slots);
         let part = (product % price) * NANO + i128::from(remainder.0) * price;
         let denominator = price * NANO;
-        Claim { whole: product / price + part.div_euclid(denominator), part: part.rem_euclid(denominator) }
+        let whole = product / price + part.div_euclid(denominator);
+        Claim { whole, part: part.rem_euclid(denominator), most: of.most.into() }
     }
 
     /// The rest of the claim after `quota` slots.
@@ -177,23 +290,30 @@ impl Claim {
 }
 
 /// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
-/// first. Old remainders can make the sum of the whole parts too large; then one less each by smallest part.
+/// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
+/// smallest part.
 fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
-    let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0)).collect();
+    let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
     let mut order: Vec<usize> = (0..claims.len()).collect();
     // A claim below zero (more was given before than is due) comes after all others.
     order.sort_by_key(|&index| (Reverse((claims[index].whole.min(0), claims[index].part)), index));
     let mut missing = i128::from(slots) - quotas.iter().sum::<i128>();
-    while missing != 0 && !claims.is_empty() {
-        for &index in order.iter().take(usize::try_from(missing).unwrap_or(0)) {
-            quotas[index] += 1;
-            missing -= 1;
+    loop {
+        let before = missing;
+        for &index in &order {
+            if missing > 0 && quotas[index] < claims[index].most {
+                quotas[index] += 1;
+                missing -= 1;
+            }
         }
         for &index in order.iter().rev() {
             if missing < 0 && quotas[index] > 0 {
                 quotas[index] -= 1;
                 missing += 1;
             }
+        }
+        if missing == before {
+            break;
         }
     }
     claims.iter().zip(quotas).map(move |(claim, quota)| {
@@ -259,12 +379,15 @@ mod tests {
 
     use super::*;
 
+    /// All map and reduce slots.
+    const ALL_TASKS: PerPool<u32> = PerPool::new(u32::MAX, u32::MAX, 0);
+
     fn credits(text: &str) -> Credits {
         Credits::parse_exact(text).unwrap()
     }
 
     fn bid(balance: &str, rate: &str) -> Bid {
-        Bid { balance: credits(balance), rate: credits(rate), ..Bid::default() }
+        Bid { balance: credits(balance), rate: credits(rate), want: ALL_TASKS, ..Bid::default() }
     }
 
     fn quotas(grants: &[Grant], pool: impl Into<Pool>) -> Vec<u32> {
@@ -362,34 +485,74 @@ mod tests {
 
     #[test]
     fn the_largest_market_stays_in_range() {
-        let rich = Bid { balance: Credits::MAX, rate: Credits::MAX, ..Bid::default() };
+        let rich = wanting(Bid { balance: Credits::MAX, rate: Credits::MAX, want: ALL_TASKS, ..Bid::default() });
         let (more, less) = (RoundingRemainder(999_999_999), RoundingRemainder(-999_999_999));
         let owed = PerPool::new(more, less, less);
-        let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
-        let bids = vec![Bid { remainder: owed, containers, ..rich }; MAX_QUEUES];
+        let bids = vec![Bid { remainder: owed, ..rich }; MAX_QUEUES];
         let (price, grants) = allocate(&bids, PerPool::new(u32::MAX, u32::MAX, u32::MAX));
         assert_eq!(price.units(), Credits::MAX.units() * MAX_QUEUES as i128);
         assert!(grants.iter().all(|grant| total(grant.quota) == 1), "one slot each is all they can pay");
     }
 
+    /// Water-filling in fractions, one part a round; then the largest remainders.
+    fn divide_naively(slots: u32, parts: &[Part]) -> Vec<u32> {
+        let rate = |index: usize| parts[index].rate.units();
+        let mut divided = vec![0_i128; parts.len()];
+        let mut open: Vec<usize> = (0..parts.len()).filter(|index| rate(*index) > 0).collect();
+        let mut left = i128::from(slots);
+        loop {
+            let price: i128 = open.iter().map(|index| rate(*index)).sum();
+            let filled = open.iter().position(|&index| rate(index) * left >= i128::from(parts[index].most) * price);
+            let Some(filled) = filled else {
+                let mut by_remainder = open.clone();
+                by_remainder.sort_by_key(|&index| (Reverse(rate(index) * left % price), index));
+                open.iter().for_each(|&index| divided[index] = rate(index) * left / price);
+                let rounded: i128 = open.iter().map(|&index| divided[index]).sum();
+                let missing = if open.is_empty() { 0 } else { left - rounded };
+                by_remainder.iter().take(missing as usize).for_each(|&index| divided[index] += 1);
+                return divided.into_iter().map(|slots| slots as u32).collect();
+            };
+            let index = open.remove(filled);
+            divided[index] = parts[index].most.into();
+            left -= divided[index];
+        }
+    }
+
+    #[test]
+    fn what_one_cannot_use_goes_to_the_others_by_their_rates() {
+        let part = |rate: &str, most| Part { rate: credits(rate), most };
+        assert_eq!(divide_slots(10, &[part("900", 1), part("2", 99), part("1", 99)]), [1, 6, 3]);
+        assert_eq!(divide_slots(10, &[part("900", 0), part("1", 99), part("1", 2)]), [0, 8, 2]);
+        assert_eq!(divide_slots(10, &[part("1", 2), part("1", 3)]), [2, 3], "no part can use the rest");
+        assert_eq!(divide_slots(2, &[part("1", 9), part("1", 9), part("1", 9)]), [1, 1, 0], "ties go to the first");
+        assert_eq!(divide_slots(7, &[part("0", 9), part("1", 9)]), [0, 7]);
+        assert_eq!(divide_slots(u32::MAX, &[part("1", u32::MAX)]), [u32::MAX]);
+        let most = Part { rate: Credits::MAX, most: u32::MAX };
+        assert_eq!(
+            divide_slots(u32::MAX, &vec![most; MAX_QUEUES]).into_iter().map(u64::from).sum::<u64>(),
+            u64::from(u32::MAX)
+        );
+    }
+
     fn any_bid() -> impl Strategy<Value = Bid> {
         let remainder = ((1 - NANO as i64)..NANO as i64).prop_map(RoundingRemainder);
         let remainder = (remainder.clone(), remainder.clone(), remainder);
-        let containers = (prop_oneof![Just(0), 0..30u32], 0..2u64);
+        let want = || prop_oneof![Just(0), 0..30u32, Just(u32::MAX)];
         let rate = prop_oneof![0..5i128, 0..=Credits::MAX.units()];
-        (0..2_000i128, rate, 0..9u32, 0..9u32, containers, remainder).prop_map(
-            |(intervals, rate, map, reduce, (held, wanted), (of_maps, of_reduces, of_containers))| Bid {
+        (0..2_000i128, rate, 0..9u32, 0..9u32, (want(), want(), want()), remainder).prop_map(
+            |(intervals, rate, map, reduce, want, (of_maps, of_reduces, of_containers))| Bid {
                 balance: Credits::from_units((rate * intervals / 10).min(Credits::MAX.units())),
                 rate: Credits::from_units(rate),
                 running: PerKind::new(map, reduce),
-                containers: ContainerUse { held, chargeable: held, wanted },
+                containers: ContainerUse::default(),
+                want: PerPool::new(want.0, want.1, want.2),
                 remainder: PerPool::new(of_maps, of_reduces, of_containers),
             },
         )
     }
 
     fn wanting(bid: Bid) -> Bid {
-        Bid { containers: ContainerUse { wanted: 1, ..ContainerUse::default() }, ..bid }
+        Bid { want: PerPool { container: u32::MAX, ..bid.want }, ..bid }
     }
 
     /// The slots that no map or reduce slot stands for are for those that hold or want containers, and can pay.
@@ -424,6 +587,41 @@ mod tests {
         assert_eq!(history, [[1, 0], [0, 1], [1, 0], [0, 1]]);
     }
 
+    /// A queue is sold what it could use, and the others by their rates what it could not; the price is that of all bids.
+    #[test]
+    fn no_queue_is_sold_more_than_it_wants() {
+        let wants = |rate: &str, map, reduce, container| Bid {
+            want: PerPool::new(map, reduce, container),
+            ..bid("1000", rate)
+        };
+        let slots = PerPool::new(12, 6, 0);
+        let (price, grants) = allocate(&[wants("1", 99, 99, 0), wants("900", 1, 0, 0), wants("2", 99, 99, 0)], slots);
+        assert_eq!((price, grants[1].share.to_string()), (credits("903"), "0.996677740".to_owned()));
+        assert_eq!((quotas(&grants, Kind::Map), quotas(&grants, Kind::Reduce)), (vec![4, 1, 7], vec![2, 0, 4]));
+        // Containers take the slots that are for them first, then those of maps, then those of reduces.
+        let grants = |containers, beyond| {
+            allocate(&[wants("3", 0, 0, containers), wants("1", 99, 99, 0)], PerPool { container: beyond, ..slots }).1
+        };
+        let sold = |containers, beyond| grants(containers, beyond).iter().map(|grant| grant.quota).collect::<Vec<_>>();
+        assert_eq!(sold(3, 2), [PerPool::new(1, 0, 2), PerPool::new(11, 6, 0)]);
+        assert_eq!(sold(3, 8), [PerPool::new(0, 0, 3), PerPool::new(12, 6, 0)]);
+        assert_eq!(sold(11, 0), [PerPool::new(9, 2, 0), PerPool::new(3, 4, 0)]);
+    }
+
+    /// What rounding owes to a queue ends where it has all that it wants; what it was given in excess does not.
+    #[test]
+    fn a_queue_that_has_all_it_wants_is_owed_nothing() {
+        let [owed, excess] = [400_000_000, -400_000_000].map(RoundingRemainder);
+        let of = |remainder| Bid {
+            want: PerPool::new(1, 0, 0),
+            remainder: PerPool::new(remainder, remainder, remainder),
+            ..bid("1000", "1")
+        };
+        let (_, grants) = allocate(&[of(owed), of(excess), bid("1000", "1")], PerPool::new(9, 0, 0));
+        assert_eq!(quotas(&grants, Kind::Map), [1, 1, 7]);
+        assert_eq!([grants[0].remainder.map, grants[1].remainder.map].map(|left| left.0), [0, -400_000_000]);
+    }
+
     #[test]
     fn containers_may_use_what_maps_and_reduces_leave() {
         let quota = PerPool::new(4, 2, 3);
@@ -454,7 +652,9 @@ mod tests {
                 for pool in Pool::ALL {
                     prop_assert!(i128::from(grant.remainder[pool].0).abs() < NANO);
                 }
-                prop_assert!(grant.quota.container == 0 || bid.containers.has_any());
+                let want = Pool::ALL.map(|pool| u64::from(bid.want[pool])).iter().sum();
+                prop_assert!(total(grant.quota) <= want, "no more than it wants");
+                prop_assert!(grant.quota.container <= bid.want.container);
                 // All that is sold can be paid, however much of it containers use.
                 for running in [bid.running, PerKind::default(), PerKind::new(u32::MAX, 0)] {
                     let used = within(PerPool::new(running.map, running.reduce, u32::MAX), grant.quota);
@@ -463,17 +663,20 @@ mod tests {
             }
         }
 
-        /// The slots beyond, and containers of any queue, change nothing in what maps and reduces get.
+        /// Where all could use all slots, the slots beyond, and containers of any queue, change nothing in what maps and
+        /// reduces get.
         #[test]
         fn containers_change_nothing_in_quotas_of_maps_and_reduces(
             bids in prop::collection::vec(any_bid(), 0..20), map in 0..500u32, reduce in 0..50u32, beyond in 0..80u32,
         ) {
+            let bids: Vec<Bid> =
+                bids.iter().map(|bid| Bid { want: PerPool { container: bid.want.container, ..ALL_TASKS }, ..*bid }).collect();
             let without: Vec<Bid> = bids
                 .iter()
                 .map(|bid| {
                     let PerPool { map, reduce, .. } = bid.remainder;
                     let remainder = PerPool::new(map, reduce, RoundingRemainder::default());
-                    Bid { containers: ContainerUse::default(), remainder, ..*bid }
+                    Bid { want: ALL_TASKS, remainder, ..*bid }
                 })
                 .collect();
             let (price, grants) = allocate(&bids, PerPool::new(map, reduce, beyond));
@@ -502,14 +705,42 @@ mod tests {
         }
 
         #[test]
+        fn a_division_is_that_of_slot_after_slot(
+            parts in prop::collection::vec((0..40i128, 0..30u32), 0..12), slots in 0..120u32,
+        ) {
+            let parts: Vec<Part> =
+                parts.iter().map(|&(rate, most)| Part { rate: Credits::from_units(rate), most }).collect();
+            prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
+        }
+
+        /// So many parts reach what they can use one after the other that the rest are sorted.
+        #[test]
+        fn a_division_in_many_steps_is_that_of_slot_after_slot(
+            rates in prop::collection::vec(1..4i128, 12..24), slots in 0..4_000u32,
+        ) {
+            let parts: Vec<Part> = (0..)
+                .zip(&rates)
+                .map(|(step, &rate)| Part { rate: Credits::from_units(rate), most: 1 << (step / 2) })
+                .collect();
+            prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
+        }
+
+        #[test]
         fn one_claim_is_rounded_as_all_are(
             bids in prop::collection::vec(any_bid(), 1..20), place in 0..20usize, slots in 0..500u32,
         ) {
             let funded: Vec<Bid> = bids.into_iter().filter(Bid::is_funded).collect();
             prop_assume!(!funded.is_empty());
             let place = place % funded.len();
-            let rich = |bid: &Bid| Bid { balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()), ..*bid };
-            let (_, grants) = allocate(&funded.iter().map(rich).collect::<Vec<_>>(), PerPool::new(slots, 0, 0));
+            let rich = |bid: &Bid| Bid {
+                balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()),
+                want: PerPool { container: 0, ..bid.want },
+                ..*bid
+            };
+            let mut funded: Vec<Bid> = funded.iter().map(rich).collect();
+            let own = place % funded.len();
+            funded[own].want.map = u32::MAX;
+            let (_, grants) = allocate(&funded, PerPool::new(slots, 0, 0));
             prop_assert_eq!(uncut_quota(&funded, place, Kind::Map, slots), grants[place].quota.map);
         }
 
@@ -517,9 +748,10 @@ mod tests {
         fn without_carries_quotas_are_within_one_of_the_share(
             rates in prop::collection::vec(1..1_000_000i128, 1..20), slots in 0..1000u32,
         ) {
+            let rich = Bid { balance: Credits::MAX, want: ALL_TASKS, ..Bid::default() };
             let bids: Vec<Bid> = rates
                 .iter()
-                .map(|&rate| Bid { balance: Credits::MAX, rate: Credits::from_units(rate), ..Bid::default() })
+                .map(|&rate| Bid { rate: Credits::from_units(rate), ..rich })
                 .collect();
             let (price, grants) = allocate(&bids, PerPool::new(slots, 0, 0));
             prop_assert_eq!(quotas(&grants, Kind::Map).iter().sum::<u32>(), slots);

@@ -6,7 +6,7 @@ use crate::model::{Now, PerPool, QueueName};
 
 use super::account::Account;
 use super::allocation::{allocate, total};
-use super::interval::Interval;
+use super::interval::{Charge, Interval};
 use super::open_bids::OpenBids;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
@@ -47,6 +47,10 @@ impl Market {
             });
             ledger.count_charge(charge.amount(), &mut violations);
             let is_active = queue_use.is_active();
+            if !is_active && charge == Charge::default() {
+                // Nothing that it waits for could run.
+                continue;
+            }
             if is_active {
                 bids.push(queue, charge, account.to_bid(balance, queue_use));
             }

@@ -37,6 +37,7 @@ impl Market {
                 quota: interval.quota,
                 running: PerPool::new(in_use.map, in_use.reduce, held),
                 pending: queue_use.map_or(0, |queue_use| queue_use.waiting()),
+                cannot_run: None,
                 allowance: None,
                 orders: Vec::new(),
                 lasts_s: lasts_s(budget, cost(rate, within(in_use, interval.quota)), interval_ms),

@@ -19,14 +19,21 @@ pub struct QueueUse {
     pub pending: u64,
     /// Its containers.
     pub containers: ContainerUse,
+    /// The slots of each pool that it holds, or could use on the nodes that are there, were they empty.
+    pub want: PerPool<u32>,
 }
 
 // === impl QueueUse ===
 
 impl QueueUse {
-    /// Whether anything of the queue runs, is held or waits.
+    /// The want of a queue that could use any number of map and reduce slots; `containers`: those for containers too.
+    pub fn wants_all(containers: &ContainerUse) -> PerPool<u32> {
+        PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
+    }
+
+    /// Whether anything of the queue runs or is held, or waits and could run.
     pub fn is_active(&self) -> bool {
-        self.running != PerKind::default() || self.pending > 0 || self.containers.has_any()
+        self.running != PerKind::default() || self.containers.held > 0 || self.want != PerPool::default()
     }
 
     /// Slots in use that a tick charges for, as far as they are within quotas.

@@ -28,15 +28,17 @@ fn name(text: &str) -> QueueName {
 }
 
 /// The use of a queue: running maps and reduces with waiting tasks; slots of containers held and chargeable, and how many
-/// are wanted.
-fn in_use(queue: &str, (map, reduce, pending): (u32, u32, u64), containers: (u32, u32, u64)) -> QueueUse {
+/// are wanted. A queue with any of these could use all slots.
+pub(in crate::market) fn in_use(
+    queue: &str,
+    (map, reduce, pending): (u32, u32, u64),
+    containers: (u32, u32, u64),
+) -> QueueUse {
     let (held, chargeable, wanted) = containers;
-    QueueUse {
-        queue: name(queue),
-        running: PerKind::new(map, reduce),
-        pending,
-        containers: ContainerUse { held, chargeable, wanted },
-    }
+    let containers = ContainerUse { held, chargeable, wanted };
+    let is_idle = (map, reduce, pending) == (0, 0, 0) && !containers.has_any();
+    let want = if is_idle { PerPool::default() } else { QueueUse::wants_all(&containers) };
+    QueueUse { queue: name(queue), running: PerKind::new(map, reduce), pending, containers, want }
 }
 
 /// A market, its ACL and a clock that moves by one millisecond with each request.

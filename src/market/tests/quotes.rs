@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use crate::market::{
-    ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
-    Role, ServletRequest, VerifiedUser, budget_file,
+    KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote, Role,
+    ServletRequest, VerifiedUser, budget_file,
 };
 use crate::model::{Credits, Kind, Now, PerKind, PerPool, QueueName};
 
 use super::lasts_s;
+use crate::market::tests::in_use;
 
 const NOW: Now = Now { mono_ms: 0, wall_ms: 1_700_000_000_000 };
 const INTERVAL_MS: u64 = 20_000;
@@ -29,12 +30,7 @@ fn market(budgets: &str) -> Market {
 }
 
 fn uses(usage: &[(&str, u32, u32, u64)]) -> Vec<QueueUse> {
-    let one = |&(queue, map, reduce, pending): &(&str, u32, u32, u64)| QueueUse {
-        queue: name(queue),
-        running: PerKind::new(map, reduce),
-        pending,
-        containers: ContainerUse::default(),
-    };
+    let one = |&(queue, map, reduce, pending): &(&str, u32, u32, u64)| in_use(queue, (map, reduce, pending), (0, 0, 0));
     usage.iter().map(one).collect()
 }
 
@@ -124,11 +120,10 @@ fn permitted_is_only_what_exists() {
 fn any_use() -> impl Strategy<Value = Vec<QueueUse>> {
     let one = (0..12u32, 0..5u32, 0..3u64, prop_oneof![2 => Just(0), 3 => 0..20u32], 0..20u32, 0..2u64);
     prop::collection::vec(one, NAMES.len()).prop_map(|all| {
-        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, chargeable, wanted))| QueueUse {
-            queue: name(queue),
-            running: PerKind::new(map, reduce),
-            pending,
-            containers: ContainerUse { held, chargeable: chargeable.min(held), wanted },
+        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, chargeable, wanted))| {
+            let all = in_use(queue, (map, reduce, pending), (held, chargeable.min(held), wanted));
+            let want = PerPool::new(map + 2 * pending as u32, reduce + pending as u32, held + 3 * wanted as u32);
+            if (map + reduce) % 2 == 0 { all } else { QueueUse { want, ..all } }
         });
         uses.collect()
     })

@@ -168,6 +168,7 @@ fn build_report(
         failed_containers: counts.totals.failed,
         failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
         why,
+        cannot_run: None,
     }
 }
 

@@ -13,3 +13,4 @@ mod restarts;
 mod seed_example;
 mod submissions;
 mod switch_plans;
+mod wants;

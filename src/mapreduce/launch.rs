@@ -125,6 +125,7 @@ impl Job {
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
         context.scheduler.occupy_slots(tracker, kind, launch.slots);
         self.refresh_housekeeping(context.housekeeping);
+        self.refresh_awaits_setup(context);
         launch
     }
 

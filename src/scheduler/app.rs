@@ -75,6 +75,8 @@ pub(super) struct App {
     pub(super) locality_wait_millionths: u64,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
+    /// Whether its setup waits for a slot, or for leave to begin.
+    pub(super) awaits_setup: bool,
     /// What its tasks need of a node.
     pub(super) needs: TaskNeeds,
     /// Whether no node that is there could run it, as last worked out; never in compatible mode.
@@ -125,6 +127,7 @@ impl App {
             size: AppSize::default(),
             locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),
+            awaits_setup: true,
             needs: TaskNeeds::default(),
             is_stuck: false,
             draining: false,
@@ -158,9 +161,9 @@ impl App {
         (!self.draining || self.is_kept) && self.size != AppSize::default()
     }
 
-    /// Whether it has tasks that may not run before it is set up.
+    /// Whether it has tasks that may not run before it is set up, which waits for a slot.
     pub(super) fn is_preparing(&self) -> bool {
-        !self.draining && self.size == AppSize::default() && self.pending != PerKind::default()
+        !self.draining && self.awaits_setup && self.pending != PerKind::default()
     }
 
     /// Whether a removed app is not kept and holds no slot any more.

@@ -41,7 +41,7 @@ pub(super) struct Group {
     pub(super) waiting: PerPool<u64>,
     /// Tasks of its apps that are neither done nor running, runnable or not.
     pub(super) pending: u64,
-    /// Apps that wait to be set up, or are being set up.
+    /// Apps whose setup waits for a slot.
     pub(super) preparing: u32,
 }
 

@@ -52,7 +52,9 @@ impl Scheduler {
     }
 
     fn leave_orders(&mut self, id: AppId) {
-        self.change_app(id, |app| app.size = AppSize::default());
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.size = AppSize::default();
+        }
         Pool::ALL.into_iter().for_each(|pool| self.dequeue(id, pool));
         self.count_pending(id, PerKind::default());
     }

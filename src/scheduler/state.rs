@@ -493,8 +493,8 @@ impl Scheduler {
     /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         let was_asked = self.is_asked_idle(id);
-        if self.apps.get(&id).is_some_and(|app| !app.draining || app.is_kept) {
-            self.change_app(id, |app| app.size = size);
+        if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining || app.is_kept) {
+            app.size = size;
         }
         match (was_asked, self.is_asked_idle(id)) {
             (false, true) => self.enqueue_idle(id),
@@ -509,6 +509,13 @@ impl Scheduler {
     pub fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
         if self.apps.get(&id).is_some_and(|app| !app.draining || app.is_kept) {
             self.count_pending(id, pending);
+        }
+    }
+
+    /// Says whether the setup of an app waits for a slot, or for leave to begin; at first it does.
+    pub fn set_awaits_setup(&mut self, id: AppId, awaits_setup: bool) {
+        if self.apps.get(&id).is_some_and(|app| app.awaits_setup != awaits_setup) {
+            self.change_app(id, |app| app.awaits_setup = awaits_setup);
         }
     }
 

@@ -244,7 +244,7 @@ impl Scheduler {
     }
 }
 
-/// Tasks of an app that could run now, given a slot: those that wait, or its setup, for which it asks a map slot.
+/// Tasks of an app that could run now, given a slot: those that wait, or its setup that does, for which it asks a map slot.
 fn asked(app: &App, kind: Kind) -> u64 {
     let setup = u32::from(kind == Kind::Map && app.is_preparing());
     u64::from(app.tables[kind].waiting()) + u64::from(setup)

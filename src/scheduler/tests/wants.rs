@@ -30,7 +30,7 @@ impl Stage {
         let tasks = PerKind::new(maps, reduces);
         self.scheduler.add_app(AppSpec::plain(app, self.queue)).unwrap();
         self.scheduler.set_pending(app, tasks);
-        self.scheduler.set_size(app, AppSize { tasks, unfinished: tasks, left: tasks });
+        self.scheduler.set_awaits_setup(app, false);
         Kind::ALL.into_iter().for_each(|kind| self.scheduler.request_slots(app, kind, &[], tasks[kind]));
         self.scheduler.set_task_needs(app, needs);
         app
@@ -70,8 +70,8 @@ fn a_job_that_is_set_up_wants_a_slot() {
     stage.scheduler.add_app(AppSpec::plain(app, stage.queue)).unwrap();
     stage.scheduler.set_pending(app, PerKind::new(400, 3));
     assert_eq!(stage.want(), (1, 0));
-    let tasks = PerKind::new(400, 3);
-    stage.scheduler.set_size(app, AppSize { tasks, unfinished: tasks, left: tasks });
+    stage.scheduler.set_awaits_setup(app, false);
+    assert_eq!(stage.want(), (0, 0), "its setup runs");
     stage.scheduler.request_slots(app, Kind::Map, &[], 400);
     assert_eq!(stage.want(), (12, 0));
     stage.scheduler.remove_app(app);

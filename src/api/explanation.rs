@@ -227,6 +227,15 @@ pub enum PendingReason {
     SetupRuns,
     /// None of its tasks waits.
     NothingWaits,
+    /// Applications hold memory and cores of workers for containers that they have not launched.
+    HeldUnlaunched {
+        /// How many applications.
+        applications: u64,
+        /// Slots that the containers stand for.
+        slots: u64,
+        /// How long at most, unless they launch them, seconds.
+        left_s: u64,
+    },
     /// Too few maps are done for its reduces.
     ReducesWait {
         /// Maps done or given up.
@@ -313,6 +322,16 @@ pub enum PendingReason {
         limit: u32,
         /// Slots held.
         held: u32,
+    },
+    /// Its deadline gives it slots later, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// When, epoch ms.
+        from_ms: i64,
+        /// The time until then, ms.
+        for_ms: u64,
     },
     /// All free slots are promised to jobs with deadlines.
     PromisedToDeadlines {
@@ -436,6 +455,11 @@ impl fmt::Display for PendingReason {
                 };
                 write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
             }
+            PendingReason::HeldUnlaunched { applications, slots, left_s } => write!(
+                formatter,
+                "{slots} slots are held for containers that {applications} applications were granted and have not \
+                 launched, for {left_s} s more at most"
+            ),
             PendingReason::BeginsLater => {
                 formatter.write_str("a job of its queue or user that was submitted earlier begins first")
             }
@@ -466,6 +490,13 @@ impl fmt::Display for PendingReason {
                 formatter,
                 "its deadline needs {limit} {} slots at a time, and it holds {held}",
                 kind_word::word(*kind)
+            ),
+            PendingReason::PlannedStart { kind, for_ms, .. } => write!(
+                formatter,
+                "the {} slots that keep its deadline are promised to others for {}.{} s more",
+                kind_word::word(*kind),
+                for_ms / 1000,
+                for_ms % 1000 / 100
             ),
             PendingReason::PromisedToDeadlines { kind } => {
                 write!(formatter, "the free {} slots are promised to jobs with deadlines", kind_word::word(*kind))

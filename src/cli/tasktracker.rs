@@ -72,13 +72,14 @@ fn worker_name(text: &str) -> Result<String, String> {
 // === impl TaskTrackerFailure ===
 
 impl TaskTrackerFailure {
-    /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
+    /// The exit code: 2 for wrong usage or configuration, and for whatever else only a person can mend, 3 if the JobTracker
+    /// does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         use crate::worker::HeartbeatError;
         match self {
-            // A key demands what the machine does not give: a restart does not help either.
-            Self::Config(_) | Self::Run(TaskTrackerError::NoControlGroup(_)) => 2,
+            Self::Config(_) => 2,
             Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
+            Self::Run(error) if error.is_permanent() => 2,
             Self::Run(_) => 1,
         }
     }

@@ -136,6 +136,17 @@ impl Values<'_> {
         } else {
             doors.extend(self.queue_lists());
         }
+        // Where users have keys, a believed name is a way around them.
+        if (self.has_market() || self.has_acl_file()) && !self.are_changes_signed() {
+            let exposure = "every caller, local users too, can kill and reorder another user's jobs under that user's \
+                            name, although users have keys";
+            doors.extend(self.door(
+                &keys::JOB_CHANGES,
+                Severity::High,
+                exposure,
+                "set jobtracker.job-changes = signed",
+            ));
+        }
         let administrators = self.setting(&keys::ADMINISTRATORS);
         if administrators.is_some_and(|setting| setting.value.trim() == "*") {
             doors.extend(self.door(
@@ -252,8 +263,7 @@ impl Values<'_> {
     fn files(&self) -> Vec<OpenDoor> {
         let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
         // Where the ACL file is, there is a market, whether it rules or not.
-        let acl_file = self.configuration.local_path(&keys::ACL_FILE).ok().flatten();
-        if acl_file.is_some_and(|path| path.exists()) {
+        if self.has_acl_file() {
             doors
                 .extend(self.writable(&keys::ACL_FILE, "local users can make themselves administrators of the market"));
             doors.extend(self.readable(&keys::ACL_FILE, "local users can read every signing key"));
@@ -355,6 +365,10 @@ impl Values<'_> {
 
     fn are_changes_signed(&self) -> bool {
         self.setting(&keys::JOB_CHANGES).is_some_and(|setting| setting.value.trim() == "signed")
+    }
+
+    fn has_acl_file(&self) -> bool {
+        self.configuration.local_path(&keys::ACL_FILE).ok().flatten().is_some_and(|path| path.exists())
     }
 
     fn has_market(&self) -> bool {

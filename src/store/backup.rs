@@ -67,11 +67,7 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
     let mut copy = Connection::open(&partial.path).map_err(failed("read", &partial.path))?;
     complete(&mut copy).map_err(failed("complete", &partial.path))?;
     FaultPoint::BackupCompleted.pass();
-    let damage = damage(&copy).map_err(failed("check", &partial.path))?;
-    if let Some(text) = damage {
-        return Err(StoreError::Damaged { path: database.to_owned(), text });
-    }
-    let mut copied = contents(&copy).map_err(failed("read", &partial.path))?;
+    let mut copied = checked_contents(&copy, database)?;
     copy.close().map_err(|(_, source)| failed("close", &partial.path)(source))?;
     FaultPoint::BackupChecked.pass();
     copied.bytes = partial.put_in_place(target, rename_to_new)?;
@@ -187,6 +183,15 @@ fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.execute("DELETE FROM meta WHERE key = ?1", [BUDGET_FILE_SHOWN])?;
     // Trackers continue too: a daemon that starts with the copy may not know all of their attempts.
     copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
+}
+
+/// What a copy has, once it is found whole; `path` is what an error names.
+pub(super) fn checked_contents(copy: &Connection, path: &Path) -> Result<BackupSummary, StoreError> {
+    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
+    if let Some(text) = damage(copy).map_err(failed("check"))? {
+        return Err(StoreError::Damaged { path: path.to_owned(), text });
+    }
+    contents(copy).map_err(failed("read"))
 }
 
 /// The first damage that SQLite finds, if any.

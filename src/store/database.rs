@@ -46,7 +46,7 @@ fn readable(path: &Path) -> Result<(Connection, u32), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags).map_err(failed)?;
     database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-    let version = known_version(path, find_schema(&database).map_err(failed)?)?;
+    let version = known_version_of(&database, path)?;
     Ok((database, version))
 }
 
@@ -89,6 +89,12 @@ fn set_up(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "temp_store", "MEMORY")?;
     // Admins may add views and triggers; they get no more rights than the schema's own.
     database.pragma_update(None, "trusted_schema", false)
+}
+
+/// The same of an open database.
+pub(super) fn known_version_of(database: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.to_owned(), source };
+    known_version(path, find_schema(database).map_err(failed)?)
 }
 
 /// The version of a database that this program can open.

@@ -111,13 +111,40 @@ pub enum SchemaFound {
     Foreign,
 }
 
+// === impl StoreError ===
+
+impl StoreError {
+    /// Whether another start would fail alike until a person acts.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        use rusqlite::ErrorCode;
+        match self {
+            Self::File { source, .. } => crate::fs::is_permanent(source),
+            Self::Folder(error) => error.is_permanent(),
+            Self::OtherSchema { .. } | Self::Value { .. } | Self::Damaged { .. } => true,
+            Self::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(
+                    ErrorCode::NotADatabase
+                        | ErrorCode::DatabaseCorrupt
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::PermissionDenied
+                )
+            ),
+            // The other daemon may end, and room may come back.
+            Self::Locked { .. } | Self::NoRoom { .. } | Self::Thread(_) | Self::Unwritten { .. } => false,
+        }
+    }
+}
+
 fn remedy(found: &SchemaFound, copy: Option<&Path>) -> String {
     let text = match (found, copy) {
         (SchemaFound::None | SchemaFound::Version(_), Some(copy)) => {
             let copy = copy.display();
             return format!(
-                "start the program that wrote it; or put {copy}, its copy from before the newer program, in its place, which \
-                 loses what was recorded since"
+                "start the program that wrote it; or go back to its copy from before that program, which loses what was \
+                 recorded since: jobtracker restore {copy}"
             );
         }
         (SchemaFound::None | SchemaFound::Version(_), None) => {

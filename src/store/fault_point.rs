@@ -232,6 +232,17 @@ fault_points! {
     /// Its name is synced.
     BackupDone = "backup.done",
 
+    /// A copy to be restored is checked; nothing is changed.
+    RestoreDue = "restore.due",
+    /// It is beside the database, under a name of its own.
+    RestoreCopied = "restore.copied",
+    /// The database has a second name.
+    RestoreKept = "restore.kept",
+    /// The copy has its name, not yet synced.
+    RestoreRenamed = "restore.renamed",
+    /// Its name is synced.
+    RestoreDone = "restore.done",
+
     /// A job needs a system directory.
     JobFilesDue = "job-files.due",
     /// The directory exists, empty.

@@ -17,6 +17,8 @@ pub(super) enum Message {
     Meta {
         key: &'static str,
         value: String,
+        /// Whether the caller may wait until this process may serve.
+        can_wait: bool,
         /// Notified once it is durable.
         done: Sender<()>,
     },
@@ -74,7 +76,7 @@ impl Queue {
                 self.facts += facts.len();
                 self.batches.push_back(Batch { first, facts });
             }
-            Message::Meta { key, value, done } => self.meta_values.push(MetaValue { key, value, done }),
+            Message::Meta { key, value, can_wait: _, done } => self.meta_values.push(MetaValue { key, value, done }),
             // None is held: the caller may have stopped waiting.
             Message::CommitMigration { done } => drop(done.send(Ok(()))),
             Message::Close => self.closing = true,

@@ -103,7 +103,8 @@ impl Writer {
         }
     }
 
-    /// Holds the migration and all facts until [`Message::CommitMigration`], or until a caller waits for a value of `meta`.
+    /// Holds the migration and all facts until [`Message::CommitMigration`], or until the start itself waits for a value of
+    /// `meta`.
     /// Returns whether the migration is committed; else it is undone with the connection.
     fn is_committed_when_asked(&mut self, migration: &Migration) -> Result<bool, StoreError> {
         loop {
@@ -118,7 +119,7 @@ impl Writer {
                 Ok(Message::Close) | Err(_) => return Ok(false),
                 Ok(message) => message,
             };
-            let is_awaited = matches!(message, Message::Meta { .. });
+            let is_awaited = matches!(message, Message::Meta { can_wait: false, .. });
             self.queue.take(message).map_err(|text| StoreError::Unwritten { facts: self.queue.facts as u64, text })?;
             if is_awaited {
                 return migration.commit(&self.database).map(|()| true);
@@ -200,6 +201,7 @@ impl Writer {
 
     /// Removes these batches from the queue and publishes that they are durable.
     fn publish(&mut self, batches: usize, missed_updates: MissedUpdates) {
+        let waiting = self.queue.facts;
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
@@ -214,6 +216,14 @@ impl Writer {
         self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
         self.durable.send_modify(|durable| {
             durable.number = last.unwrap_or(durable.number);
+            if let Health::Failing { since_ms, .. } = durable.health {
+                let failed_ms = wall_ms().saturating_sub(since_ms).max(0);
+                tracing::info!(
+                    "state.db is written again after {}.{} s: {waiting} facts waited",
+                    failed_ms / 1_000,
+                    failed_ms % 1_000 / 100
+                );
+            }
             durable.health = Health::Good;
             if durable.missed_updates.add(missed_updates)
                 && let Some(complaint) = durable.missed_updates.complaint()

@@ -10,19 +10,19 @@ use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
-use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
-use crate::model::{Kind, PerKind};
+use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
+use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
 use super::metric_writer::{MetricWriter, kind_name};
-use super::owner::{Health, MarketPresence, Owner, OwnerGone};
+use super::owner::{Health, MarketPresence, Owner};
 use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 use super::worker_health::WorkerHealth;
 
 /// The content type of OpenMetrics.
@@ -30,15 +30,17 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return response::text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
+    let overview = Arc::clone(&view.overview);
     let has_market = state.owner.market_presence() != MarketPresence::Absent;
     let shows_money = state.shows_money;
     let health = state.owner.health();
     let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {
-        Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
+        Ok(body) => view.aged(fresh(StatusCode::OK, OPEN_METRICS, body)),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }
@@ -129,6 +131,23 @@ impl Scrape {
         writer.counters("jobtracker_jobs_ended", "Finished jobs", ended)
     }
 
+    fn money(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let Some(money) = self.overview.money.as_ref().filter(|_| self.shows_money) else { return Ok(()) };
+        let balances = money.balances.iter();
+        let balances = balances.filter_map(|(queue, balance)| Some(([("queue", queue.clone())], credits(*balance)?)));
+        writer.gauges("jobtracker_queue_balance_credits", "Credits that a queue has", balances)?;
+        let all = [
+            ("jobtracker_market_issued_credits", "Credits ever issued to queues", money.issued),
+            ("jobtracker_market_charged_credits", "Credits ever charged to queues", money.charged),
+        ];
+        for (name, help, amount) in all {
+            if let Some(amount) = credits(amount) {
+                writer.gauge(name, help, amount)?;
+            }
+        }
+        Ok(())
+    }
+
     fn queues(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let queues = &self.overview.queues;
         writer.gauges("jobtracker_queue_slots_used", "Slots a queue uses", per_queue(queues, |queue| queue.running))?;
@@ -195,6 +214,7 @@ impl Collector for Scrape {
         self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
+        self.money(&mut writer)?;
         self.groups(&mut writer)?;
         if let Some(containers) = &self.overview.containers {
             write_containers(&mut writer, containers, self.health.waiting_calls)?;
@@ -224,6 +244,10 @@ fn per_name<'a, V: Copy>(
     values.flat_map(move |(name, values)| {
         Kind::ALL.map(|kind| ([(label, name.to_owned()), ("kind", kind_name(kind).to_owned())], values[kind]))
     })
+}
+
+fn credits(amount: Credits) -> Option<f64> {
+    approximate(&amount.to_string())
 }
 
 /// An exact decimal as a double, which is what metrics hold: for graphs, not for accounts.

@@ -8,6 +8,7 @@ mod applications;
 mod believed_caller;
 mod body_pieces;
 mod capacity_page;
+mod cluster_view;
 mod confirm_page;
 mod constraint_page;
 mod container_metrics;
@@ -29,6 +30,7 @@ mod owner;
 mod owner_gone;
 mod page_query;
 mod pool_metrics;
+mod read_api;
 mod report;
 mod response;
 mod routes;
@@ -36,6 +38,7 @@ mod rows;
 mod same_site;
 mod scheduler_api;
 mod scheduler_page;
+mod signed_read;
 mod signed_request;
 mod signer;
 mod start_page;
@@ -62,6 +65,7 @@ pub use job_forms::JobForms;
 pub use owner::{
     HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
+pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
 
 /// Answered when all connections are in use.

@@ -74,6 +74,10 @@ async fn who_asks<O: Owner>(
     let market = state.owner.market_presence();
     let query = request.uri.query().unwrap_or_default().to_owned();
     let refuse = |(status, message): (StatusCode, String)| Box::new(json_refusal(status, &message));
+    // Its job could not be accepted.
+    if let Some(why) = state.owner.health().unwritable {
+        return Err(refuse((StatusCode::INSUFFICIENT_STORAGE, why)));
+    }
     let is_signed = market != MarketPresence::Absent && request.headers.contains_key(AUTHORIZATION);
     if is_signed || market == MarketPresence::Ruling {
         let answer = request_market(state, request, ParsedQuery::parse_upload, json_refusal).await?;

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod adversaries;
 mod containers;
 
 use jobtracker::engine::{Effect, Fact, Restored, Step};
@@ -374,7 +375,7 @@ fn a_rate_that_no_order_may_bid_is_noticed() {
 }
 
 #[test]
-fn a_stamp_that_goes_back_is_noticed() {
+fn a_stamp_of_long_ago_is_noticed() {
     let mut seen = 0;
     let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {

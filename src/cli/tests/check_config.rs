@@ -207,5 +207,5 @@ fn the_sample_folder_is_good() {
     let acl = format!("mapred.priority-scheduler.acl-file={}", acl_file.display());
     let budget = format!("mapred.dynamic-scheduler.budget-file={}", root.join("etc/hadoop.budget.sample").display());
     let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), Daemon::JobTracker);
-    assert!(report.text.contains("\ngood: 13 values set, 0 warnings\n"), "{}", report.text);
+    assert!(report.text.contains("\ngood: 14 values set, 0 warnings\n"), "{}", report.text);
 }

@@ -9,7 +9,7 @@ use crate::api::applications::{
     RegisterAnswer, RegisterCall, Submission, UnregisterCall,
 };
 use crate::engine::state::{Caller, Container, ReportTerms, RowPage};
-use crate::market::KeyId;
+use crate::market::{KeyId, SignedTextId};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
 /// A request about applications.
@@ -61,6 +61,8 @@ pub enum ApplicationCaller {
         application: ApplicationId,
         /// The timestamp that was signed, epoch ms.
         timestamp_ms: i64,
+        /// What was signed.
+        text: SignedTextId,
     },
 }
 
@@ -71,6 +73,8 @@ pub struct SignedTime {
     pub key_id: KeyId,
     /// The timestamp that was signed, epoch ms.
     pub timestamp_ms: i64,
+    /// What was signed.
+    pub text: SignedTextId,
 }
 
 /// What is asked.

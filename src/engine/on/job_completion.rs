@@ -58,10 +58,6 @@ impl Engine {
         } else {
             self.announce_end(id, notification);
         }
-        let Some(job) = self.jobs.get(id) else { return };
-        if let Some(market) = &mut self.market {
-            market.costs.on_job_completed(job, &self.cluster.scheduler);
-        }
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
@@ -117,7 +113,7 @@ impl Engine {
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
-                    job.release_after_end(attempt, &mut self.cluster.scheduler, &mut self.outbox.violations);
+                    job.release_after_end(attempt, &mut self.cluster.scheduler);
                 }
             }
         }
@@ -155,7 +151,7 @@ impl Engine {
     fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(id) {
             if let Some(market) = &mut self.market {
-                market.costs.forget(&job);
+                market.costs.forget(&job, market.accounts.is_ruling());
             }
             self.rounds.preemptions.forget_job(id);
         }

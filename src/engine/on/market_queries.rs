@@ -1,8 +1,10 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
+use std::collections::BTreeMap;
+
 use crate::api::QueueStatus;
 use crate::engine::core::Engine;
-use crate::engine::state::{Application, Applications, JobCost};
+use crate::engine::state::{Application, Applications, JobCost, MarketState};
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
 use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
@@ -38,16 +40,17 @@ impl Engine {
 
     /// The competing bids of a queue now; none for an unknown queue and unless a market rules.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
-        let market = self.ruling_market()?;
+        let market = self.market.as_ref().filter(|market| market.accounts.is_ruling())?;
         let (usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
-        market.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
+        market.accounts.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
     }
 
     /// The live status of one queue, or of all.
     fn queue_status(&self, queue: Option<&QueueName>, now: Now) -> Vec<QueueStatus> {
-        let Some(market) = self.market() else { return Vec::new() };
+        let Some(state) = &self.market else { return Vec::new() };
+        let market = &state.accounts;
         let (usage, _) = match market.is_ruling() {
-            true => queue_usage(market, &self.cluster.scheduler, &self.applications),
+            true => queue_usage(state, &self.cluster.scheduler, &self.applications),
             // A configured queue may have the name of an account.
             false => Default::default(),
         };
@@ -66,15 +69,17 @@ impl Engine {
         statuses
     }
 
-    /// What a job has cost so far; none unless a market rules.
+    /// What a job has cost so far; none unless a market rules or has ruled while it ran.
     pub(super) fn cost_of(&self, job: &Job) -> Option<&JobCost> {
-        self.market.as_ref().filter(|market| market.accounts.is_ruling())?.costs.of(job)
+        let market = self.market.as_ref()?;
+        market.costs.of(job).filter(|cost| market.accounts.is_ruling() || cost.cost > Credits::ZERO)
     }
 
-    /// What the containers of an application have cost so far; none unless a market rules, and unless they have cost
-    /// anything or its queue has an account.
+    /// What the containers of an application have cost so far; none unless they have cost anything, or a market rules and its
+    /// queue has an account.
     pub(super) fn cost_of_application(&self, application: &Application) -> Option<Credits> {
-        let has_account = self.ruling_market()?.account(&application.submitted.queue).is_some();
+        let ruling = self.ruling_market();
+        let has_account = ruling.is_some_and(|market| market.account(&application.submitted.queue).is_some());
         let cost = application.cost.cost;
         (has_account || cost > Credits::ZERO).then_some(cost)
     }
@@ -96,25 +101,33 @@ pub(super) fn sold_slots(scheduler: &Scheduler) -> PerPool<u32> {
     PerPool::new(map, reduce, u32::try_from(scheduler.slots_beyond_tasks()).unwrap_or(u32::MAX))
 }
 
-/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
+/// Usage and demand of each queue that is not idle, by name, with its scheduler group: those too of which all that waits
+/// could run nowhere. Setups and cleanups that count as maps are held, so they are wanted.
 pub(super) fn queue_usage(
-    market: &Market,
+    market: &MarketState,
     scheduler: &Scheduler,
     applications: &Applications,
 ) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
     let wants = scheduler.wants();
+    let mut long_housekeeping: BTreeMap<GroupId, u32> = BTreeMap::new();
+    for (app, count) in market.housekeeping.counting() {
+        if let Some(group) = scheduler.group_of(app) {
+            *long_housekeeping.entry(group).or_default() += count;
+        }
+    }
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
+        let containers = applications.containers_of_queue(queue.as_str());
         if held == PerKind::default() && pending == 0 && !containers.has_any() {
             return None;
         }
         let mut want = wants.of(id);
+        want.map = want.map.saturating_add(long_housekeeping.get(&id).copied().unwrap_or(0));
         want.container = want.container.max(containers.held);
         let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers, want };
-        queue_use.is_active().then_some((queue_use, id))
+        Some((queue_use, id))
     };
-    market.queues().filter_map(of_queue).unzip()
+    market.accounts.queues().filter_map(of_queue).unzip()
 }

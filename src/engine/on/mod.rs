@@ -24,6 +24,7 @@ mod graylist;
 mod group_claim;
 mod heartbeat;
 mod held_back;
+mod held_slots;
 mod invariants;
 mod job_beginning;
 mod job_completion;
@@ -85,7 +86,7 @@ pub use long_read::{LongRead, ReadProgress, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOK
 pub use queries::ReportKind;
 pub use restore::{Restored, RestoredJobs};
 pub use restore_applications::RestoredApplications;
-pub use snapshot::{ClusterSnapshot, ContainersSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+pub use snapshot::{ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
 pub use task_page::{TaskCursor, TaskPage};
 pub use what_if::DeadlineQuestion;
 pub use worker_page::WorkerPage;

@@ -85,7 +85,7 @@ impl Engine {
         let (job, needed) = (open.order.job, open.need.slots[kind]);
         let mut orders = self.open_orders(now);
         let earlier = QueueOrders::add(&mut orders, queue, open)[kind];
-        let (mut usage, _) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
+        let (mut usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
         match usage.binary_search_by(|queue_use| queue_use.queue.cmp(queue)) {
             // The job that is asked about waits with the others.
             Ok(place) => usage[place].want = QueueUse::wants_all(&usage[place].containers),
@@ -95,8 +95,8 @@ impl Engine {
                 usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers, want });
             }
         }
-        let mut bids = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
-        let standings = raise_bids(&orders, &mut bids, &market.costs, &self.cluster.scheduler, now.wall_ms);
+        let (mut bids, laid) = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
+        let standings = raise_bids(&orders, &mut bids, &market.costs, &laid, now.wall_ms);
         let (Some(place), Some(standing)) = (bids.place(queue.as_str()), standings.get(&job)) else { return nothing };
         let rate = bids.rate(place);
         let slots = bids.quota(place, rate)[kind].saturating_sub(earlier).min(needed);

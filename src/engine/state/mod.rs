@@ -21,6 +21,7 @@ mod launching;
 mod limits;
 mod live_bytes;
 mod live_jobs;
+mod long_housekeeping;
 mod market_state;
 mod order_standing;
 mod outbox;
@@ -40,10 +41,10 @@ pub use applications::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
     CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
     Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, LastReport, Launched, LoweredRows, Master,
-    NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES, Standing,
-    SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
+    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
+    Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
-pub use audit_entry::AuditEntry;
+pub use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
 pub use delegation_tokens::{

@@ -81,7 +81,7 @@ fn three_jobs_of_a_class_show_what_the_next_one_costs_over_restarts_too() {
     }
     let id = cluster.submit(named("alice", "nightly 2026-12-10", 8, Some(3_000))).unwrap();
     let history = KnownCosts { map_us_per_mb: Some(MAP_US_PER_MB), ..KnownCosts::default() };
-    assert_eq!(estimate(&cluster, id), JobEstimate { history, first_maps_us_per_mb: None });
+    assert_eq!(estimate(&cluster, id), JobEstimate { history, ..JobEstimate::default() });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::model::{Credits, PerKind, PerPool, QueueName};
 
 use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
+use super::laid_charge::LaidCharge;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 
 /// What a queue uses and wants at the time of a tick. Idle queues may be left out.
@@ -19,13 +20,20 @@ pub struct QueueUse {
     pub pending: u64,
     /// Its containers.
     pub containers: ContainerUse,
-    /// The slots of each pool that it holds, or could use on the nodes that are there, were they empty.
+    /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use on the nodes
+    /// that are there, were they empty.
     pub want: PerPool<u32>,
 }
 
 // === impl QueueUse ===
 
 impl QueueUse {
+    /// Nothing.
+    pub(super) fn idle(queue: &QueueName) -> Self {
+        let (running, containers) = (PerKind::default(), ContainerUse::default());
+        QueueUse { queue: queue.clone(), running, pending: 0, containers, want: PerPool::default() }
+    }
+
     /// The want of a queue that could use any number of map and reduce slots; `containers`: those for containers too.
     pub fn wants_all(containers: &ContainerUse) -> PerPool<u32> {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
@@ -36,9 +44,9 @@ impl QueueUse {
         self.running != PerKind::default() || self.containers.held > 0 || self.want != PerPool::default()
     }
 
-    /// Slots in use that a tick charges for, as far as they are within quotas.
-    pub(super) fn chargeable(&self) -> PerPool<u32> {
-        PerPool::new(self.running.map, self.running.reduce, self.containers.chargeable)
+    /// Slots that it holds.
+    pub(super) fn held(&self) -> PerPool<u32> {
+        PerPool::new(self.running.map, self.running.reduce, self.containers.held)
     }
 
     /// Tasks and containers that wait, one by one.
@@ -54,12 +62,16 @@ pub struct Tick {
     pub number: u64,
     /// When, epoch ms.
     pub wall_ms: i64,
+    /// The length of the interval that it opens, ms.
+    pub interval_ms: u64,
     /// The sum of the effective rates.
     pub price: Credits,
     /// Ledger totals after this tick.
     pub ledger: LedgerTotals,
     /// The queues that are active or have a charge, by name. All others have no open interval after this tick.
     pub queue_ticks: Vec<QueueTick>,
+    /// What jobs and applications pay of the charges, by queue and the order of submissions.
+    pub laid: Vec<LaidCharge>,
 }
 
 /// What a tick changes for one queue.
@@ -83,7 +95,7 @@ impl Tick {
         let charged = || self.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         let first = self.ledger.rows + 1 - charged().count() as u64;
         charged().zip(first..).map(|(queue_tick, number)| {
-            let Charge { rate, used } = queue_tick.charge;
+            let Charge { rate, interval_ms, slot_ms } = queue_tick.charge;
             LedgerEntry {
                 number,
                 wall_ms: self.wall_ms,
@@ -91,12 +103,7 @@ impl Tick {
                 debit: LedgerAccount::Queue(queue_tick.queue.clone()),
                 credit: LedgerAccount::Revenue,
                 amount: queue_tick.charge.amount(),
-                reason: Reason::Charge {
-                    rate,
-                    map_slots: used.map,
-                    reduce_slots: used.reduce,
-                    container_slots: used.container,
-                },
+                reason: Reason::Charge { rate, interval_ms, slot_ms },
                 by: String::new(),
                 note: String::new(),
             }

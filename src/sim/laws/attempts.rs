@@ -34,6 +34,8 @@ struct JobModel {
     may_lack_reduces: bool,
     /// Its end has been decided.
     is_ending: bool,
+    /// Attempts that ended with it: they hold their slots until their trackers say otherwise.
+    ended_with_it: BTreeSet<AttemptId>,
 }
 
 /// All jobs and slots according to the facts.
@@ -170,6 +172,7 @@ impl AttemptModel {
                     reduces: accepted.spec.reduces,
                     may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
                     is_ending: false,
+                    ended_with_it: BTreeSet::new(),
                 };
                 self.live += 1;
                 match self.jobs.insert(accepted.id, job) {
@@ -188,6 +191,9 @@ impl AttemptModel {
                         self.lost_attempts.push(id);
                     }
                     job.end(id, ended.state);
+                    if job.is_over && job.ended_with_it.insert(id) {
+                        return Ok(());
+                    }
                 }
                 self.release(id.task.job, |held, _| *held == id);
                 Ok(())
@@ -302,8 +308,13 @@ impl AttemptModel {
         acknowledged.retain(|id| !over.contains(id));
     }
 
-    /// Compares the slots with the engine's counts.
+    /// Compares the slots with the engine's counts; no attempt outlives its job.
     pub(super) fn compare(&self, engine: &Engine, policy: &PolicyConfig) -> Result<(), String> {
+        for (id, job) in self.jobs.iter().filter(|(_, job)| job.is_over) {
+            if let Some(attempt) = job.held.keys().find(|attempt| !job.ended_with_it.contains(attempt)) {
+                return Err(format!("{attempt} lives on after the end of {id}"));
+            }
+        }
         // Its groups are pools.
         let are_groups_queues = !matches!(policy, PolicyConfig::Fair(_));
         let scheduler = engine.inspect().scheduler();

@@ -3,7 +3,10 @@
 //!
 //! To change the schema, append a step here, in a file of its own. A step that a daemon has run never changes.
 
+mod charges_by_time;
+mod ended_attempts;
 mod later_tables;
+mod used_signatures;
 
 use rusqlite::Connection;
 
@@ -11,7 +14,13 @@ use rusqlite::Connection;
 type Step = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The first leads from version 1 to 2.
-const STEPS: &[Step] = &[later_tables::add];
+const STEPS: &[Step] = &[
+    later_tables::add,
+    charges_by_time::add,
+    ended_attempts::mend,
+    |database| database.execute_batch(include_str!("application_order.sql")),
+    used_signatures::keep,
+];
 
 /// The version after all steps, in the database's `user_version`.
 pub(super) const VERSION: u32 = 1 + STEPS.len() as u32;

@@ -46,7 +46,7 @@ fn an_older_database_is_migrated_and_a_copy_kept() {
     let copy = Connection::open(copy_of(&path)).unwrap();
     assert!(!copy.table_exists(None, "allowance").unwrap());
     assert_eq!(copy.query_row("SELECT balance FROM account", [], |row| row.get::<_, String>(0)).unwrap(), "5.0");
-    // Whoever puts it back lacks what came since.
+    // A daemon that starts with it lacks what came since.
     assert_eq!(meta::<i64>(&copy, COPIED).unwrap(), Some(1));
     let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -98,8 +98,8 @@ fn a_newer_database_names_the_copy_that_this_program_can_open() {
     std::fs::write(copy_before(&path, 900), "no database").unwrap();
     let text = open_migrating(&path).map(drop).unwrap_err().to_string();
     let expected = format!(
-        "{} has schema version 700, expected schema version {VERSION}: start the program that wrote it; or put {}, its copy \
-         from before the newer program, in its place, which loses what was recorded since",
+        "{} has schema version 700, expected schema version {VERSION}: start the program that wrote it; or go back to its copy \
+         from before that program, which loses what was recorded since: jobtracker restore {}",
         path.display(),
         copy_of(&path).display()
     );

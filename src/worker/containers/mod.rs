@@ -14,6 +14,7 @@ mod admitted_users;
 mod archive;
 mod bag;
 mod container_process;
+mod contexts;
 pub mod control;
 mod control_groups;
 mod conversation;

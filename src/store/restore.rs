@@ -4,7 +4,7 @@
 //! or the copy; no log of the one lies beside the other.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -67,7 +67,11 @@ pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreErr
     FaultPoint::RestoreCopied.pass();
     let (kept, lost) = match database.exists() {
         true => {
-            let lost = lost_state(&database, file).map_err(|error| error.to_string());
+            let lost = match is_sqlite(&database) {
+                true => lost_state(&database, file).map_err(|error| error.to_string()),
+                // SQLite would delete its log.
+                false => Err("it is not a database".to_owned()),
+            };
             (Some(keep(&database)?), lost)
         }
         false => (None, Ok(LostState::default())),
@@ -79,6 +83,12 @@ pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreErr
     FaultPoint::RestoreDone.pass();
     drop(folder);
     Ok(RestoreSummary { database, copy: contents, kept, lost })
+}
+
+/// Whether a file begins as databases do.
+fn is_sqlite(path: &Path) -> bool {
+    let mut begin = [0; 16];
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"SQLite format 3\0"
 }
 
 fn beside(database: &Path, suffix: &str) -> PathBuf {

@@ -111,6 +111,7 @@ impl Engine {
             | Event::ForeignJobFound(_)
             | Event::ForeignJobNotFound { .. }
             | Event::HistoryWritten { .. }
+            | Event::UserCopySettled { .. }
             | Event::FileSystemWatched { .. }
             | Event::WorkerBeat(_)
             | Event::Timer { .. } => return None,

@@ -52,10 +52,10 @@ fn what_outlives_its_job_ends_with_it_and_holds_its_slots_until_its_tracker_know
     let finish_ms = cluster.engine.jobs.get(id).unwrap().finish_ms;
     let ends = ends(&cluster, id);
     let final_states = [AttemptState::Succeeded, AttemptState::Failed, AttemptState::Killed];
-    let lives = |(_, end): &(&AttemptId, &Option<(AttemptState, i64)>)| {
-        !end.is_some_and(|(state, at_ms)| final_states.contains(&state) && at_ms <= finish_ms)
-    };
-    assert!(ends.len() >= 5 && ends.iter().find(lives).is_none(), "{ends:?}");
+    let is_over = |end: &Option<(AttemptState, i64)>| end.is_some_and(|(state, _)| final_states.contains(&state));
+    assert!(ends.len() >= 5 && ends.values().all(is_over), "{ends:?}");
+    let with_the_job = ends.values().filter(|end| **end == Some((AttemptState::Killed, finish_ms)));
+    assert_eq!(with_the_job.count(), 2, "{finish_ms}: {ends:?}");
     assert!(!cluster.engine.jobs.get(id).unwrap().has_live_attempt());
     let held = |cluster: &Cluster| cluster.engine.build_snapshot(cluster.now).value.running.map;
     assert_eq!(held(&cluster), 2, "the second tracker does not know");

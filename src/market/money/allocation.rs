@@ -183,7 +183,7 @@ pub fn is_funded(balance: Credits, rate: Credits) -> bool {
 }
 
 /// Sets the price, the sum of the funded bids, and gives each bid its grant, in the same order. `bids` are those of
-/// the active queues (something running, held or pending), in order of their names, which decides ties; `slots` are the
+/// the active queues (something held, or wanted), in order of their names, which decides ties; `slots` are the
 /// cluster's, for containers those that no map or reduce slot stands for (resource requests, section 10: X).
 ///
 /// The slots of each pool are divided among the funded bids by their rates, none beyond what it wants. Containers that the

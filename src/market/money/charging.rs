@@ -29,7 +29,7 @@ impl Market {
     /// opens the next interval from the present bids and balances. `slots` are the cluster's, for containers those that no
     /// map or reduce slot stands for; `interval_ms` is how long the next interval is.
     ///
-    /// A queue is active if anything of it runs, is held or waits. A late tick counts once.
+    /// A queue is active if anything of it runs or is held, or waits and could run. A late tick counts once.
     pub fn tick(&mut self, usage: &[QueueUse], slots: PerPool<u32>, interval_ms: u64, now: Now) -> Tick {
         self.tick_with_orders(usage, slots, interval_ms, now, |_, _| {})
     }

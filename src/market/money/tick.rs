@@ -83,7 +83,7 @@ pub struct QueueTick {
     pub charge: Charge,
     /// The balance after the charge.
     pub balance: Credits,
-    /// The interval that opens; none for a queue of which nothing runs, is held or waits.
+    /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
 }
 

@@ -52,7 +52,7 @@ impl Application {
             | ApplicationChange::Container(_)
             | ApplicationChange::Charged { .. }
             | ApplicationChange::Stamped(_)
-            | ApplicationChange::ApplicationStamped { .. } => 0,
+            | ApplicationChange::StampsForgotten(_) => 0,
         }
     }
 

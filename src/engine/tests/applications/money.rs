@@ -281,7 +281,7 @@ fn containers_live_through_switches_of_the_scheduler() {
     assert!(!bench.cluster.engine.market().unwrap().is_ruling());
     tick(&mut bench);
     assert_eq!((balance(&bench, "default"), cost(&bench, application)), (credits("48"), credits("2")));
-    assert_eq!(reported_cost(&mut bench, "alice", application), None);
+    assert_eq!(reported_cost(&mut bench, "alice", application), Some(credits("2")), "what it has cost stays");
     bench.cluster.config.policy = dynamic();
     done(&mut bench.cluster, wish(dynamic()));
     tick(&mut bench);

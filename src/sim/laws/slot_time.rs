@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::engine::Fact;
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::market::{LedgerAccount, Tick};
-use crate::model::{AttemptId, Credits, PerPool};
+use crate::model::{AttemptId, Credits, JobId, PerPool};
 
 use super::holdings::{Holdings, Moment};
 use super::law::Law;
@@ -263,6 +263,12 @@ impl SlotTime {
         self.until_mono_ms = now_mono_ms;
         self.has_restarted = true;
         self.proven.clear();
+    }
+
+    /// Jobs with setups or cleanups that are charged as maps by now, and the slots of these.
+    pub(super) fn charged_housekeeping(&self) -> impl Iterator<Item = (JobId, u32)> {
+        let charged = self.housekeeping.iter().filter(|one| one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms);
+        charged.map(|one| (one.attempt.task.job, one.slots))
     }
 
     /// Slot-milliseconds of maps that a queue has held in the open interval, and of setups and cleanups of all queues.

@@ -173,7 +173,7 @@ fn with_applications(database: &Connection) {
          ('application_7_0001', 1, 'COMPLETE', 0, 0, 1024, 1, 31000, 41000, ''),
          ('application_7_0001', 2, 'COMPLETE', 1, 0, 1025, 1, 35000, 37000, ''),
          ('application_7_0002', 1, 'RUNNING', 0, 0, 512, 3, 94000, NULL, '');
-         INSERT INTO application_cost (application, tick, slots, cost, cost_units) VALUES ('application_7_0001', 1, 1, 'x', '6')";
+         INSERT INTO application_cost (application, tick, container_slots, cost, cost_units) VALUES ('application_7_0001', 1, 1, 'x', '6')";
     database.execute_batch(sql).unwrap();
 }
 

@@ -7,9 +7,9 @@ use crate::api::applications::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
 use crate::model::Violations;
 use crate::scheduler::RequestType;
 
-use super::super::live_bytes::LiveBytes;
 use super::application::Application;
 use super::change::ApplicationChange;
+use super::live_bytes::LiveBytes;
 use super::part_sizes::{TROUBLE_BYTES, of_container, of_launch, of_standing, of_table, text};
 use super::table::Applications;
 

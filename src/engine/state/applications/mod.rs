@@ -41,6 +41,8 @@ mod tallies;
 mod usage;
 mod worker;
 
+use super::live_bytes;
+
 pub use allocate::CallResult;
 pub use answer::Headroom;
 pub use application::Application;

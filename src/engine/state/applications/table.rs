@@ -9,12 +9,12 @@ use crate::market::{Consumer, EVERYONE, ForgottenStamps, MarketConfig, ReplayGua
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
-use super::super::live_bytes::LiveBytes;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
 use super::container_counts::{ContainerCounts, held_slots};
 use super::lapses::Lapses;
+use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::row_page::LastReport;

@@ -56,9 +56,6 @@ impl Engine {
                 notification: with_variables_replaced(notification, id, outcome),
             });
         }
-        if let Some(market) = &mut self.market {
-            market.costs.on_job_completed(job, &self.cluster.scheduler);
-        }
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
@@ -136,7 +133,7 @@ impl Engine {
     fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(id) {
             if let Some(market) = &mut self.market {
-                market.costs.forget(&job);
+                market.costs.forget(&job, market.accounts.is_ruling());
             }
             self.rounds.preemptions.forget_job(id);
         }

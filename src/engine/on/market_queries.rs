@@ -103,7 +103,7 @@ pub(super) fn queue_usage(
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
+        let containers = applications.containers_of_queue(queue.as_str());
         let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
         queue_use.is_active().then_some((queue_use, id))
     };

@@ -28,6 +28,8 @@ struct Housekeeping {
 struct OpenBook {
     rate: Credits,
     quota: PerPool<u32>,
+    /// The most slots that the balance could pay for when the interval was opened.
+    payable: u32,
     /// Slot-milliseconds within the quota.
     used_ms: PerPool<u128>,
     /// Slot-milliseconds of maps, beyond the quota included.
@@ -140,7 +142,9 @@ impl SlotTime {
             let (containers, covered) = (held(queue).container, covered(queue, book));
             unused += u64::from(covered.saturating_sub(containers));
             if containers > covered {
-                beyond.push((queue, book.rate, containers - covered));
+                // All that was bought is held.
+                let bought = u32::try_from(book.bought()).unwrap_or(u32::MAX);
+                beyond.push((queue, book.rate, (containers - covered).min(book.payable.saturating_sub(bought))));
             }
         }
         let more: BTreeMap<String, u32> = match beyond.is_empty() {
@@ -196,7 +200,9 @@ impl SlotTime {
         self.housekeeping_ms = 0;
         (self.counted_ms, self.has_restarted) = (0, false);
         for (queue, interval) in tick.intervals() {
-            let book = OpenBook { rate: interval.share.rate(), quota: interval.quota, ..OpenBook::default() };
+            let (rate, quota) = (interval.share.rate(), interval.quota);
+            let payable = interval.most_paid.unwrap_or(u32::MAX);
+            let book = OpenBook { rate, quota, payable, ..OpenBook::default() };
             self.queues.insert(queue.as_str().to_owned(), book);
         }
         judged

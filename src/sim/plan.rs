@@ -4,7 +4,7 @@ use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 
-use super::adversaries::{FREE_DISK_BYTES, Scheme, plan_players};
+use super::adversaries::{EIGHTH, FREE_DISK_BYTES, Scheme, plan_players};
 use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
 use super::policy_choice::PolicyChoice;
@@ -78,9 +78,6 @@ const IDLE_BIDDING_INTERVAL_MS: u64 = 5_000;
 /// In one of so many seeds it does.
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
-/// The smallest part of a credit that plain bids use: an eighth.
-pub(super) const EIGHTH: i128 = 125_000_000_000;
-
 // === impl Plan ===
 
 impl Plan {
@@ -92,7 +89,12 @@ impl Plan {
         let mut trackers = plan_trackers(&mut random);
         let mut users = plan_users(&mut random);
         if has_adversaries {
-            users.extend(plan_players(seed, has_containers));
+            users.extend(plan_players(seed, has_containers).into_iter().map(|player| UserPlan {
+                name: player.name,
+                budget: Some(player.budget),
+                rate: player.rate,
+                scheme: Some(player.scheme),
+            }));
         }
         let mut engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
         if engine.policy.is_compatible() || policy == PolicyChoice::Mixed {

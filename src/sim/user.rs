@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::mapreduce::JobSpec;
 use crate::model::JobId;
 
-use super::adversaries::PlayedJobs;
 use super::daemon_run::DelayedAnswer;
 use super::laws::Intent;
 use super::random::Random;
@@ -21,7 +20,7 @@ pub(super) struct User {
     /// Chance of a player.
     pub(super) player: Random,
     /// Its jobs that may be live.
-    pub(super) jobs: PlayedJobs,
+    pub(super) jobs: Vec<JobId>,
     /// Requests to the market that may be replayed.
     pub(super) sent: Vec<SentRequest>,
     /// The last timestamp and signature of a job.

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod adversaries;
 mod containers;
 
 use jobtracker::engine::{Effect, Fact, Restored, Step};

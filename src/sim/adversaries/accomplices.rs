@@ -1,7 +1,7 @@
 //! The accomplices: a phantom buys what it never uses, and a free rider, who bids one unit, runs on it beyond its quota:
 //! long maps, and containers that have no end of their own.
 
-use super::{JobShape, ONE_SLOT};
+use super::job_shape::{JobShape, ONE_SLOT};
 use crate::api::applications::AllocateCall;
 use crate::sim::containers::{Program, SimApplication, row};
 use crate::sim::laws::Violation;

@@ -1,6 +1,6 @@
 //! The clinger: buys slots, then bids nothing and stays: its containers ignore TERM, and it asked for the longest grace.
 
-use super::ONE_SLOT;
+use super::job_shape::ONE_SLOT;
 use crate::api::applications::AllocateCall;
 use crate::model::Credits;
 use crate::sim::containers::{Program, SimApplication, row};

@@ -1,7 +1,7 @@
 //! The clock player: one long map keeps its queue active; right after each tick it submits short ones that end before the
 //! next.
 
-use super::JobShape;
+use super::job_shape::JobShape;
 use crate::sim::laws::Violation;
 use crate::sim::random::Random;
 use crate::sim::world::World;

@@ -1,7 +1,7 @@
 //! The flipper: bids high right before a tick and next to nothing right after it, or the other way round, with long tasks
 //! that stay where they are.
 
-use super::{JobShape, ONE_SLOT};
+use super::job_shape::{JobShape, ONE_SLOT};
 use crate::api::applications::AllocateCall;
 use crate::model::Credits;
 use crate::sim::containers::{Program, SimApplication, row};

@@ -1,7 +1,7 @@
 //! The hoarder: asks for all there is, launches nothing, gives back after a part of an interval and asks again in the same
 //! call.
 
-use super::ONE_SLOT;
+use super::job_shape::ONE_SLOT;
 use crate::api::applications::AllocateCall;
 use crate::sim::containers::{SimApplication, row};
 use crate::sim::laws::Violation;

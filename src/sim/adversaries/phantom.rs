@@ -1,7 +1,7 @@
 //! The phantom: bids high, so that others are not sold what it will never run. Its job writes more than any disk has room
 //! for; its applications ask for a container larger than any node, or for a host that does not exist.
 
-use super::{JobShape, ONE_SLOT};
+use super::job_shape::{JobShape, ONE_SLOT};
 use crate::api::applications::{AllocateCall, Placement};
 use crate::model::Capability;
 use crate::sim::containers::{SimApplication, row};

@@ -1,7 +1,7 @@
 //! The splitter: one tenant with many queues that bid little, each with many jobs of one task and applications of one
 //! container, so that rounding, smallest shares and places in limits are all its own.
 
-use super::{JobShape, ONE_SLOT};
+use super::job_shape::{JobShape, ONE_SLOT};
 use crate::api::applications::AllocateCall;
 use crate::sim::containers::{Program, SimApplication, row};
 use crate::sim::laws::Violation;

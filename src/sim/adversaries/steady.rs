@@ -1,6 +1,6 @@
 //! The steady bidder, who plays no trick: its bid stays, and it always has more to run than there are slots.
 
-use super::JobShape;
+use super::job_shape::JobShape;
 use crate::model::Kind;
 use crate::sim::laws::Violation;
 use crate::sim::random::Random;

@@ -1,4 +1,4 @@
-//! Law 10: beside whoever plays against it a steady bidder, which always has more to run than there are slots, is sold its
+//! Law 10: beside those who play against it a steady bidder, which always has more to run than there are slots, is sold its
 //! proportion of the map slots over any twenty intervals, and with preemption holds them.
 
 use std::collections::VecDeque;

@@ -77,6 +77,8 @@ pub struct Job {
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
+    /// Its place among submissions; 0: it ended before a restart.
+    pub order: u64,
     /// Start of the wait before its tasks may count as lagging, epoch ms: its submission, or the last restart.
     pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
@@ -175,6 +177,7 @@ impl Job {
             bytes: accepted.bytes(),
             first_attempt: accepted.first_attempt,
             estimate: accepted.estimate,
+            order: accepted.order,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         }
     }
@@ -235,6 +238,7 @@ impl Job {
             no_hosts: Arc::new([]),
             racks: FxHashMap::default(),
             submit_ms,
+            order: 0,
             straggler_watch_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),

@@ -316,7 +316,7 @@ impl Job {
             attempt.finish_ms = now_ms;
         }
         match (attempt.cleanup_tracker.take(), attempt.role) {
-            (Some(tracker), _) => scheduler.end_task_cleanup(tracker, kind),
+            (Some(tracker), _) => scheduler.finish_task_cleanup(app, tracker, kind, attempt.launch_mono_ms),
             (None, AttemptRole::Work) => {
                 let (tracker, slots) = (attempt.tracker, attempt.slots);
                 let place = (attempt.launch_mono_ms, attempt.number);
@@ -328,7 +328,9 @@ impl Job {
                     self.slot_holders[kind].remove(&(place.0, task, place.1));
                 }
             }
-            (None, _) => scheduler.release_slots(attempt.tracker, kind, attempt.slots),
+            (None, _) => {
+                scheduler.end_housekeeping(app, attempt.tracker, kind, attempt.slots, attempt.launch_mono_ms);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
+use super::usage_log::UsageChange;
 use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
@@ -80,6 +81,8 @@ pub struct Scheduler {
     /// Requests of the policy; empty between two calls.
     pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
+    /// Changes of usage since they were last taken; none: they are not logged.
+    pub(super) usage_log: Option<Vec<UsageChange>>,
     pub(super) violations: Violations,
 }
 
@@ -167,6 +170,7 @@ impl Scheduler {
             containers: ContainerState::default(),
             moves: Moves::default(),
             ended_reservations: Vec::new(),
+            usage_log: None,
             violations: Violations::default(),
         }
     }

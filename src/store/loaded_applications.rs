@@ -243,13 +243,16 @@ fn totals(loader: &Loader<'_>, standing: &Standing, application: &str) -> Result
 }
 
 fn cost(loader: &Loader<'_>, application: &str) -> Result<ContainerCost, StoreError> {
-    let sql = "SELECT tick, container_slots, cost_units FROM application_cost WHERE application = ?1";
+    let sql = "SELECT tick, container_slots, container_slot_ms, cost_units FROM application_cost WHERE application = ?1";
     let rows = loader.rows_with(sql, params![application], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned());
+        Ok((number(0)?, number(1)?, number(2)?, row.get::<_, String>(3)?))
     })?;
-    let Some((tick, slots, cost)) = rows.into_iter().next() else { return Ok(ContainerCost::default()) };
+    let Some((tick, sampled_slots, slot_ms, cost)) = rows.into_iter().next() else {
+        return Ok(ContainerCost::default());
+    };
     let cost = units(loader, "application_cost.cost_units", cost)?;
-    Ok(ContainerCost { tick: tick.cast_unsigned(), slots: slots.cast_unsigned(), cost })
+    Ok(ContainerCost { tick, slot_ms, sampled_slots, cost })
 }
 
 /// The type in the first four columns of a row.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
+use crate::market::SlotHolder;
 use crate::model::{ApplicationId, Capability, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
     AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
@@ -40,6 +41,10 @@ impl Engine {
         if self.applications.has_changes() {
             let changes = self.applications.take_changes(self.outbox.next_fact());
             self.outbox.record(Fact::Applications(changes));
+            let meter = self.market.as_ref().map(|market| market.accounts.meter());
+            self.applications.forget_oldest_over(|application| {
+                meter.is_some_and(|meter| meter.may_charge(SlotHolder::Application(application)))
+            });
         }
         for application in self.applications.take_news() {
             self.outbox.request(Effect::ApplicationHasNews(application));

@@ -56,9 +56,6 @@ impl Engine {
                 notification: with_variables_replaced(notification, id, outcome),
             });
         }
-        if let Some(market) = &mut self.market {
-            market.costs.on_job_completed(job, &self.cluster.scheduler);
-        }
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }

@@ -14,7 +14,7 @@ impl Engine {
     /// Answers permitted quotes and queue standings; passes other answers through.
     pub(super) fn answer_from_cluster(&self, answer: Answer, now: Now) -> Answer {
         match answer {
-            Answer::Permitted(Operation::Quote { queue, rate }) => match self.bidding(&queue) {
+            Answer::Permitted(Operation::Quote { queue, rate }) => match self.bidding(&queue, now) {
                 Some(bidding) => Answer::Quote(bidding.quote(rate)),
                 None => Answer::Frame,
             },
@@ -37,10 +37,10 @@ impl Engine {
     }
 
     /// The competing bids of a queue now; none for an unknown queue and unless a market rules.
-    pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
+    pub(super) fn bidding(&self, queue: &QueueName, now: Now) -> Option<Bidding> {
         let market = self.ruling_market()?;
         let (usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
-        market.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
+        market.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms(), now)
     }
 
     /// The live status of one queue, or of all.
@@ -103,7 +103,7 @@ pub(super) fn queue_usage(
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
+        let containers = applications.containers_of_queue(queue.as_str());
         let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
         queue_use.is_active().then_some((queue_use, id))
     };

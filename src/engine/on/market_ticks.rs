@@ -122,14 +122,16 @@ impl Engine {
 
     /// Charges the interval that ends and opens the next one, if the market rules.
     pub(super) fn tick_market(&mut self, now: Now) {
+        self.meter_held_slots(now);
         self.end_passed_orders(now);
         let orders = self.open_orders(now);
+        let interval_ms = self.alloc_interval_ms();
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
         let slots = sold_slots(&self.cluster.scheduler);
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
-        let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);
-        let tick = market.accounts.tick_with_orders(&usage, slots, now, |bids| {
-            *standings = raise_bids(&orders, bids, costs, scheduler, now.wall_ms);
+        let (costs, standings) = (&market.costs, &mut market.standings);
+        let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
+            *standings = raise_bids(&orders, bids, costs, laid, now.wall_ms);
         });
         let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are sorted by name, and the market returns only queues of `usage`.
@@ -142,7 +144,9 @@ impl Engine {
             })
             .collect();
         self.cluster.scheduler.set_allocations(&allocations);
-        let charged = market.costs.charge(&tick, &self.cluster.scheduler);
+        let meter = market.accounts.meter();
+        let charged = market.costs.charge(&tick, meter);
+        market.holders.retain(|_, holder| meter.may_charge(*holder));
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));

@@ -24,6 +24,7 @@ mod graylist;
 mod group_claim;
 mod heartbeat;
 mod held_back;
+mod held_slots;
 mod invariants;
 mod job_beginning;
 mod job_completion;

@@ -205,6 +205,9 @@ impl Engine {
             let app = self.jobs.next_app_id();
             self.jobs.insert_finished(Job::from_finished(job, app));
         }
+        if let Some(market) = &mut self.market {
+            costs.into_values().for_each(|cost| market.costs.restore_leaving(cost));
+        }
         for (id, name) in pending_kill_jobs {
             // All of them are expected.
             let Some(tracker) = self.trackers.id_of(&name).and_then(|id| self.trackers.get_mut(id)) else { continue };

@@ -93,8 +93,12 @@ impl Engine {
         if let Some(market) = &mut self.market {
             if self.config.policy.is_market() {
                 market.accounts.resume();
-            } else if let Some(fact) = market.accounts.suspend(now) {
-                self.outbox.record(Fact::Market(fact));
+                self.start_meter(now);
+            } else {
+                market.costs.forget_leaving();
+                if let Some(fact) = market.accounts.suspend(now) {
+                    self.outbox.record(Fact::Market(fact));
+                }
             }
         }
         self.regroup_jobs();

@@ -22,6 +22,7 @@ impl Engine {
         self.charge_reservations(now);
         self.record_job_facts();
         self.settle_applications(now);
+        self.meter_held_slots(now);
         self.cancel_tokens_of_jobs(now);
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {

@@ -130,14 +130,12 @@ impl Engine {
                 of_group.pending[kind] = of_group.pending[kind].saturating_add(pending[kind]);
             }
         }
-        let last_tick = market.map_or(0, Market::tick_number);
         for (queue, applications) in self.queues_of_applications() {
             let of_group = uses.entry(group_of_application(policy, market, queue)).or_default();
             of_group.applications = of_group.applications.saturating_add(applications);
-            let ContainerUse { held, chargeable, wanted } = self.applications.containers_of_queue(queue, last_tick);
+            let ContainerUse { held, wanted } = self.applications.containers_of_queue(queue);
             let containers = &mut of_group.containers;
             containers.held = containers.held.saturating_add(held);
-            containers.chargeable = containers.chargeable.saturating_add(chargeable);
             containers.wanted = containers.wanted.saturating_add(wanted);
         }
         let due = due_slots(policy, market, &uses, sold_slots(&self.cluster.scheduler), now);

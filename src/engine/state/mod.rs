@@ -20,6 +20,7 @@ mod launching;
 mod limits;
 mod live_bytes;
 mod live_jobs;
+mod long_housekeeping;
 mod market_state;
 mod order_standing;
 mod outbox;

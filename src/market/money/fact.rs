@@ -6,6 +6,7 @@ use crate::model::{Credits, JobId, QueueName};
 
 use super::allowance::Allowance;
 use super::ledger::LedgerEntry;
+use super::metered::Metered;
 use super::order::{Order, OrderEnd};
 use super::replay::Stamp;
 use super::tick::Tick;
@@ -62,6 +63,8 @@ pub enum MarketFact {
     },
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
+    /// What jobs and applications hold has changed: a restart takes over what the open interval has summed.
+    Metered(Metered),
 }
 
 /// A change of the set of queues.

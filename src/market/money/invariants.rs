@@ -3,7 +3,7 @@
 use crate::model::{Credits, PerPool, Pool, Violations};
 
 use super::allocation::cost;
-use super::interval::Interval;
+use super::interval::{Charge, Interval};
 use super::ledger::{LedgerEntry, Reason};
 use super::state::Market;
 use super::tick::Tick;
@@ -35,10 +35,13 @@ impl Market {
 // === impl Tick: invariants ===
 
 impl Tick {
-    /// Each charge is rate times slots; the price is the sum of the rates, the quotas fit the slots of the cluster, and
+    /// Each charge is rate times slots and time, and all of it is laid on jobs and applications; the price is the sum of the rates, the quotas fit the slots of the cluster, and
     /// each queue can pay its own.
     pub(super) fn check(&self, slots: PerPool<u32>, violations: &mut Violations) {
         self.charges().for_each(|entry| check_charge(&entry, violations));
+        let charged: i128 = self.queue_ticks.iter().map(|queue_tick| queue_tick.charge.amount().units()).sum();
+        let laid: i128 = self.laid.iter().map(|charge| charge.amount.units()).sum();
+        violations.check(charged == laid, || format!("{charged} units are charged, {laid} are laid on what held slots"));
         let (mut rates, mut sold) = (Some(Credits::ZERO), PerPool::<u64>::default());
         for queue_tick in &self.queue_ticks {
             let Some(Interval { share, quota, .. }) = &queue_tick.interval else { continue };
@@ -58,12 +61,12 @@ impl Tick {
     }
 }
 
-/// The amount of a charge is its rate times its slots.
+/// The amount of a charge is its rate times its slots and their time.
 fn check_charge(entry: &LedgerEntry, violations: &mut Violations) {
-    let Reason::Charge { rate, map_slots, reduce_slots, container_slots } = entry.reason else { return };
-    let slots: u64 = [map_slots, reduce_slots, container_slots].map(u64::from).iter().sum();
-    violations.check(rate.checked_mul(slots) == Some(entry.amount), || {
-        format!("entry {} charges {} for {slots} slots at {rate}", entry.number, entry.amount)
+    let Reason::Charge { rate, interval_ms, slot_ms } = entry.reason else { return };
+    let amount = Charge { rate, interval_ms, slot_ms }.amount();
+    violations.check(amount == entry.amount, || {
+        format!("entry {} charges {} for {slot_ms:?} ms of slots at {rate}", entry.number, entry.amount)
     });
 }
 

@@ -51,6 +51,9 @@ pub enum MarketError {
     /// The queue still has work.
     #[error("queue {0} has unfinished jobs or applications")]
     QueueBusy(QueueName),
+    /// The queue will pay at the next tick for what it has held.
+    #[error("queue {0} pays at the next tick for the slots it has held: remove it then")]
+    QueueOwes(QueueName),
     /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
@@ -239,6 +242,7 @@ impl MarketError {
             }
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
+            | MarketError::QueueOwes(_)
             | MarketError::TooManyQueues(_)
             | MarketError::TooManyDrains(_)
             | MarketError::Committed { .. }

@@ -165,6 +165,7 @@ impl Market {
                 self.existing(&queue)?;
                 Err(MarketError::QueueBusy(queue))
             }
+            Operation::RemoveQueue(queue) if self.owes(&queue, now) => Err(MarketError::QueueOwes(queue)),
             Operation::RemoveQueue(queue) => self.remove_queue(queue, signer_of(request), now, facts),
         }
     }

@@ -11,7 +11,7 @@ use crate::scheduler::AppId;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
-use super::container_counts::{ContainerCounts, Counted};
+use super::container_counts::{ContainerCounts, held_slots};
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
@@ -129,7 +129,7 @@ impl Applications {
         let slot = self.settings.slot;
         let counted = |application: &Application| match change {
             ApplicationChange::Container(container) => {
-                application.containers.get(&container.id.number).and_then(|container| Counted::of(container, slot))
+                application.containers.get(&container.id.number).and_then(|container| held_slots(container, slot))
             }
             _ => None,
         };
@@ -196,7 +196,6 @@ impl Applications {
             self.versions.insert(application, fact);
             self.news.insert(application);
         }
-        self.forget_oldest_over();
         self.passed_on = 0;
         std::mem::take(&mut self.changes)
     }
@@ -271,10 +270,15 @@ impl Applications {
         });
     }
 
-    /// Forgets the oldest applications that are over, beyond those that are kept.
-    fn forget_oldest_over(&mut self) {
+    /// Forgets the oldest applications that are over, beyond those that are kept, each once nothing of it is still to be
+    /// charged.
+    pub fn forget_oldest_over(&mut self, may_be_charged: impl Fn(ApplicationId) -> bool) {
         while self.over.len() > self.settings.over_kept {
-            let Some((_, id)) = self.over.pop_first() else { return };
+            let Some(&(finished_ms, id)) = self.over.first() else { return };
+            if may_be_charged(id) {
+                return;
+            }
+            self.over.remove(&(finished_ms, id));
             self.all.remove(&id);
             self.versions.remove(&id);
         }

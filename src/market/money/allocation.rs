@@ -84,6 +84,89 @@ pub struct Grant {
     pub remainder: PerPool<RoundingRemainder>,
 }
 
+/// A part in a division of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is weighted by; 0 gets nothing.
+    pub rate: Credits,
+    /// The slots that it can use.
+    pub most: u32,
+}
+
+/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
+/// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
+/// [`Credits::MAX`].
+pub fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+    let filled = fill(slots, parts);
+    let claims: Vec<Claim> = filled
+        .open
+        .iter()
+        .map(|&index| Claim::new(parts[index].rate, filled.price, filled.left, RoundingRemainder::default()))
+        .collect();
+    let mut divided: Vec<u32> =
+        parts.iter().map(|part| if part.rate > Credits::ZERO { part.most } else { 0 }).collect();
+    for (&index, (slots, _)) in filled.open.iter().zip(round_claims(&claims, filled.price, filled.left)) {
+        divided[index] = slots;
+    }
+    divided
+}
+
+/// What is left once all parts that can use no more than their proportion have what they can use.
+struct Filled {
+    /// The others, in their order: each can use more than its proportion of what is left.
+    open: Vec<usize>,
+    /// The sum of their rates.
+    price: Credits,
+    /// The slots for them.
+    left: u32,
+}
+
+/// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
+const SWEEPS: usize = 6;
+
+fn fill(slots: u32, parts: &[Part]) -> Filled {
+    let mut open: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].rate > Credits::ZERO).collect();
+    let mut price: i128 = open.iter().map(|&index| parts[index].rate.units()).sum();
+    let mut left = slots;
+    for _ in 0..SWEEPS {
+        let before = open.len();
+        let (proportion_of, at_price) = (left, price);
+        open.retain(|&index| {
+            let is_filled = is_filled(&parts[index], proportion_of, at_price);
+            if is_filled {
+                (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+            }
+            !is_filled
+        });
+        if open.len() == before {
+            return Filled { open, price: Credits::from_units(price), left };
+        }
+    }
+    // The part that can use least for its rate is filled first.
+    open.sort_unstable_by(|&a, &b| {
+        let weight = |of: usize, by: usize| i128::from(parts[of].most) * parts[by].rate.units();
+        weight(a, b).cmp(&weight(b, a)).then(a.cmp(&b))
+    });
+    let filled = open.iter().take_while(|&&index| {
+        let is_filled = is_filled(&parts[index], left, price);
+        if is_filled {
+            (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+        }
+        is_filled
+    });
+    let filled = filled.count();
+    open.drain(..filled);
+    open.sort_unstable();
+    Filled { open, price: Credits::from_units(price), left }
+}
+
+/// Whether a part can use no more than its proportion of so many slots.
+fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+    // A product that is out of range is more than any proportion.
+    let most = price.checked_mul(part.most.into());
+    most.is_some_and(|most| part.rate.units() * i128::from(slots) >= most)
+}
+
 /// Whether a queue takes part: it bids something and can pay one slot for one interval.
 pub fn is_funded(balance: Credits, rate: Credits) -> bool {
     rate > Credits::ZERO && balance >= rate
@@ -372,6 +455,46 @@ mod tests {
         assert!(grants.iter().all(|grant| total(grant.quota) == 1), "one slot each is all they can pay");
     }
 
+    /// Water-filling in fractions, one part a round; then the largest remainders.
+    fn divide_naively(slots: u32, parts: &[Part]) -> Vec<u32> {
+        let rate = |index: usize| parts[index].rate.units();
+        let mut divided = vec![0_i128; parts.len()];
+        let mut open: Vec<usize> = (0..parts.len()).filter(|index| rate(*index) > 0).collect();
+        let mut left = i128::from(slots);
+        loop {
+            let price: i128 = open.iter().map(|index| rate(*index)).sum();
+            let filled = open.iter().position(|&index| rate(index) * left >= i128::from(parts[index].most) * price);
+            let Some(filled) = filled else {
+                let mut by_remainder = open.clone();
+                by_remainder.sort_by_key(|&index| (Reverse(rate(index) * left % price), index));
+                open.iter().for_each(|&index| divided[index] = rate(index) * left / price);
+                let rounded: i128 = open.iter().map(|&index| divided[index]).sum();
+                let missing = if open.is_empty() { 0 } else { left - rounded };
+                by_remainder.iter().take(missing as usize).for_each(|&index| divided[index] += 1);
+                return divided.into_iter().map(|slots| slots as u32).collect();
+            };
+            let index = open.remove(filled);
+            divided[index] = parts[index].most.into();
+            left -= divided[index];
+        }
+    }
+
+    #[test]
+    fn what_one_cannot_use_goes_to_the_others_by_their_rates() {
+        let part = |rate: &str, most| Part { rate: credits(rate), most };
+        assert_eq!(divide_slots(10, &[part("900", 1), part("2", 99), part("1", 99)]), [1, 6, 3]);
+        assert_eq!(divide_slots(10, &[part("900", 0), part("1", 99), part("1", 2)]), [0, 8, 2]);
+        assert_eq!(divide_slots(10, &[part("1", 2), part("1", 3)]), [2, 3], "no part can use the rest");
+        assert_eq!(divide_slots(2, &[part("1", 9), part("1", 9), part("1", 9)]), [1, 1, 0], "ties go to the first");
+        assert_eq!(divide_slots(7, &[part("0", 9), part("1", 9)]), [0, 7]);
+        assert_eq!(divide_slots(u32::MAX, &[part("1", u32::MAX)]), [u32::MAX]);
+        let most = Part { rate: Credits::MAX, most: u32::MAX };
+        assert_eq!(
+            divide_slots(u32::MAX, &vec![most; MAX_QUEUES]).into_iter().map(u64::from).sum::<u64>(),
+            u32::MAX.into()
+        );
+    }
+
     fn any_bid() -> impl Strategy<Value = Bid> {
         let remainder = ((1 - NANO as i64)..NANO as i64).prop_map(RoundingRemainder);
         let remainder = (remainder.clone(), remainder.clone(), remainder);
@@ -499,6 +622,27 @@ mod tests {
                 let (exact, got) = (rate * i128::from(beyond), i128::from(grant.quota.container) * price.units());
                 prop_assert!((exact - got).abs() < price.units());
             }
+        }
+
+        #[test]
+        fn a_division_is_that_of_slot_after_slot(
+            parts in prop::collection::vec((0..40i128, 0..30u32), 0..12), slots in 0..120u32,
+        ) {
+            let parts: Vec<Part> =
+                parts.iter().map(|&(rate, most)| Part { rate: Credits::from_units(rate), most }).collect();
+            prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
+        }
+
+        /// So many parts reach what they can use one after the other that the rest are sorted.
+        #[test]
+        fn a_division_in_many_steps_is_that_of_slot_after_slot(
+            rates in prop::collection::vec(1..4i128, 12..24), slots in 0..4_000u32,
+        ) {
+            let parts: Vec<Part> = (0..)
+                .zip(&rates)
+                .map(|(step, &rate)| Part { rate: Credits::from_units(rate), most: 1 << (step / 2) })
+                .collect();
+            prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
         }
 
         #[test]

@@ -29,7 +29,7 @@ mod suspension;
 mod tick;
 
 pub use account::{Account, Published};
-pub use allocation::RoundingRemainder;
+pub use allocation::{Part, RoundingRemainder, divide_slots};
 pub use allowance::{Allowance, AllowanceTerms};
 pub use apply_budget_file::AppliedBudgetFile;
 pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};

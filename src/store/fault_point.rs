@@ -52,6 +52,18 @@ fault_points! {
     SchemaCommit = "schema.commit",
     /// The schema is committed.
     SchemaCommitted = "schema.committed",
+    /// The schema is of an older version; no copy is made.
+    MigrationDue = "migration.due",
+    /// A copy from before is kept and synced.
+    MigrationCopyKept = "migration.copy-kept",
+    /// The transaction of the migration has begun.
+    MigrationBegun = "migration.begun",
+    /// A step to the next version is run, not committed.
+    MigrationStepRun = "migration.step-run",
+    /// All steps are, not committed.
+    MigrationWritten = "migration.written",
+    /// They are committed.
+    MigrationCommitted = "migration.committed",
     /// The state is loaded.
     StateLoaded = "start.loaded",
     /// The system directory exists.

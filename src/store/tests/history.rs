@@ -1,7 +1,7 @@
 //! Prices and spending in spans.
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 struct Scratch {
     database: Connection,

@@ -108,7 +108,7 @@ fn play(recording: &Recording, is_market: bool) -> (Played, Vec<Fact>) {
 fn read_back(facts: &[Fact]) -> Recording {
     let database = recorded(facts);
     let loader = Loader::new(&database, Path::new("memory"));
-    load(&loader, &database, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
+    load(&loader, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
 }
 
 proptest! {

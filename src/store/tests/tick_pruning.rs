@@ -1,7 +1,7 @@
 //! Which ticks stay.
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 const START_MS: i64 = 20_000 * DAY_MS;
 

@@ -183,11 +183,7 @@ impl Sum {
             (one, other) => Ok(one.or(other)),
         };
         let sums = |one: [Option<i64>; 3], other: [Option<i64>; 3]| {
-            Ok::<_, rusqlite::Error>([
-                added(one[0], other[0])?,
-                added(one[1], other[1])?,
-                added(one[2], other[2])?,
-            ])
+            Ok::<_, rusqlite::Error>([added(one[0], other[0])?, added(one[1], other[1])?, added(one[2], other[2])?])
         };
         Ok(Sum {
             made_by: later.made_by.clone().filter(|_| self.made_by == later.made_by),

@@ -243,7 +243,8 @@ fn totals(loader: &Loader<'_>, standing: &Standing, application: &str) -> Result
 }
 
 fn cost(loader: &Loader<'_>, application: &str) -> Result<ContainerCost, StoreError> {
-    let sql = "SELECT tick, container_slots, container_slot_ms, cost_units FROM application_cost WHERE application = ?1";
+    let sql =
+        "SELECT tick, container_slots, container_slot_ms, cost_units FROM application_cost WHERE application = ?1";
     let rows = loader.rows_with(sql, params![application], |row| {
         let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned());
         Ok((number(0)?, number(1)?, number(2)?, row.get::<_, String>(3)?))

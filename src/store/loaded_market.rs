@@ -84,8 +84,11 @@ pub(super) fn metered_jobs(loader: &Loader<'_>) -> Result<Vec<JobId>, StoreError
     let Some(tick) = load_tick(loader)? else { return Ok(Vec::new()) };
     let changes = load_metered(loader, tick.number)?.into_iter().flat_map(|metered| metered.changes);
     let held = changes.filter_map(|change| change.holder.job());
-    let by_order = loader.texts(&format!("SELECT interval ->> '$.by_order' FROM allocation
-                                          WHERE tick = {} AND interval ->> '$.by_order' IS NOT NULL", tick.number))?;
+    let by_order = loader.texts(&format!(
+        "SELECT interval ->> '$.by_order' FROM allocation
+                                          WHERE tick = {} AND interval ->> '$.by_order' IS NOT NULL",
+        tick.number
+    ))?;
     let by_order = by_order.into_iter().map(|[job]| loader.parse("allocation.interval", job, "a job id"));
     held.map(Ok).chain(by_order).collect()
 }
@@ -270,7 +273,8 @@ impl LedgerRow {
 /// time.
 pub(super) fn slot_ms_columns(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PerPool<u64>>> {
     let Some(map) = row.get::<_, Option<i64>>(first)? else { return Ok(None) };
-    let column = |index: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.unwrap_or(0).cast_unsigned());
+    let column =
+        |index: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.unwrap_or(0).cast_unsigned());
     Ok(Some(PerPool::new(map.cast_unsigned(), column(first + 1)?, column(first + 2)?)))
 }
 

@@ -255,7 +255,8 @@ fn as_version_1(newer: &Path, target: &Path) {
     let database = Connection::open(target).unwrap();
     database.execute_batch(include_str!("../../src/store/schema.sql")).unwrap();
     database.execute("ATTACH ?1 AS newer", [newer.to_str().unwrap()]).unwrap();
-    let lists = "SELECT name, (SELECT group_concat(name) FROM pragma_table_info(list.name)) FROM main.sqlite_schema AS list
+    let lists =
+        "SELECT name, (SELECT group_concat(name) FROM pragma_table_info(list.name)) FROM main.sqlite_schema AS list
                  WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
     let mut tables = database.prepare(lists).unwrap();
     let tables = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();

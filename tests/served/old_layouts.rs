@@ -45,9 +45,12 @@ fn relocate(place: &DaemonFolders) {
     let specs = rows(&database, "SELECT spec FROM job");
     let there = specs[0].split_once(MADE_IN).unwrap().1.split('/').next().unwrap();
     let (there, here) = (format!("{MADE_IN}{there}"), place.dir.path().display().to_string());
-    for (table, column) in
-        [("job", "spec"), ("application", "submitted"), ("application_context", "context"), ("application_launch", "launch")]
-    {
+    for (table, column) in [
+        ("job", "spec"),
+        ("application", "submitted"),
+        ("application_context", "context"),
+        ("application_launch", "launch"),
+    ] {
         let sql = format!("UPDATE {table} SET {column} = replace({column}, ?1, ?2)");
         database.execute(&sql, [&there, &here]).unwrap();
     }
@@ -201,9 +204,15 @@ fn an_upgrade_migrates_once_the_successor_may_serve() {
 /// Wherever it dies before it may serve, and if it is stopped by its predecessor.
 #[test]
 fn an_upgrade_that_fails_leaves_the_layout_of_the_predecessor() {
-    for point in
-        ["migration.due", "migration.copy-kept", "migration.begun", "migration.step-run", "migration.written", "start.engine", ""]
-    {
+    for point in [
+        "migration.due",
+        "migration.copy-kept",
+        "migration.begun",
+        "migration.step-run",
+        "migration.written",
+        "start.engine",
+        "",
+    ] {
         let place = place_with(VERSION_1);
         let before = contents(&state_of(&place));
         let environment = if point.is_empty() { None } else { Some(("JOBTRACKER_CRASH_AT", point)) };

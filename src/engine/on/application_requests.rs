@@ -237,7 +237,7 @@ impl Engine {
     }
 
     fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {
-        let why = self.why_containers_wait(application);
+        let why = self.why_containers_wait(application, now);
         self.applications.report(application, self.cost_of_application(application), why, now)
     }
 

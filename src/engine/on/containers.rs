@@ -261,7 +261,7 @@ impl Engine {
     }
 
     /// Why requests of an application wait.
-    pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
+    pub(super) fn why_containers_wait(&self, application: &Application, now: Now) -> Vec<WaitingRequest> {
         let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
         let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
         let is_limited = |request: &RequestType| self.cluster.scheduler.is_container_limited(app, request);
@@ -278,7 +278,7 @@ impl Engine {
                     _ if is_limited(&waiting.request) && self.config.policy.has_pools() => WaitingReason::EarlierJobs,
                     _ if is_limited(&waiting.request) => WaitingReason::QuotaFull,
                     ContainerReason::LocalityDelay => WaitingReason::LocalityDelay,
-                    reason => self.why_market_waits(application, app, waiting.request).unwrap_or(match reason {
+                    reason => self.why_market_waits(application, app, waiting.request, now).unwrap_or(match reason {
                         ContainerReason::NoneFree => WaitingReason::NoneFree,
                         _ => WaitingReason::EarlierJobs,
                     }),
@@ -293,12 +293,18 @@ impl Engine {
 impl Engine {
     /// Why an application gets no container that would fit somewhere, as far as its queue's bid decides it; none where no
     /// market rules, or where it is its queue's turn.
-    fn why_market_waits(&self, application: &Application, app: AppId, request: RequestType) -> Option<WaitingReason> {
+    fn why_market_waits(
+        &self,
+        application: &Application,
+        app: AppId,
+        request: RequestType,
+        now: Now,
+    ) -> Option<WaitingReason> {
         let account = self.ruling_market()?.account(&application.submitted.queue)?;
         let scheduler = &self.cluster.scheduler;
         let group = scheduler.group_of(app)?;
         let bought = scheduler.allocation(group);
-        let bidding = QueueName::new(&application.submitted.queue).ok().and_then(|queue| self.bidding(&queue));
+        let bidding = QueueName::new(&application.submitted.queue).ok().and_then(|queue| self.bidding(&queue, now));
         let bid = account.bid();
         if bid.units() == 0 {
             return Some(WaitingReason::NoBid);

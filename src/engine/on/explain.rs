@@ -67,7 +67,7 @@ impl Engine {
             held_back_by: self.held_back_by(job, now),
         };
         let payer = job.spec.payer().and_then(|payer| QueueName::new(payer).ok());
-        let bidding = payer.and_then(|queue| self.bidding(&queue));
+        let bidding = payer.and_then(|queue| self.bidding(&queue, now));
         let explanation = Explanation {
             job: job.id.to_string(),
             name: job.spec.name.clone(),

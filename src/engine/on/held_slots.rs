@@ -96,6 +96,7 @@ impl Engine {
     pub(super) fn start_meter(&mut self, now: Now) {
         // Of housekeeping; what is held is counted below.
         self.meter_changes(now);
+        let interval_ms = self.alloc_interval_ms();
         let Some(market) = &mut self.market else { return };
         while market.housekeeping.pop_due(now.mono_ms).is_some() {}
         let scheduler = &self.cluster.scheduler;
@@ -117,7 +118,7 @@ impl Engine {
             let Some((queue, order)) = payer_of(&self.jobs, &self.applications, holder) else { continue };
             holdings.push(Holding { holder, queue, order, held });
         }
-        market.accounts.start_meter(holdings, now);
+        market.accounts.start_meter(holdings, interval_ms, now);
     }
 }
 
@@ -138,12 +139,7 @@ fn summed(mut by_app: Vec<(AppId, PerPool<i64>)>) -> Vec<(AppId, PerPool<i64>)> 
 }
 
 /// What an app is to the meter; none: its job was forgotten before it held anything.
-fn holder_of(
-    market: &mut MarketState,
-    jobs: &JobTable,
-    applications: &Applications,
-    app: AppId,
-) -> Option<SlotHolder> {
+fn holder_of(market: &mut MarketState, jobs: &JobTable, applications: &Applications, app: AppId) -> Option<SlotHolder> {
     if let Some(holder) = market.holders.get(&app) {
         return Some(*holder);
     }

@@ -86,12 +86,7 @@ impl Market {
     }
 
     /// The bids that a tick would find, before orders raise any, and what its charges would be laid on. `usage` is by name.
-    pub fn open_bids(
-        &self,
-        usage: &[QueueUse],
-        slots: PerPool<u32>,
-        now: Now,
-    ) -> (OpenBids<'_>, Vec<LaidCharge>) {
+    pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>, now: Now) -> (OpenBids<'_>, Vec<LaidCharge>) {
         let (mut bids, mut laid) = (OpenBids::new(slots), Vec::new());
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, now) {
             let (charge, balance) = account.charge(metered, self.meter.length_ms());
@@ -105,14 +100,7 @@ impl Market {
 
     /// Lays a charge on the queue's jobs and applications: what the owner's bid would cost on all, and what an order has
     /// added to the rate on its job.
-    fn lay_charge(
-        &self,
-        queue: &QueueName,
-        account: &Account,
-        charge: &Charge,
-        now: Now,
-        laid: &mut Vec<LaidCharge>,
-    ) {
+    fn lay_charge(&self, queue: &QueueName, account: &Account, charge: &Charge, now: Now, laid: &mut Vec<LaidCharge>) {
         let amount = charge.amount();
         if amount == Credits::ZERO {
             return;

@@ -41,7 +41,8 @@ impl Tick {
         self.charges().for_each(|entry| check_charge(&entry, violations));
         let charged: i128 = self.queue_ticks.iter().map(|queue_tick| queue_tick.charge.amount().units()).sum();
         let laid: i128 = self.laid.iter().map(|charge| charge.amount.units()).sum();
-        violations.check(charged == laid, || format!("{charged} units are charged, {laid} are laid on what held slots"));
+        violations
+            .check(charged == laid, || format!("{charged} units are charged, {laid} are laid on what held slots"));
         let (mut rates, mut sold) = (Some(Credits::ZERO), PerPool::<u64>::default());
         for queue_tick in &self.queue_ticks {
             let Some(Interval { share, quota, .. }) = &queue_tick.interval else { continue };

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, PerPool};
 
-use super::slot_holder::SlotHolder;
 use super::metered::total_ms;
+use super::slot_holder::SlotHolder;
 
 /// What a job or application pays of the charge of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

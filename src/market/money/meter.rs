@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName};
 
 use super::allocation::{Part, divide_slots, total, within};
-use super::slot_holder::SlotHolder;
 use super::interval::Interval;
 use super::metered::{HeldChange, Metered, MeteredUse};
+use super::slot_holder::SlotHolder;
 
 /// Sums of slot-milliseconds in the open interval.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,11 @@ pub struct Holding {
 impl Meter {
     /// Begins to count, or goes on after a restart: facts prove what was held up to the last of them, and the time from then
     /// to `now` is not counted. `holdings` are all that hold anything now.
-    pub(super) fn start(&mut self, holdings: Vec<Holding>, now: Now) {
+    pub(super) fn start(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
         let stored = std::mem::take(&mut self.stored);
+        if self.length_ms == 0 {
+            self.length_ms = interval_ms;
+        }
         self.has_started = true;
         let mut opened: BTreeMap<SlotHolder, HeldChange> = BTreeMap::new();
         for change in stored.iter().flat_map(|metered| &metered.changes) {

@@ -11,11 +11,11 @@ use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
-use super::slot_holder::SlotHolder;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
 use super::meter::Meter;
 use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard};
+use super::slot_holder::SlotHolder;
 use super::tick::Tick;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.

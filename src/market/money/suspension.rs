@@ -22,8 +22,9 @@ impl Market {
     }
 
     /// Begins to count what is held, or goes on after a restart: `holdings` are all that hold anything now.
-    pub fn start_meter(&mut self, holdings: Vec<Holding>, now: Now) {
-        self.meter.start(holdings, now);
+    /// `interval_ms` is the length of an open interval whose tick has not noted it.
+    pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
+        self.meter.start(holdings, interval_ms, now);
     }
 
     /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,

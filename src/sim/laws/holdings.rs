@@ -2,7 +2,7 @@
 //! requests, section 10, Charge).
 
 use crate::market::Interval;
-use crate::model::{ApplicationId, Credits, Kind, PerKind, PerPool};
+use crate::model::{Credits, PerKind, PerPool};
 
 use super::attempts::AttemptModel;
 use super::containers::ContainerBooks;
@@ -17,28 +17,10 @@ pub(super) struct Holdings<'a> {
 // === impl Holdings ===
 
 impl Holdings<'_> {
-    /// Slots that an account pays for at the tick that comes, if it has bought as many.
-    pub(super) fn owed(&self, account: &str) -> PerPool<u32> {
-        let PerKind { map, reduce } = self.attempts.owed(account);
-        PerPool::new(map, reduce, self.of_applications(account).iter().map(|(_, slots)| slots).sum())
-    }
-
-    /// The same of each application's containers, by the order of submissions.
-    pub(super) fn of_applications(&self, account: &str) -> Vec<(ApplicationId, u32)> {
-        self.containers.chargeable(account)
-    }
-
     /// Whether attempts or containers of an account hold anything, charged or not.
     pub(super) fn has_any(&self, account: &str) -> bool {
         self.attempts.owed(account) != PerKind::default() || self.containers.has_any(account)
     }
-}
-
-/// What of these slots is covered by a quota: containers by what of all of it maps and reduces leave.
-pub(super) fn within(used: PerPool<u32>, quota: PerPool<u32>) -> PerPool<u32> {
-    let tasks = PerKind::new(used.map.min(quota.map), used.reduce.min(quota.reduce));
-    let left: u32 = Kind::ALL.into_iter().map(|kind| quota[kind] - tasks[kind]).sum();
-    PerPool::new(tasks.map, tasks.reduce, used.container.min(quota.container + left))
 }
 
 /// What slots cost at the rate of an interval.

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::engine::{ApplicationChange, Engine, JobCost};
 use crate::market::{
-    Allowance, AllowanceTerms, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
+    Allowance, AllowanceTerms, Charge, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
     OrderEnd, Reason, Stamp, Tick,
 };
 use crate::model::{Credits, JobId, Now, PerPool, Pool};
 
 use super::allowances::AllowanceBooks;
-use super::attempts::AttemptModel;
-use super::holdings::{Holdings, cost, within};
+use super::holdings::{Holdings, cost};
 use super::laid_charges::LaidCharges;
 
 /// The cause of a step, as far as money is concerned.
@@ -155,7 +154,7 @@ impl Auditor {
         self.has_market_facts = true;
         match fact {
             MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
-            MarketFact::Ledger(entry) => self.entry(entry, holdings, intent),
+            MarketFact::Ledger(entry) => self.entry(entry, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), holdings, intent),
             MarketFact::AllowanceSet { queue, allowance } => self.set_allowance(queue.as_str(), allowance, intent, now),
@@ -166,6 +165,10 @@ impl Auditor {
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
             MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
             MarketFact::Tick(tick) => self.tick(tick, holdings, intent, now),
+            MarketFact::Metered(_) => {
+                self.has_market_facts = false;
+                Ok(())
+            }
         }
     }
 
@@ -216,7 +219,7 @@ impl Auditor {
     }
 
     /// Adds the costs charged to jobs.
-    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost], attempts: &AttemptModel) -> Result<(), String> {
+    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) -> Result<(), String> {
         for charged in jobs {
             if let Some(most) = self.closed_by_order.get(&charged.job).filter(|most| charged.cost > **most) {
                 return Err(format!(
@@ -227,7 +230,7 @@ impl Auditor {
             let units = charged.cost.units();
             let more = units - self.costs.insert(charged.job, units).unwrap_or(0);
             self.total_job_cost += more;
-            self.laid.lay_on_job(attempts.account_of(charged.job), charged.job, more)?;
+            self.laid.lay_on_job(charged.job, more)?;
         }
         Ok(())
     }
@@ -362,7 +365,7 @@ impl Auditor {
         if is_due { Ok(()) } else { Err(format!("{user}'s signature of {timestamp_ms} is used up by {intent:?}")) }
     }
 
-    fn entry(&mut self, entry: &LedgerEntry, holdings: &Holdings<'_>, intent: &Intent) -> Result<(), String> {
+    fn entry(&mut self, entry: &LedgerEntry, intent: &Intent) -> Result<(), String> {
         self.rows += 1;
         if entry.number != self.rows || entry.amount <= Credits::ZERO {
             return Err(format!("row {} of the ledger is {entry:?}", self.rows));
@@ -392,11 +395,8 @@ impl Auditor {
             (
                 LedgerAccount::Queue(queue),
                 LedgerAccount::Revenue,
-                Reason::Charge { rate, map_slots, reduce_slots, container_slots },
-            ) => {
-                let slots = PerPool::new(*map_slots, *reduce_slots, *container_slots);
-                self.charge(queue.as_str(), *rate, slots, entry.amount, holdings)
-            }
+                &Reason::Charge { rate, interval_ms, slot_ms },
+            ) => self.charge(queue.as_str(), Charge { rate, interval_ms, slot_ms }, entry.amount),
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
             (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::TopUp) => {
                 self.allow(intent, &Change::Budget(queue.as_str().to_owned(), entry.amount))
@@ -453,26 +453,14 @@ impl Auditor {
         Ok(())
     }
 
-    fn charge(
-        &mut self,
-        queue: &str,
-        rate: Credits,
-        slots: PerPool<u32>,
-        amount: Credits,
-        holdings: &Holdings<'_>,
-    ) -> Result<(), String> {
+    fn charge(&mut self, queue: &str, charge: Charge, amount: Credits) -> Result<(), String> {
         let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
         let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
-        let used = within(holdings.owed(queue), interval.quota);
-        if (rate, slots, amount) != (interval.share.rate(), used, cost(interval, used)) {
-            return Err(format!(
-                "{queue} is charged {amount} for {slots:?} at {rate}; it used {used:?} of {interval:?}"
-            ));
+        let slot_ms = charge.slot_ms.map + charge.slot_ms.reduce + charge.slot_ms.container;
+        let units = charge.rate.units() * i128::from(slot_ms) / i128::from(charge.interval_ms.max(1));
+        if charge.rate != interval.share.rate() || amount.units() != units {
+            return Err(format!("{queue} is charged {amount} for {charge:?} of {interval:?}"));
         }
-        if amount > cost(interval, interval.quota) {
-            return Err(format!("{queue} is charged {amount}, and has bought {interval:?}"));
-        }
-        self.laid.charge(queue, self.ticks, rate, used, holdings);
         match account.charged.replace(amount) {
             None => Ok(()),
             Some(_) => Err(format!("{queue} is charged twice for one interval")),
@@ -502,10 +490,10 @@ impl Auditor {
         }
         self.had_tick = true;
         self.closed_by_order = std::mem::take(&mut self.open_by_order);
-        let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
-        self.next_tick_mono_ms += (missed + 1) * interval_ms;
+        self.next_tick_mono_ms = now.mono_ms + interval_ms;
+        self.laid.charge(&tick.laid);
         for entry in tick.charges() {
-            self.entry(&entry, holdings, intent)?;
+            self.entry(&entry, intent)?;
         }
         for queue_tick in &tick.queue_ticks {
             let balance = self.accounts.get(queue_tick.queue.as_str()).map(|account| account.balance);
@@ -521,13 +509,7 @@ impl Auditor {
         }
         let mut rates = 0;
         for (queue, account) in &mut self.accounts {
-            let owed = account
-                .open
-                .map_or(Credits::ZERO, |interval| cost(&interval, within(holdings.owed(queue), interval.quota)));
-            let paid = account.charged.take().unwrap_or(Credits::ZERO);
-            if paid != owed {
-                return Err(format!("{queue} owes {owed} for its interval and pays {paid}"));
-            }
+            account.charged = None;
             account.open = account.next.take();
             let Some(interval) = &account.open else { continue };
             let bid = match interval.by_order {

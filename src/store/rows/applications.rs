@@ -237,19 +237,21 @@ fn record_change(
             )?;
             statuses.iter().try_for_each(|number| unnamed.execute(params![id, number.cast_signed()]).map(drop))
         }
-        ApplicationChange::Charged { application, cost: ContainerCost { tick, slot_ms, sampled_slots, cost } } => execute(
-            "INSERT OR REPLACE INTO application_cost
+        ApplicationChange::Charged { application, cost: ContainerCost { tick, slot_ms, sampled_slots, cost } } => {
+            execute(
+                "INSERT OR REPLACE INTO application_cost
                  (application, tick, container_slots, container_slot_ms, cost, cost_units)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                application.to_string(),
-                tick.cast_signed(),
-                sampled_slots.cast_signed(),
-                slot_ms.cast_signed(),
-                cost.to_string(),
-                cost.units().to_string(),
-            ],
-        ),
+                params![
+                    application.to_string(),
+                    tick.cast_signed(),
+                    sampled_slots.cast_signed(),
+                    slot_ms.cast_signed(),
+                    cost.to_string(),
+                    cost.units().to_string(),
+                ],
+            )
+        }
         ApplicationChange::Stamped(stamp) => {
             super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
         }

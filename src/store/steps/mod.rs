@@ -3,6 +3,7 @@
 //!
 //! To change the schema, append a step here, in a file of its own. A step that a daemon has run never changes.
 
+mod charges_by_time;
 mod later_tables;
 
 use rusqlite::Connection;
@@ -11,7 +12,7 @@ use rusqlite::Connection;
 type Step = fn(&Connection) -> rusqlite::Result<()>;
 
 /// The first leads from version 1 to 2.
-const STEPS: &[Step] = &[later_tables::add];
+const STEPS: &[Step] = &[later_tables::add, charges_by_time::add];
 
 /// The version after all steps, in the database's `user_version`.
 pub(super) const VERSION: u32 = 1 + STEPS.len() as u32;

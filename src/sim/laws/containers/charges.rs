@@ -1,8 +1,6 @@
 //! What of the containers the market charges for.
 
-use crate::model::ApplicationId;
-
-use super::{ApplicationBook, ContainerBook, ContainerBooks};
+use super::{ContainerBook, ContainerBooks};
 
 // === impl ContainerBooks: charges ===
 
@@ -10,18 +8,6 @@ impl ContainerBooks {
     /// A tick has been.
     pub(in crate::sim::laws) fn note_tick(&mut self, number: u64) {
         self.last_tick = number;
-    }
-
-    /// Slots of containers for which the coming tick charges, by application, in the order of submissions.
-    pub(in crate::sim::laws) fn chargeable(&self, queue: &str) -> Vec<(ApplicationId, u32)> {
-        let slots = |book: &ApplicationBook| {
-            let charged = book.containers.values().filter(|container| container.is_chargeable(self.last_tick));
-            charged.map(|container| container.request.capability.slots(self.slot)).sum()
-        };
-        let of_queue = self.applications.iter().filter(|(_, book)| *book.submitted.queue == *queue);
-        let mut all: Vec<_> = of_queue.map(|(id, book)| (book.submitted.order, *id, slots(book))).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, id, slots)| (id, slots)).collect()
     }
 
     /// Whether any container of a queue lives.

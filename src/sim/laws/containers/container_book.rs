@@ -56,12 +56,6 @@ impl ContainerBook {
         self.state != ContainerState::Complete
     }
 
-    /// Whether the tick after `last_tick` charges for it: one that was granted within the interval that ends is free until
-    /// it is launched.
-    pub(super) fn is_chargeable(&self, last_tick: u64) -> bool {
-        self.is_live() && (self.launch.is_some() || self.granted_tick < last_tick)
-    }
-
     /// Takes what a fact says of it.
     pub(super) fn advance(&mut self, next: &Container) -> Result<(), String> {
         let id = next.id;

@@ -136,7 +136,7 @@ impl LawChecker {
     pub(super) fn roll_back(&mut self, before: LawChecker) {
         let Tally { events, time_ms, crashes, .. } = self.tally;
         let tally = Tally { events, time_ms, crashes: crashes + 1, ..before.tally };
-        *self = Self { digest: self.digest, tally, ..before };
+        *self = Self { digest: std::mem::take(&mut self.digest), tally, ..before };
     }
 
     /// Checks the restart of the daemon, with these facts, from the durable ones (law 5).
@@ -289,7 +289,8 @@ impl LawChecker {
     ) -> Result<(), Violation> {
         self.tally.events += 1;
         self.tally.time_ms = now.mono_ms.wrapping_sub(self.clock_offset_ms) - self.start.mono_ms;
-        self.digest.reply(&step.reply);
+        let Step { reply, wait_for, effects, effects_wait_for, .. } = step;
+        self.digest.add(&(reply, wait_for, effects, effects_wait_for));
         self.apply_facts(step.first_fact, &step.facts, intent, now, engine)?;
         if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
             let text = format!("an answer waits for fact {}, the last is {}", step.wait_for.0, self.last_fact.0);
@@ -380,7 +381,7 @@ impl LawChecker {
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
         for fact in facts {
-            self.digest.fact(fact);
+            self.digest.add(fact);
             self.count(fact);
             let checked = match (fact, &mut self.money) {
                 (Fact::Market(fact), Some(auditor)) => {

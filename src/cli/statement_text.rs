@@ -12,55 +12,68 @@ pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
     }
-    let mut heads = vec![
-        "time (UTC)",
-        "reason",
-        "movements",
-        "rate",
-        "map slots",
-        "reduce slots",
-        "amount",
-        "balance",
-        "by",
-        "note",
+    let rows = &statement.rows;
+    let has = |of: fn(&StatementRow) -> Option<u64>| rows.iter().any(|row| of(row).is_some_and(|slots| slots > 0));
+    let has_samples = rows.iter().any(|row| row.map_slots.is_some());
+    let mut columns_of_slots: Vec<Column> = vec![
+        ("map slot-s", |row| row.map_slot_ms.map(format_seconds)),
+        ("reduce slot-s", |row| row.reduce_slot_ms.map(format_seconds)),
     ];
-    let has_containers = statement.rows.iter().any(|row| row.container_slots.is_some_and(|slots| slots > 0));
-    if has_containers {
-        heads.insert(AFTER_SLOTS, "container slots");
+    if has(|row| row.container_slot_ms) {
+        columns_of_slots.push(("container slot-s", |row| row.container_slot_ms.map(format_seconds)));
     }
+    columns_of_slots.push(("average slots", average_slots));
+    // Of before charges went by time.
+    if has_samples {
+        columns_of_slots.push(("map slots", |row| row.map_slots.map(|slots| slots.to_string())));
+        columns_of_slots.push(("reduce slots", |row| row.reduce_slots.map(|slots| slots.to_string())));
+    }
+    if has(|row| row.container_slots) {
+        columns_of_slots.push(("container slots", |row| row.container_slots.map(|slots| slots.to_string())));
+    }
+    let before = ["time (UTC)", "reason", "movements", "rate"].into_iter();
+    let heads: Vec<&str> = before
+        .chain(columns_of_slots.iter().map(|(head, _)| *head))
+        .chain(["amount", "balance", "by", "note"])
+        .collect();
     let mut table = columns(&heads, 2);
     for column in table.column_iter_mut().skip(heads.len() - 2) {
         column.set_cell_alignment(CellAlignment::Left);
     }
-    for row in &statement.rows {
-        let mut cells = cells(row).to_vec();
-        if has_containers {
-            cells.insert(AFTER_SLOTS, row.container_slots.map(|slots| slots.to_string()).unwrap_or_default());
-        }
-        table.add_row(cells);
+    for row in rows {
+        let slots = columns_of_slots.iter().map(|(_, cell)| cell(row).unwrap_or_default());
+        table.add_row(cells(row, slots));
     }
     lines(&table)
 }
 
-/// The column after those of map and reduce slots.
-const AFTER_SLOTS: usize = 6;
+/// A column of slots: its head, and its cell in a row.
+type Column = (&'static str, fn(&StatementRow) -> Option<String>);
 
-fn cells(row: &StatementRow) -> [String; 10] {
+/// Slot-milliseconds as slot-seconds.
+fn format_seconds(slot_ms: u64) -> String {
+    format!("{}.{:03}", slot_ms / 1_000, slot_ms % 1_000)
+}
+
+/// Slots over the whole interval, rounded down to hundredths; none for a daily sum, which has no one length.
+fn average_slots(row: &StatementRow) -> Option<String> {
+    let parts = [row.map_slot_ms?, row.reduce_slot_ms?, row.container_slot_ms?];
+    let slot_ms = parts.into_iter().map(u128::from).sum::<u128>();
+    let hundredths = slot_ms * 100 / u128::from(row.interval_ms.filter(|interval_ms| *interval_ms > 0)?);
+    Some(format!("{}.{:02}", hundredths / 100, hundredths % 100))
+}
+
+fn cells(row: &StatementRow, slots: impl Iterator<Item = String>) -> Vec<String> {
     let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
-    let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
-    [
+    let before = [
         row.day.clone().unwrap_or_else(|| format_utc(row.time_ms)),
         row.reason.to_string(),
         row.movements.to_string(),
         money(row.rate),
-        slots(row.map_slots),
-        slots(row.reduce_slots),
-        moved,
-        money(row.balance),
-        row.by.clone().unwrap_or_default(),
-        note(row),
-    ]
+    ];
+    let after = [moved, money(row.balance), row.by.clone().unwrap_or_default(), note(row)];
+    before.into_iter().chain(slots).chain(after).collect()
 }
 
 /// The note, after where a transfer came from or went to.
@@ -84,6 +97,10 @@ mod tests {
             tick: number,
             reason,
             rate: None,
+            interval_ms: None,
+            map_slot_ms: None,
+            reduce_slot_ms: None,
+            container_slot_ms: None,
             map_slots: None,
             reduce_slots: None,
             container_slots: None,

@@ -124,6 +124,12 @@ impl Market {
         self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)
     }
 
+    /// Forgets what is held.
+    #[cfg(test)]
+    pub(in crate::market) fn forget_meter(&mut self) {
+        self.meter = Meter::default();
+    }
+
     /// The price published at the last tick.
     pub fn price(&self) -> Credits {
         self.price

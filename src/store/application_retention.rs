@@ -161,7 +161,7 @@ mod tests {
         }
         // What they have cost, of two queues.
         database.execute("UPDATE application SET queue = 'p' WHERE number = 2", []).unwrap();
-        let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000')";
+        let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000', ?1 * 1000)";
         for number in 1..=4 {
             database.execute(sql, params![number]).unwrap();
         }

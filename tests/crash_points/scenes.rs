@@ -302,7 +302,7 @@ fn crowd(database: &Connection) {
         let sql = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, running_ms, finish_ms)
                    VALUES (?1, ?2, 1, ?3, ?4, 'NORMAL', 'SUCCEEDED', 2, 2 + ?2)";
         database.execute(sql, params![job.to_string(), number, spec, splits]).unwrap();
-        let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 0, '0.5', '500000000000')";
+        let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 0, '0.5', '500000000000', 20000, 0)";
         database.execute(sql, [job.to_string()]).unwrap();
         let attempts = if number == 3 { ATTEMPTS_OF_A_LARGE_JOB } else { 2 };
         for attempt in 0..attempts {
@@ -338,8 +338,8 @@ fn retention(stage: &mut Stage) {
     assert_eq!(left, expected.collect::<Vec<_>>());
     let deleted = rows(&stage.place, "SELECT last_number || ' ' || jobs FROM deleted_job");
     assert_eq!(deleted, [format!("{JOBS_BEYOND} {JOBS_BEYOND}")]);
-    let cost = rows(&stage.place, "SELECT queue || ' ' || cost || ' ' || map_slots FROM deleted_job_cost");
-    assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND}", JOBS_BEYOND / 2)]);
+    let cost = rows(&stage.place, "SELECT queue || ' ' || cost || ' ' || map_slots || ' ' || map_slot_ms FROM deleted_job_cost");
+    assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND} {}", JOBS_BEYOND / 2, 20_000 * JOBS_BEYOND)]);
     let lost = "SELECT DISTINCT job FROM attempt WHERE job NOT IN (SELECT job FROM job)";
     assert_eq!(rows(&stage.place, lost), [""; 0]);
 }

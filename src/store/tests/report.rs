@@ -12,7 +12,7 @@ fn insert_job(database: &Connection, number: i32, user: &str, state: &str, times
     let sql = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, finish_ms)
                VALUES (?1, ?2, ?3, ?4, x'', 'NORMAL', ?5, ?6)";
     database.execute(sql, params![job, number, times.0, spec, state, times.1]).unwrap();
-    let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 1, 'x', ?2)";
+    let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 1, 'x', ?2, 0, 0)";
     database.execute(sql, params![job, units.to_string()]).unwrap();
 }
 

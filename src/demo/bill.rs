@@ -185,7 +185,8 @@ mod tests {
         let balance = credits("962.6");
         let statement = Statement { queue: QueueName::new("alice").unwrap(), balance, rows, has_earlier: false };
         let bids = vec![credits("1.1"), credits("6.6")];
-        let expected = Expected { start: credits("1000"), end: balance, bids, interval_ms: 2_000, lasted: SURELY_CHARGED };
+        let expected =
+            Expected { start: credits("1000"), end: balance, bids, interval_ms: 2_000, lasted: SURELY_CHARGED };
         (statement, expected)
     }
 

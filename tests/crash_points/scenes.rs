@@ -338,7 +338,10 @@ fn retention(stage: &mut Stage) {
     assert_eq!(left, expected.collect::<Vec<_>>());
     let deleted = rows(&stage.place, "SELECT last_number || ' ' || jobs FROM deleted_job");
     assert_eq!(deleted, [format!("{JOBS_BEYOND} {JOBS_BEYOND}")]);
-    let cost = rows(&stage.place, "SELECT queue || ' ' || cost || ' ' || map_slots || ' ' || map_slot_ms FROM deleted_job_cost");
+    let cost = rows(
+        &stage.place,
+        "SELECT queue || ' ' || cost || ' ' || map_slots || ' ' || map_slot_ms FROM deleted_job_cost",
+    );
     assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND} {}", JOBS_BEYOND / 2, 20_000 * JOBS_BEYOND)]);
     let lost = "SELECT DISTINCT job FROM attempt WHERE job NOT IN (SELECT job FROM job)";
     assert_eq!(rows(&stage.place, lost), [""; 0]);

@@ -176,7 +176,11 @@ impl Auditor {
         {
             let queue = queue.as_str();
             let interval = self.open.get(queue).expect("only an open interval is charged");
-            assert_eq!((*rate, *interval_ms), (interval.share.rate(), INTERVAL_MS), "the rate that opened the interval");
+            assert_eq!(
+                (*rate, *interval_ms),
+                (interval.share.rate(), INTERVAL_MS),
+                "the rate that opened the interval"
+            );
             let slot_ms = slot_ms.map + slot_ms.reduce + slot_ms.container;
             assert_eq!(entry.amount, cost_of_ms(interval, slot_ms));
             assert!(entry.amount <= cost(interval, interval.quota), "{queue} pays for more than it bought");

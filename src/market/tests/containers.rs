@@ -60,7 +60,8 @@ fn containers_beyond_a_quota_pay_for_what_others_do_not_hold() {
     let quotas = ["alice", "bob", "dave"].map(|queue| quota(&opened, queue));
     assert_eq!(quotas, [PerPool::new(1, 1, 1), PerPool::new(4, 2, 4), PerPool::new(1, 1, 1)]);
     // Bob holds four of his ten slots. Alice has six beyond her three, and dave one beyond his.
-    let usage = [containers("alice", 9), in_use("bob", (4, 0, 1), (0, 0)), containers("carol", 5), containers("dave", 4)];
+    let usage =
+        [containers("alice", 9), in_use("bob", (4, 0, 1), (0, 0)), containers("carol", 5), containers("dave", 4)];
     let charged = stage.tick_of(SLOTS, &usage);
     let slot_ms = |queue: &str| {
         let charges = charged.queue_ticks.iter().find(|queue_tick| queue_tick.queue.as_str() == queue);

@@ -70,9 +70,8 @@ fn any_act() -> impl Strategy<Value = Act> {
 fn commitments(market: &Market) -> BTreeMap<QueueName, (Credits, Credits)> {
     let of = |queue: &QueueName| {
         let account = market.account(queue.as_str()).unwrap();
-        let most = account.interval().and_then(|interval| {
-            interval.share.rate().checked_mul(u64::from(interval.most_paid?))
-        });
+        let most =
+            account.interval().and_then(|interval| interval.share.rate().checked_mul(u64::from(interval.most_paid?)));
         (account.balance(), most.unwrap_or_default())
     };
     market.queues().map(|queue| (queue.clone(), of(queue))).collect()

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
+use crate::market::tests::hold_since_tick;
 use crate::market::{
     ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
     Role, ServletRequest, VerifiedUser, budget_file,
 };
-use crate::market::tests::hold_since_tick;
 use crate::model::{Credits, Kind, Now, PerKind, PerPool, QueueName};
 
 use super::lasts_s;

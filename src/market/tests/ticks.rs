@@ -62,11 +62,7 @@ fn a_charge_names_interval_rate_and_slots() {
         debit: LedgerAccount::Queue(name("a")),
         credit: LedgerAccount::Revenue,
         amount: credits("2"),
-        reason: Reason::Charge {
-            rate: credits("0.5"),
-            interval_ms: 1_000,
-            slot_ms: PerPool::new(3_000, 1_000, 0),
-        },
+        reason: Reason::Charge { rate: credits("0.5"), interval_ms: 1_000, slot_ms: PerPool::new(3_000, 1_000, 0) },
         by: String::new(),
         note: String::new(),
     };

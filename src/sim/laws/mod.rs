@@ -399,7 +399,7 @@ impl LawChecker {
                     applied.map_err(|text| (Law::Money, text))
                 }
                 (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
-                    auditor.record_job_costs(jobs).map_err(|text| (Law::Money, text))
+                    auditor.record_job_costs(jobs, &self.attempts).map_err(|text| (Law::Money, text))
                 }
                 (Fact::Applications(changes), Some(auditor)) => {
                     auditor.record_application_costs(changes).map_err(|text| (Law::Money, text))

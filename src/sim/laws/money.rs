@@ -10,6 +10,7 @@ use crate::market::{
 use crate::model::{Credits, JobId, Now, PerPool, Pool};
 
 use super::allowances::AllowanceBooks;
+use super::attempts::AttemptModel;
 use super::holdings::{Holdings, cost};
 use super::laid_charges::LaidCharges;
 
@@ -219,7 +220,7 @@ impl Auditor {
     }
 
     /// Adds the costs charged to jobs.
-    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost]) -> Result<(), String> {
+    pub(super) fn record_job_costs(&mut self, jobs: &[JobCost], attempts: &AttemptModel) -> Result<(), String> {
         for charged in jobs {
             if let Some(most) = self.closed_by_order.get(&charged.job).filter(|most| charged.cost > **most) {
                 return Err(format!(
@@ -230,6 +231,9 @@ impl Auditor {
             let units = charged.cost.units();
             let more = units - self.costs.insert(charged.job, units).unwrap_or(0);
             self.total_job_cost += more;
+            if attempts.account_of(charged.job).is_none() {
+                return Err(format!("{} is charged {more} units, and no account pays for it", charged.job));
+            }
             self.laid.lay_on_job(charged.job, more)?;
         }
         Ok(())
@@ -392,11 +396,9 @@ impl Auditor {
             }
         }
         match (&entry.debit, &entry.credit, &entry.reason) {
-            (
-                LedgerAccount::Queue(queue),
-                LedgerAccount::Revenue,
-                &Reason::Charge { rate, interval_ms, slot_ms },
-            ) => self.charge(queue.as_str(), Charge { rate, interval_ms, slot_ms }, entry.amount),
+            (LedgerAccount::Queue(queue), LedgerAccount::Revenue, &Reason::Charge { rate, interval_ms, slot_ms }) => {
+                self.charge(queue.as_str(), Charge { rate, interval_ms, slot_ms }, entry.amount)
+            }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
             (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::TopUp) => {
                 self.allow(intent, &Change::Budget(queue.as_str().to_owned(), entry.amount))

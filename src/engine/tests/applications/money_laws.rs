@@ -215,7 +215,8 @@ impl Auditor {
         assert_eq!(ticks.iter().map(|tick| tick.number).collect::<Vec<_>>(), [self.ticks]);
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         for entry in ticks[0].charges() {
-            let (LedgerAccount::Queue(queue), Reason::Charge { rate, interval_ms, slot_ms }) = (entry.debit, entry.reason)
+            let (LedgerAccount::Queue(queue), Reason::Charge { rate, interval_ms, slot_ms }) =
+                (entry.debit, entry.reason)
             else {
                 panic!("no charge")
             };

@@ -220,6 +220,15 @@ pub enum PendingReason {
     SetupRuns,
     /// None of its tasks waits.
     NothingWaits,
+    /// Applications hold memory and cores of workers for containers that they have not launched.
+    HeldUnlaunched {
+        /// How many applications.
+        applications: u64,
+        /// Slots that the containers stand for.
+        slots: u64,
+        /// How long at most, unless they launch them, seconds.
+        left_s: u64,
+    },
     /// Too few maps are done for its reduces.
     ReducesWait {
         /// Maps done or given up.
@@ -429,6 +438,11 @@ impl fmt::Display for PendingReason {
                 };
                 write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
             }
+            PendingReason::HeldUnlaunched { applications, slots, left_s } => write!(
+                formatter,
+                "{slots} slots are held for containers that {applications} applications were granted and have not \
+                 launched, for {left_s} s more at most"
+            ),
             PendingReason::BeginsLater => {
                 formatter.write_str("a job of its queue or user that was submitted earlier begins first")
             }

@@ -47,7 +47,7 @@ pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, Switc
 pub use statement::{MovementReason, Statement, StatementRow};
 pub use upload_rules::UploadRules;
 pub use worker_beat::{
-    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag,
-    LaunchedItem, MOST_HELD_BEAT_MS, WorkerBeat,
+    BEAT_ANSWER_BYTES, BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch,
+    ContextId, DeclaredBag, LaunchedItem, MOST_HELD_BEAT_MS, ReportedUse, SentContext, WorkerBeat,
 };
 pub use workers::{WorkerState, WorkerStatus, Workers};

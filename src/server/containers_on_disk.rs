@@ -132,6 +132,7 @@ mod tests {
             launched_time: 0,
             started_time: 0,
             finished_time: 0,
+            memory_mb: 0,
             peak_memory_mb: 0,
             cpu_ms: 0,
         }

@@ -102,6 +102,7 @@ fn container_settings(settings: &Settings) -> ContainerSettings {
         maximum: containers.maximum,
         slot: containers.slot,
         launch_expiry_ms: containers.launch_expiry_ms,
+        max_kill_grace_ms: containers.max_kill_grace_ms,
         max_per_application: containers.max_per_application,
         locality_delay: containers.locality_delay,
         signature_window_ms: containers.signature_window_ms,

@@ -56,11 +56,18 @@ impl Cluster {
         Self::at(DaemonFolders::of_nobody(""), &[], 0)
     }
 
-    fn at(mut place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
+    /// One whose users bid for slots, with these budgets, without workers.
+    pub fn of_market(budgets: &str, overrides: &[&str]) -> Self {
+        Self::under("DynamicPriorityScheduler", DaemonFolders::new(budgets), overrides, 0)
+    }
+
+    fn at(place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
+        Self::under("JobQueueTaskScheduler", place, overrides, workers)
+    }
+
+    fn under(scheduler: &str, mut place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
         place.overrides.extend(overrides.iter().map(|define| (*define).to_owned()));
-        place
-            .overrides
-            .push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
+        place.overrides.push(format!("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.{scheduler}"));
         let serving = place.start();
         let rpc = serving.rpc();
         // The same address after a restart.

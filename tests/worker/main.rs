@@ -18,6 +18,7 @@ mod document_example;
 mod fake_hdfs;
 mod fifty_containers;
 mod hdfs;
+mod holding;
 mod hostile_containers;
 mod job_client;
 mod job_user;

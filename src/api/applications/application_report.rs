@@ -53,6 +53,12 @@ pub struct ApplicationReport {
     pub memory_seconds: u64,
     /// Cores times the time from grant to end, s.
     pub vcore_seconds: u64,
+    /// Memory that its live containers use now, MB.
+    #[serde(rename = "liveMemoryMB", default)]
+    pub live_memory_mb: u64,
+    /// CPU time that its live containers have used, ms.
+    #[serde(default)]
+    pub live_cpu_ms: u64,
     /// Containers taken from it for others.
     pub preempted_containers: u64,
     /// What it asks for, in order of type, then hosts, racks, any, by name.
@@ -81,6 +87,26 @@ pub struct ApplicationReport {
     pub failed_items: String,
     /// Why its requests wait.
     pub why: Vec<WaitingRequest>,
+    /// What it was granted and has not launched; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlaunched: Option<UnlaunchedHold>,
+    /// The same of all others, while its own requests wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by_others: Option<UnlaunchedHold>,
+}
+
+/// Containers that were granted and that nobody has launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnlaunchedHold {
+    /// Applications that hold them.
+    pub applications: u64,
+    /// How many they are.
+    pub containers: u64,
+    /// Slots that they stand for.
+    pub slots: u64,
+    /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
+    pub until: i64,
 }
 
 /// A row of a table of requests.
@@ -147,4 +173,6 @@ pub enum WaitingReason {
     MaxRunning,
     /// Nothing is granted now.
     SafeMode,
+    /// Containers of it were taken back because its program did not launch them, and it has not called since.
+    NoCall,
 }

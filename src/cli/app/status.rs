@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::applications::{
-    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, WaitingRequest,
+    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, UnlaunchedHold, WaitingRequest,
 };
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, format_duration, format_utc, json};
@@ -73,6 +73,17 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
         let _ = writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores);
     }
+    if report.live_memory_mb > 0 || report.live_cpu_ms > 0 {
+        let cpu_s = format!("{}.{:03}", report.live_cpu_ms / 1000, report.live_cpu_ms % 1000);
+        let _ = writeln!(text, "  uses        {} MB, {cpu_s} s of CPU so far", report.live_memory_mb);
+    }
+    if let Some(UnlaunchedHold { containers, slots, until, .. }) = report.unlaunched {
+        let until = format_utc(until);
+        let _ = writeln!(
+            text,
+            "  unlaunched  {containers} containers of {slots} slots; it loses them from {until} on unless it calls"
+        );
+    }
     let ended = if *finished_time > 0 { format!(", ended {}", format_utc(*finished_time)) } else { String::new() };
     let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
     let _ = writeln!(text, "  started     {}{ended}, {took}", format_utc(*started_time));
@@ -90,6 +101,14 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
     }
     for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
+    }
+    if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
+        let until = format_utc(until);
+        let of = if applications == 1 { "another application has" } else { "other applications have" };
+        let _ = writeln!(
+            text,
+            "  held        {slots} slots by {containers} containers that {of} not launched, until {until} at most"
+        );
     }
     if !report.diagnostics.is_empty() {
         let _ = writeln!(text, "  why         {}", report.diagnostics.trim_end());
@@ -116,6 +135,12 @@ fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]
             "cores": waiting.capability.vcores, "reason": waiting.reason,
         })
     };
+    let hold = |held: &UnlaunchedHold| {
+        serde_json::json!({
+            "applications": held.applications, "containers": held.containers, "slots": held.slots,
+            "until_ms": held.until,
+        })
+    };
     let mut object = serde_json::json!({
         "application": report.id, "name": report.name, "user": report.user, "queue": report.queue,
         "type": report.application_type, "state": report.state, "final_status": report.final_status,
@@ -127,6 +152,8 @@ fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]
         "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
         "preempted_containers": report.preempted_containers, "failed_items": given(&report.failed_items),
         "memory_mb": report.allocated_mb, "cores": report.allocated_vcores, "slots": report.slots,
+        "live_memory_mb": report.live_memory_mb, "live_cpu_ms": report.live_cpu_ms,
+        "unlaunched": report.unlaunched.as_ref().map(hold), "held_by_others": report.held_by_others.as_ref().map(hold),
         "memory_mb_s": report.memory_seconds, "core_s": report.vcore_seconds, "cost": report.cost,
     });
     object["requests"] = report.resource_requests.iter().map(request).collect();
@@ -200,6 +227,7 @@ mod tests {
               "granted_ms": 1700000000100,
               "item": null,
               "item_attempt": null,
+              "live_memory_mb": 0,
               "memory_mb": 1024,
               "node": "h1:50060",
               "peak_memory_mb": 12,
@@ -217,6 +245,9 @@ mod tests {
           "failed_items": null,
           "final_status": "UNDEFINED",
           "finished_ms": null,
+          "held_by_others": null,
+          "live_cpu_ms": 0,
+          "live_memory_mb": 0,
           "memory_mb": 1024,
           "memory_mb_s": 66560,
           "name": "simulate",
@@ -242,6 +273,7 @@ mod tests {
           "state": "ACCEPTED",
           "type": "run",
           "unattended": true,
+          "unlaunched": null,
           "url": null,
           "user": "alice",
           "why": []

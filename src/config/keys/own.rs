@@ -47,7 +47,7 @@ keys! {
     MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),
         "Maximum number of maps and reduces of all unfinished jobs, plus four for each job; a job beyond it is refused. Half a kB of memory each. Below 1: no limit.";
     MAX_JOB_BYTES = "jobtracker.max-job-bytes", Number(Bytes, i64::MIN, i64::MAX), Some("536870912"),
-        "Maximum memory for texts, splits and credentials of all unfinished jobs, half of it for each user; a job beyond it is refused. Below 1: no limit.";
+        "Maximum memory for texts, splits and credentials of all unfinished jobs, and for what unfinished applications have sent and is kept for them, half of it for each user; a job, application or call beyond it is refused. Below 1: no limit.";
     TRACKER_MAX_SLOTS = "jobtracker.tracker.max-slots", Number(Count, 1, 5_000), Some("1000"),
         "Maximum number of slots of a kind that a TaskTracker gets tasks for, whatever it reports; one log line names a tracker that reports more.";
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),

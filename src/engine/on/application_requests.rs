@@ -71,6 +71,7 @@ impl Engine {
             }
             ApplicationQuestion::Register { application, call } => {
                 self.may_use(asker, application)?;
+                self.check_memory_of_call(application, call.bytes())?;
                 Ok(ApplicationAnswer::Registered(Box::new(self.applications.register(application, call, now)?)))
             }
             ApplicationQuestion::Allocate { application, call, digest } => {
@@ -159,6 +160,8 @@ impl Engine {
         if !is_there {
             self.check_safe_mode().map_err(|refusal| ApplicationRefusal::Unavailable(refusal.to_string()))?;
             let queue = self.queue_of_application(caller, submission.queue.as_deref())?;
+            self.check_live_bytes(&id.to_string(), &caller.user, submission.bytes())
+                .map_err(ApplicationRefusal::TooMany)?;
             let (user, order) = (&caller.user, self.submissions.next_order());
             self.applications.submit(NewApplication { submission, user, queue, digest, secret, order }, now)?;
         }
@@ -199,6 +202,10 @@ impl Engine {
     }
 
     fn answer_call(&mut self, application: ApplicationId, call: AllocateCall, digest: [u8; 32], now: Now) -> Answered {
+        // Who gives back, or launches what is stored, needs no room for that.
+        if !call.only_gives_back() && self.applications.is_new_call(application, &call, &digest) {
+            self.check_memory_of_call(application, call.bytes())?;
+        }
         let (attempt, response_id, wait_ms) = (call.attempt, call.response_id, call.wait_ms);
         match self.applications.allocate(application, call, digest, now)? {
             CallResult::Answer(answer) => Ok(ApplicationAnswer::Allocated(answer)),
@@ -209,12 +216,20 @@ impl Engine {
         }
     }
 
+    /// Refuses what a call brings where its user, or all users, have no memory left for it.
+    fn check_memory_of_call(&self, id: ApplicationId, bytes: u64) -> Result<(), ApplicationRefusal> {
+        let Some(calling) = self.applications.get(id).filter(|_| bytes > 0) else { return Ok(()) };
+        let what = format!("this call of {id}");
+        self.check_live_bytes(&what, &calling.submitted.user, bytes).map_err(ApplicationRefusal::TooMany)
+    }
+
     fn answer_wait(&mut self, wait: ApplicationWait, is_over: bool, now: Now) -> Answered {
         match wait {
             ApplicationWait::Allocate { application, attempt, response_id } => {
                 self.grant_containers(now);
                 let headroom = self.headroom_of(application);
-                let result = self.applications.answer_call(application, attempt, response_id, is_over, headroom)?;
+                let result =
+                    self.applications.answer_call(application, attempt, response_id, is_over, headroom, now)?;
                 Ok(match result {
                     CallResult::Answer(answer) => ApplicationAnswer::Allocated(answer),
                     CallResult::TakenIn => ApplicationAnswer::Waits(wait),
@@ -233,7 +248,11 @@ impl Engine {
     fn show_application(&self, id: ApplicationId, now: Now) -> Answered {
         // Whether the caller may see it was asked while it was in memory.
         let Some(application) = self.applications.get(id) else { return Ok(self.not_in_memory(id, true, now)) };
-        Ok(ApplicationAnswer::Application(Box::new(self.report_application(application, now))))
+        let mut report = self.report_application(application, now);
+        if !report.why.is_empty() {
+            report.held_by_others = self.applications.unlaunched_of_others(Some(id), now);
+        }
+        Ok(ApplicationAnswer::Application(Box::new(report)))
     }
 
     fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {

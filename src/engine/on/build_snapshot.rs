@@ -78,7 +78,10 @@ impl Engine {
     fn containers_snapshot(&self) -> ContainersSnapshot {
         let totals = self.cluster.scheduler.totals();
         let (declared_memory_mb, declared_vcores, workers) = self.applications.declared();
+        let (container_use, attempt_use) = self.applications.use_of_all();
         ContainersSnapshot {
+            container_use,
+            attempt_use,
             tallies: self.applications.tallies,
             workers,
             declared_memory_mb,

@@ -43,6 +43,7 @@ impl Engine {
         self.check_usage(&mut violations);
         self.jobs.check_live(&mut violations);
         self.applications.check_container_counts(&mut violations);
+        self.applications.check_live_bytes(&mut violations);
         self.trackers.check_busy_slots(&mut violations);
         self.outbox.violations = violations;
     }

@@ -1,7 +1,7 @@
 //! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
 use crate::api::SchedulerReport;
-use crate::engine::state::ApplicationTallies;
+use crate::engine::state::{ApplicationTallies, MeasuredUse};
 use crate::model::{JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
@@ -60,6 +60,10 @@ pub struct ContainersSnapshot {
     pub declared_memory_mb: u64,
     /// Cores that they declare.
     pub declared_vcores: u64,
+    /// Memory and CPU time of live containers, as their workers measure them.
+    pub container_use: MeasuredUse,
+    /// The same of attempts of tasks.
+    pub attempt_use: MeasuredUse,
     /// Slots that live containers stand for.
     pub held_slots: u64,
     /// Containers that are wanted and not granted, items among them.

@@ -221,9 +221,17 @@ impl Engine {
 
     /// Refuses a job whose texts, splits and credentials exceed the memory limit.
     fn check_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
-        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
         let bytes = job_bytes(&read.spec, &read.splits, credentials_bytes(&read.credentials));
-        self.jobs.live.bytes().check_room(read.id, &read.spec.user, bytes, self.submissions.bytes(), most)
+        self.check_live_bytes(&read.id.to_string(), &read.spec.user, bytes).map_err(Refusal::Invalid)
+    }
+
+    /// Refuses what a user sent where it exceeds the memory limit, with all that is there of jobs and applications.
+    pub(super) fn check_live_bytes(&self, what: &str, user: &str, bytes: u64) -> Result<(), String> {
+        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
+        let of_applications = self.applications.live_bytes();
+        let own = of_applications.of(user);
+        let others = [(user, own), ("", of_applications.all().saturating_sub(own))];
+        self.jobs.live.bytes().check_room(what, user, bytes, self.submissions.bytes().chain(others), most)
     }
 
     /// Refuses a job whose files disagree or that has too many tasks.

@@ -39,9 +39,9 @@ pub use access_list::{Caller, allows, names_groups, written};
 pub use applications::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
     CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
-    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication,
-    NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch,
-    UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
+    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, Launched, LoweredRows, Master, MeasuredUse,
+    NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, Standing, SubmittedApplication, TakenIn,
+    TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
 pub use audit_entry::AuditEntry;
 pub use cluster::Cluster;

@@ -190,12 +190,15 @@ fn memory_of_jobs_is_bounded_for_each_user_and_in_all_and_given_back() {
     cluster.engine.config.limits.max_live_bytes = Some(95 << 10);
     let ids: Vec<_> = (0..2).map(|_| cluster.submit(heavy("alice")).expect("34 of 47 KiB")).collect();
     let text = cluster.submit(heavy("alice")).unwrap_err().to_string();
-    assert!(text.contains("jobs of its user") && text.contains("jobtracker.max-job-bytes is 97280"), "{text}");
+    assert!(
+        text.contains("jobs and applications of its user") && text.contains("jobtracker.max-job-bytes is 97280"),
+        "{text}"
+    );
     for user in ["bob", "bob", "carol"] {
         cluster.submit(heavy(user)).expect("others have room");
     }
     let text = cluster.submit(heavy("dave")).unwrap_err().to_string();
-    assert!(text.contains("jobs of all users"), "{text}");
+    assert!(text.contains("jobs and applications of all users"), "{text}");
     for id in ids {
         cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     }

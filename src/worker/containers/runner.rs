@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, LogKey, ResourceKind};
+use crate::supervisor::process_tree::CommandTree;
 use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
 
@@ -28,6 +29,9 @@ use super::user_container::UserContainer;
 
 /// Longest text about an end, bytes: beats have a limit.
 const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
+
+/// A look at all processes serves for all containers that are measured so soon after it.
+const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
 /// What the threads of all containers share.
 #[derive(Debug)]
@@ -93,6 +97,20 @@ impl ContainerRunner {
     fn send(&self, id: ContainerId, event: ContainerEvent) {
         // The receiver is gone when the worker ends.
         let _ = self.events.send((id, event));
+    }
+
+    /// Measures containers by their first processes. Reads files of `/proc` and of control groups.
+    pub fn measure(&self, running: &[(ContainerId, u32)]) {
+        // Without a supervisor the first process is the command.
+        let with_root = self.keepers.is_none() && matches!(self.run_as, RunAs::Worker);
+        for (id, pid) in running {
+            let of_group = self.groups.as_ref().and_then(|groups| groups.use_of(*id));
+            let used = of_group.unwrap_or_else(|| {
+                let root = i32::try_from(*pid).unwrap_or(0);
+                self.looks.use_of(CommandTree { root, with_root }, MEASURED_TOGETHER)
+            });
+            self.send(*id, ContainerEvent::Measured(used));
+        }
     }
 
     /// Removes the logs whose time is over.

@@ -95,7 +95,7 @@ impl ContainerCounts {
     /// Adds all that an application holds and wants.
     pub(super) fn count_whole(&mut self, application: &Application, slot: Capability, violations: &mut Violations) {
         let of = &application.submitted;
-        self.change_wanted(of, 0, application.outstanding(), violations);
+        self.change_wanted(of, 0, application.wanted(), violations);
         for container in application.live() {
             self.change(of, None, held_slots(container, slot), violations);
         }

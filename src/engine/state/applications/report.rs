@@ -14,6 +14,7 @@ use super::refusal::ApplicationRefusal;
 use super::request_table::RequestTable;
 use super::restored::RestoredApplication;
 use super::table::Applications;
+use super::usage::{MeasuredUse, sum};
 
 /// Most parts of items in a report.
 const MAX_SHOWN_PARTS: usize = 1_000;
@@ -54,7 +55,10 @@ impl Applications {
         now: Now,
     ) -> ApplicationReport {
         let terms = ReportTerms { version: self.version(application.id()), ..self.stored_terms() };
-        build_report(application, terms, cost, why, now)
+        let measured = sum(application.live().filter_map(|container| self.container_use(container.id)));
+        let report = build_report(application, terms, cost, why, now);
+        let unlaunched = self.unlaunched_of(application, now);
+        ApplicationReport { live_memory_mb: measured.memory_mb, live_cpu_ms: measured.cpu_ms, unlaunched, ..report }
     }
 
     /// The terms of reports on applications that are not in memory.
@@ -64,7 +68,16 @@ impl Applications {
 
     /// A report on a container.
     pub fn container_report(&self, container: &Container) -> ContainerReport {
-        ContainerReport::of(container, self.settings.slot)
+        let report = ContainerReport::of(container, self.settings.slot);
+        match self.container_use(container.id).filter(|_| container.is_live()) {
+            Some(MeasuredUse { memory_mb, peak_memory_mb, cpu_ms }) => ContainerReport {
+                memory_mb,
+                peak_memory_mb: u32::try_from(peak_memory_mb).unwrap_or(u32::MAX),
+                cpu_ms,
+                ..report
+            },
+            None => report,
+        }
     }
 
     /// Containers of an application that are in memory and match, by number, and whether there are more.
@@ -136,6 +149,8 @@ fn build_report(
         running_containers: counts.live.len() as u64,
         memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
         vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
+        live_memory_mb: 0,
+        live_cpu_ms: 0,
         preempted_containers: counts.totals.preempted,
         resource_requests: tables
             .iter()
@@ -154,6 +169,8 @@ fn build_report(
         failed_containers: counts.totals.failed,
         failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
         why,
+        unlaunched: None,
+        held_by_others: None,
     }
 }
 
@@ -215,6 +232,7 @@ impl ContainerReport {
             launched_time: launch.map_or(0, |launch| launch.at_ms),
             started_time: container.started_ms.unwrap_or(0),
             finished_time: end.map_or(0, |end| end.ended_ms),
+            memory_mb: 0,
             peak_memory_mb: end.map_or(0, |end| end.peak_memory_mb),
             cpu_ms: end.map_or(0, |end| end.cpu_ms),
         }

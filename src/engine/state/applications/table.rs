@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::ContextId;
 use crate::api::applications::Placement;
+use crate::engine::state::live_bytes::LiveBytes;
 use crate::market::{Consumer, KeyId, MarketConfig, ReplayGuard};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
@@ -12,6 +14,7 @@ use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
 use super::container_counts::{ContainerCounts, held_slots};
+use super::lapses::Lapses;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
@@ -38,8 +41,12 @@ pub struct Applications {
     pub(super) workers: BTreeMap<Arc<str>, ContainerWorker>,
     /// Live containers by the names of their trackers.
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// Memory of those that are not over.
+    pub(super) live_bytes: LiveBytes,
     /// Containers of each queue in slots.
     pub(super) container_counts: ContainerCounts,
+    /// The workers that were sent a context that is still there.
+    pub(super) context_holders: BTreeMap<ContextId, BTreeSet<Arc<str>>>,
     /// The names of workers' trackers.
     pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
     /// The nodes of live containers in the scheduler; those that are not back after a restart have none.
@@ -49,6 +56,8 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// When programs have called, and when what they have not launched lapses.
+    pub(super) lapses: Lapses,
     /// Counts for metrics.
     pub tallies: ApplicationTallies,
     /// Why nothing is too late now.
@@ -86,12 +95,15 @@ impl Applications {
             stamps: ReplayGuard::new(i64::try_from(start_ms).unwrap_or(i64::MAX)),
             workers: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
+            live_bytes: LiveBytes::default(),
             container_counts: ContainerCounts::default(),
+            context_holders: BTreeMap::new(),
             worker_names: BTreeMap::new(),
             placed: BTreeMap::new(),
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            lapses: Lapses::default(),
             tallies: ApplicationTallies::default(),
             doubt: None,
             changes: Vec::new(),
@@ -119,9 +131,13 @@ impl Applications {
             ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
             ApplicationChange::Submitted { submitted, standing } => {
                 let application = Application::new(Arc::clone(submitted), (**standing).clone());
+                self.live_bytes.add(&submitted.user, application.live_bytes());
                 self.all.insert(submitted.id, application);
             }
             ApplicationChange::Container(container) => self.place_container(container),
+            ApplicationChange::ContextDropped { application, number } => {
+                self.drop_context(ContextId { application: *application, number: *number });
+            }
             _ => {}
         }
         let Some(id) = change.application() else { return };
@@ -133,21 +149,29 @@ impl Applications {
             }
             _ => None,
         };
-        let changed = match change {
+        let is_turned = matches!(change, ApplicationChange::Stands { standing, .. }
+            if standing.has_lapsed != application.standing.has_lapsed);
+        let wanted = |application: &Application| match change {
+            _ if application.standing.has_lapsed => 0,
             ApplicationChange::RowSet { request, place: Placement::Any, .. }
-            | ApplicationChange::TypeDropped { request, .. } => Some(request),
-            _ => None,
-        };
-        let wanted = |application: &Application| {
-            let table = changed.and_then(|request| application.tables.get(request));
-            table.map_or(0, |table| u64::from(table.outstanding()))
+            | ApplicationChange::TypeDropped { request, .. } => {
+                application.tables.get(request).map_or(0, |table| u64::from(table.outstanding()))
+            }
+            _ if is_turned => application.outstanding(),
+            _ => 0,
         };
         let (counted_before, wanted_before) = (counted(application), wanted(application));
+        let (live_before, part_before) = (application.live_bytes(), application.part_bytes(change));
         application.apply(change);
+        let bytes = application.counts.bytes.saturating_add(application.part_bytes(change));
+        application.counts.bytes = bytes.saturating_sub(part_before);
+        let live_bytes = application.live_bytes();
         let (counted, wanted) = (counted(application), wanted(application));
         let of = &application.submitted;
         self.container_counts.change(of, counted_before, counted, &mut self.violations);
         self.container_counts.change_wanted(of, wanted_before, wanted, &mut self.violations);
+        self.live_bytes.add(&of.user, live_bytes.saturating_sub(live_before));
+        self.live_bytes.remove(&of.user, live_before.saturating_sub(live_bytes), &mut self.violations);
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod body_memory;
 mod json_schema;
 mod loopback;
 mod openapi;

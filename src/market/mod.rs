@@ -14,10 +14,10 @@ mod tests;
 
 pub use money::{
     Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
-    ContainerUse, HeldChange, Holding, Interval, KeyId, LaidCharge, LedgerAccount, LedgerEntry, LedgerTotals,
-    MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact,
-    Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd, PaidAllowances, Part, Published, QueueChange, QueueTick,
-    QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, SlotHolder, Stamp, Tick,
+    ContainerUse, GivenBack, HeldChange, Holding, Interval, KeyId, LaidCharge, LedgerAccount, LedgerEntry,
+    LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market, MarketConfig,
+    MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd, PaidAllowances, Part, Published, QueueChange,
+    QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, SlotHolder, Stamp, Tick,
     budget_file, divide_slots,
 };
 pub use requests::{

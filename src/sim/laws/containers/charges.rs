@@ -5,11 +5,6 @@ use super::{ContainerBook, ContainerBooks};
 // === impl ContainerBooks: charges ===
 
 impl ContainerBooks {
-    /// A tick has been.
-    pub(in crate::sim::laws) fn note_tick(&mut self, number: u64) {
-        self.last_tick = number;
-    }
-
     /// Whether any container of a queue lives.
     pub(in crate::sim::laws) fn has_any(&self, queue: &str) -> bool {
         let mut of_queue = self.applications.values().filter(|book| *book.submitted.queue == *queue);
